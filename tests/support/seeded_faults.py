@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import Future
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
     TensorType,
 )
+from delegraph.operators.asynchronous import DONE
 from delegraph.schema.enums import ActivationFunctionType as Activation
 
 COMPUTE = {"ADD": np.add, "MUL": np.multiply}
@@ -209,6 +211,24 @@ class RemembersInputs(SoundKernel):
         changed = self.last is not None and not np.array_equal(self.last, a)
         self.last = a.copy()
         return y + y.dtype.type(1) if changed else y
+
+
+class StartsRightly(SoundKernel):
+    def eval_async(self, context, node):
+        result = Future()
+        self.eval(context, node)
+        result.set_result(None)
+        return result
+
+
+class AnswersTooSoon(SoundKernel):
+    def eval_async(self, context, node):
+        return DONE
+
+
+class ReturnsNoEvent(SoundKernel):
+    def eval_async(self, context, node):
+        self.eval(context, node)
 
 
 class SharesScratch(SoundKernel):

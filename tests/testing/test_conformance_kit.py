@@ -21,7 +21,11 @@ from delegraph.testing.delegate_conformance import CONTRACT
 from support import seeded_faults as faulty
 
 ADD = Capabilities([Claim("ADD", "FLOAT32", "activation", "broadcast"), Claim("ADD", "INT32")])
-MAY_BE_SKIPPED = (contract.options_are_validated, contract.dynamic_shapes_are_followed)
+MAY_BE_SKIPPED = (
+    contract.options_are_validated,
+    contract.dynamic_shapes_are_followed,
+    contract.eval_async_gives_what_eval_does,
+)
 SOUND = (faulty.SoundDelegate, faulty.StaticDelegate)
 
 
@@ -61,6 +65,16 @@ KERNELS = [
     (faulty.ReliesOnZeroedMemory, contract.outputs_are_fully_written, "left unwritten"),
     (faulty.Accumulates, contract.invokes_are_independent, "second invoke on the same inputs"),
     (faulty.RemembersInputs, contract.invokes_are_independent, "depends on the inputs of the"),
+    (
+        faulty.AnswersTooSoon,
+        contract.eval_async_gives_what_eval_does,
+        "after the wait for eval_async, outputs are other than those of eval",
+    ),
+    (
+        faulty.ReturnsNoEvent,
+        contract.eval_async_gives_what_eval_does,
+        r"eval_async\(\) returned None, expected an object with wait",
+    ),
     (faulty.SharesScratch, isolation.one_object_serves_two_interpreters, "one delegate object in"),
     (faulty.SharesScratch, isolation.two_objects_share_nothing, "two delegate objects in two"),
     (faulty.RacesForScratch, isolation.threads_do_not_meet, "two interpreters in two threads"),
@@ -93,6 +107,11 @@ def test_fault_of_a_kernel_is_named(
 
 def test_kernel_that_closes_what_it_holds_leaves_nothing(tmp_path: Path) -> None:
     leftovers.nothing_is_left_behind(subject(faulty.with_kernel(faulty.ClosesItsFile), tmp_path))
+
+
+def test_a_kernel_with_a_right_eval_async_passes(tmp_path: Path) -> None:
+    tested = subject(faulty.with_kernel(faulty.StartsRightly), tmp_path)
+    contract.eval_async_gives_what_eval_does(replace(tested, capabilities=ADD))
 
 
 DELEGATES = [

@@ -45,6 +45,7 @@ CONTRACT: Sequence[Callable[[Subject], None]] = (
     contract.inputs_are_only_read,
     contract.outputs_are_fully_written,
     contract.invokes_are_independent,
+    contract.eval_async_gives_what_eval_does,
     contract.dynamic_shapes_are_followed,
     isolation.kernels_are_not_shared,
     isolation.one_object_serves_two_interpreters,

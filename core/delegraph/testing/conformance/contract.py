@@ -36,7 +36,12 @@ from delegraph.testing.conformance.trials import (
     answers,
     open_interpreter,
 )
-from delegraph.testing.conformance.watching import KernelWatch, WatchedDelegate, move_border_tensors
+from delegraph.testing.conformance.watching import (
+    PATTERN,
+    KernelWatch,
+    WatchedDelegate,
+    move_border_tensors,
+)
 
 Check = Callable[[Subject], None]
 
@@ -233,6 +238,31 @@ def invokes_are_independent(subject: Subject) -> None:
             raise AssertionError(
                 f"the result depends on the inputs of the invoke before\n  model: {trial.case}"
             )
+
+
+def eval_async_gives_what_eval_does(subject: Subject) -> None:
+    """With ``eval_async``, waiting for it leaves the outputs that ``eval`` computes."""
+    started = 0
+    for trial in specimens(subject):
+        with open_interpreter(trial.case, subject.make()) as interpreter:
+            expected = answers(interpreter, trial.case.steps[0])
+        watch = KernelWatch(PATTERN, starts=True)
+        with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
+            try:
+                found = answers(interpreter, trial.case.steps[0])
+            except DelegraphError as error:
+                raise AssertionError(f"eval_async: {error}\n  model: {trial.case}") from error
+        started += watch.started
+        if watch.changed_inputs:
+            changed = watch.changed_inputs[0]
+            raise AssertionError(f"eval_async changed {changed}\n  model: {trial.case}")
+        if not _same(found, expected):
+            raise AssertionError(
+                "after the wait for eval_async, outputs are other than those of eval"
+                f"\n  model: {trial.case}"
+            )
+    if not started:
+        raise SkipTest("no kernel of the delegate has eval_async")
 
 
 def dynamic_shapes_are_followed(subject: Subject) -> None:

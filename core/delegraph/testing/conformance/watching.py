@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFlags, PartitionPolicy
 from delegraph.delegation.rejections import Rejection
+from delegraph.operators.asynchronous import AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, OpContext, Registration
 
 if TYPE_CHECKING:
@@ -26,16 +28,19 @@ class KernelWatch:
 
     Args:
         pattern: a byte that fills their outputs before each evaluation; None leaves them.
+        starts: whether kernels with ``eval_async`` compute by it, and are waited for at once.
 
     Attributes:
         evaluations: how often a kernel has computed.
+        started: how often by ``eval_async``.
         kernels: what ``Registration.init`` returned, for each delegate node made.
         changed_inputs: tensors that a kernel must only read and that it changed.
     """
 
-    def __init__(self, pattern: int | None = None) -> None:
+    def __init__(self, pattern: int | None = None, *, starts: bool = False) -> None:
         self.pattern = pattern
-        self.evaluations = 0
+        self.starts = starts
+        self.evaluations = self.started = 0
         self.kernels: list[object] = []
         self.changed_inputs: list[str] = []
 
@@ -49,9 +54,17 @@ class KernelWatch:
 
         def prepare(context: OpContext, node: Node) -> Eval:
             step = registration.prepare(context, node)
+            if self.starts and isinstance(step, AsyncEval):
+                step = partial(self._start, step)
             return lambda: self._evaluate(step, context, node)
 
         return replace(registration, init=init, prepare=prepare)
+
+    def _start(self, step: AsyncEval) -> None:
+        started = Started(step.start())
+        self.started += 1
+        started.settle()  # a host may wait more than once
+        step.finish(started)
 
     def _evaluate(self, step: Eval, context: OpContext, node: Node) -> None:
         outputs = [context.tensors[i] for i in node.outputs if i >= 0]
