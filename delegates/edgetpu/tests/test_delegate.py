@@ -173,6 +173,18 @@ def test_a_twin_that_is_not_there_is_an_error() -> None:
         load_delegate("edgetpu", {"twin": "nowhere.tflite"})
 
 
+def test_executables_are_released_with_their_partition() -> None:
+    interpreter = delegated(chained(addition(), addition()))
+    steps = interpreter.session.subgraphs[0].plan.steps()
+    (kernel,) = [node.user_data for node, _ in steps if node.delegate is not None]
+    interpreter.allocate_tensors()
+    nodes = list(kernel._compiled.values())
+    assert all(each._interpreter is not None for each in nodes)
+    interpreter.close()
+    assert len(nodes) == 2
+    assert all(each._interpreter is None for each in nodes)
+
+
 def test_the_other_delegate_computes() -> None:
     pytest.importorskip("delegraph_numba_cpu")
     interpreter = delegated(compiled(convolution()), {"via": "numba_cpu"})
@@ -182,7 +194,7 @@ def test_the_other_delegate_computes() -> None:
         for node, _ in interpreter.session.subgraphs[0].plan.steps()
         if node.delegate is not None
     )
-    ((_, compiled_node),) = kernel._nodes
+    (compiled_node,) = kernel._compiled.values()
     placement = compiled_node._interpreter.placement
     assert [node.delegate for node in placement.nodes] == ["numba_cpu"]
 

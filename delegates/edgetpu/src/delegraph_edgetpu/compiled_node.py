@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,23 +25,35 @@ from delegraph_edgetpu.real_executables import explain_refusal, parameters_of_re
 from delegraph_edgetpu.twins import twin_model
 
 
-class Memory(Protocol):
-    """What holds the values of a tensor: the tensor itself, or scratch memory."""
+class Operands(NamedTuple):
+    """A node's tensors, and how its outputs get their shapes.
 
-    @property
-    def data(self) -> Any:
-        """The array; it may be another one at each invoke."""
+    Attributes:
+        inputs: variables among them.
+        outputs: what it writes.
+        resize: gives an output, by its position, a shape.
+    """
+
+    inputs: Sequence[Tensor]
+    outputs: Sequence[Tensor]
+    resize: Callable[[Sequence[int], int], None]
+
+    @classmethod
+    def of(cls, context: OpContext, node: Node) -> Operands:
+        """Return the operands of a node that stands in the graph itself."""
+        outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
+        return cls(
+            [input_tensor(context, node, i) for i in range(len(node.inputs))],
+            outputs,
+            lambda shape, i: context.resize_tensor(outputs[i], shape),
+        )
 
 
 class Loan(NamedTuple):
     """A tensor of the executable's model and the tensor outside whose memory it uses."""
 
     inner: Tensor
-    outer: Memory
-
-
-Inside = dict[int, Memory | None]
-"""Memory of tensors that have none outside, by index; None until their node is prepared."""
+    outer: Tensor
 
 
 class CompiledNode:
@@ -61,28 +73,22 @@ class CompiledNode:
         self._parameters = Parameters(b"", 0, 0, 0)
 
     def prepare(
-        self,
-        context: OpContext,
-        node: Node,
-        num_threads: int | None,
-        inside: Inside | None = None,
+        self, context: OpContext, node: Node, operands: Operands, num_threads: int | None
     ) -> Eval:
         """Return the function that computes the node.
 
         Args:
             context: of the subgraph.
             node: its options hold the executable.
+            operands: its tensors.
             num_threads: threads that may be used; None leaves it to ``via``.
-            inside: tensors that only nodes of the same partition see; those that this node writes
-                get memory here.
 
         Raises:
             ExecutableError: the executable is damaged.
             NeedsDevice: only a real device can run it, and there is no twin.
             OperatorError: the tensors are not those that it was compiled for.
         """
-        inputs = [input_tensor(context, node, i) for i in range(len(node.inputs))]
-        outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
+        inputs, outputs, resize = operands
         if self._interpreter is None:
             self._interpreter = self._opened(context, node, num_threads, inputs, outputs)
         subgraph = self._interpreter.subgraph()
@@ -90,19 +96,11 @@ class CompiledNode:
         read = [tensor for tensor in inputs if not tensor.is_variable]
         for inner, tensor in zip(_tensors(subgraph, subgraph.inputs), read, strict=True):
             _require_same("input", inner, tensor)
-        for inner, tensor in zip(_tensors(subgraph, subgraph.outputs), outputs, strict=True):
-            _require_same_type("output", inner, tensor)
-            context.resize_tensor(tensor, inner.shape)
-            if inside is not None and tensor.index in inside:
-                inside[tensor.index] = context.scratch(inner.shape, inner.dtype)
-        held = inside or {}
+        for i, inner in enumerate(_tensors(subgraph, subgraph.outputs)):
+            _require_same_type("output", inner, outputs[i])
+            resize(inner.shape, i)
         state = [tensor for tensor in inputs if tensor.is_variable]
-        return self._step(
-            subgraph,
-            [held.get(tensor.index) or tensor for tensor in read],
-            [held.get(tensor.index) or tensor for tensor in outputs],
-            _state_loans(subgraph, state),
-        )
+        return self._step(subgraph, read, outputs, _state_loans(subgraph, state))
 
     def close(self) -> None:
         """Release the executable's interpreter."""
@@ -113,8 +111,8 @@ class CompiledNode:
     def _step(
         self,
         subgraph: CallableSubgraph,
-        inputs: Sequence[Memory],
-        outputs: Sequence[Memory],
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
         state: Sequence[Loan],
     ) -> Eval:
         """Return the function that runs the executable with memory from outside."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delegraph import Eval, Node, OpContext, Registration
-from delegraph_edgetpu.compiled_node import CompiledNode
+from delegraph_edgetpu.compiled_node import CompiledNode, Operands
 from delegraph_edgetpu.custom_options import CUSTOM_OP
 from delegraph_edgetpu.errors import NeedsDevice
 from delegraph_edgetpu.options import EdgeTpuOptions
@@ -41,7 +41,7 @@ def edgetpu_custom_op(device: str = ":0", via: str = "", twin: str = "") -> Regi
 def _prepare(context: OpContext, node: Node) -> Eval:
     compiled: CompiledNode = node.user_data
     try:
-        return compiled.prepare(context, node, context.num_threads)
+        return compiled.prepare(context, node, Operands.of(context, node), context.num_threads)
     except NeedsDevice as error:
         if device_library() is None:
             raise

@@ -10,18 +10,18 @@ from delegraph import (
     Delegate,
     DelegateContext,
     DelegateFlags,
-    DelegateParams,
     Eval,
     Node,
+    NodeByNodeKernel,
+    NodeCall,
     Registration,
     Rejection,
     SimpleDelegateInterface,
-    SimpleDelegateKernelInterface,
     Tolerance,
     load_delegate,
 )
 from delegraph.errors import ArgumentError
-from delegraph_edgetpu.compiled_node import CompiledNode, Inside
+from delegraph_edgetpu.compiled_node import CompiledNode, Operands
 from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options
 from delegraph_edgetpu.devices import device_named
 from delegraph_edgetpu.errors import ExecutableError
@@ -94,7 +94,7 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
         return EdgeTpuKernel(self._options)
 
 
-class EdgeTpuKernel(SimpleDelegateKernelInterface):
+class EdgeTpuKernel(NodeByNodeKernel):
     """One partition: mostly a single node, since compilers make no more.
 
     Args:
@@ -103,27 +103,18 @@ class EdgeTpuKernel(SimpleDelegateKernelInterface):
 
     def __init__(self, options: EdgeTpuOptions) -> None:
         self._options = options
-        self._nodes: list[tuple[Node, CompiledNode]] = []
-        self._inside: frozenset[int] = frozenset()
-        self._steps: list[Eval] = []
+        self._compiled: dict[int, CompiledNode] = {}
 
-    def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        nodes = [context.get_node_and_registration(i)[0] for i in params.nodes_to_replace]
-        self._nodes = [(node, CompiledNode(self._options)) for node in nodes]
-        written = frozenset(index for node in nodes for index in node.outputs)
-        self._inside = written - set(params.output_tensors)
+    def prepare_node(self, call: NodeCall) -> Eval:
+        compiled = self._compiled.setdefault(call.index, CompiledNode(self._options))
+        threads = call.context.recommended_num_threads
+        inputs = [call.input(i) for i in range(len(call.inputs))]
+        operands = Operands(inputs, call.outputs, call.resize)
+        return compiled.prepare(call.context, call.node, operands, threads if threads > 0 else None)
 
-    def prepare(self, context: DelegateContext, node: Node) -> None:
-        threads = context.recommended_num_threads
-        num_threads = threads if threads > 0 else None
-        inside: Inside = dict.fromkeys(self._inside)
-        self._steps = [
-            compiled.prepare(context, each, num_threads, inside) for each, compiled in self._nodes
-        ]
-
-    def eval(self, context: DelegateContext, node: Node) -> None:
-        for step in self._steps:
-            step()
+    def close(self) -> None:
+        for compiled in self._compiled.values():
+            compiled.close()
 
 
 def _delegate_of(via: str) -> Delegate | None:
