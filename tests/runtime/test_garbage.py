@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import DelegateContext, Interpreter, Node, SimpleDelegateKernelInterface
+from delegraph import Interpreter
 from delegraph.errors import DelegateError, NodeError
 from delegraph.runtime.delegates.checked_nodes import Findings
-from support.asynchronous_delegate import LateEvent
+from support.asynchronous_delegate import LateFaulty
 from support.by_name import sines
-from support.faulty_delegate import Faulty, FaultyKernel, failing, nothing
+from support.faulty_delegate import Faulty, failing, nothing
 from support.policy_models import doubling, positive_positions
 
 MODELS = {"flat": sines(), "nested": doubling(), "dynamic": positive_positions()}
@@ -57,16 +57,6 @@ def _counts(found: object) -> bool:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_closed_interpreter_leaves_no_garbage(name: str) -> None:
     assert garbage_after(lambda: use(MODELS[name])) == []
-
-
-class LateFaulty(Faulty):
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return LateFaultyKernel(self)
-
-
-class LateFaultyKernel(FaultyKernel):
-    def eval_async(self, context: DelegateContext, node: Node) -> LateEvent:
-        return LateEvent(lambda: self.eval(context, node))
 
 
 @pytest.mark.parametrize("policy", ["raise", "fallback", "shadow"])

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph import DelegateContext, DelegateFlags, Interpreter, Node, OpResolverType, custom_op
+from delegraph.delegation.control_edges import METADATA_NAME
 from delegraph.errors import (
     CallCancelledError,
     DelegateNodeError,
@@ -20,10 +21,20 @@ from delegraph.errors import (
 from delegraph.graph import parse_model
 from delegraph.memory.arena_planner import TensorKind
 from delegraph.schema.options import AddOptions, MulOptions, ReshapeOptions, SubOptions
-from delegraph.testing import constant, graph_model, tensor
-from support.asynchronous_delegate import InThread, Late, LateEvent
+from delegraph.testing import constant, graph_model, interrupted, tensor
+from support.asynchronous_delegate import InThread, Late, LateEvent, LateFaulty
 from support.by_name import ByName
-from support.policy_models import doubling, positive_positions, stepped
+from support.faulty_delegate import failing
+from support.faulty_delegate import nothing as no_fault
+from support.policy_models import (
+    MODELS,
+    assert_same,
+    delegated,
+    doubling,
+    positive_positions,
+    stepped,
+    undelegated,
+)
 
 F = np.float32
 X = np.array([0.1, 0.2, 0.3, 0.4], F)
@@ -366,6 +377,38 @@ def test_a_fallback_computes_while_nothing_else_does() -> None:
     )
     np.testing.assert_allclose(invoked(interpreter), 2 * X + X * X, 1e-6)
     assert seen == two.log == ["start 6", "wait 6"]
+
+
+@pytest.mark.parametrize("policy", ["raise", "fallback", "shadow"])
+@pytest.mark.parametrize("name", MODELS)
+def test_state_is_as_without_delegate(name: str, policy: str) -> None:
+    fault = no_fault if policy == "raise" else failing(every=2)
+    late = LateFaulty("SIN", "ADD", "MUL", "RNN", "IF", fault=fault, dynamic=True)
+    _, found = delegated(name, late, on_failure=policy)
+    assert_same(found, undelegated(name))
+
+
+def test_a_control_edge_of_the_model_is_waited_for() -> None:
+    def order(edges: bytes | None) -> list[int]:
+        metadata = {} if edges is None else {METADATA_NAME: edges}
+        nodes = [("SIN", "x", "y"), ("NEG", "x", "a"), ("NEG", "a", "z")]
+        model = graph_model(nodes, inputs="x", outputs="y z", metadata=metadata)
+        late = Late("SIN")
+        opened(late, model=model).invoke()
+        return [len(late.log), *(entry == "start 3" for entry in late.log)]
+
+    assert order(None) == [2, True, False]
+    first_to_second = bytes([1, 1, 1, 0, 2])  # version, subgraphs, edges, 0 and 1 in zig-zag
+    assert order(first_to_second) == [1, False]  # nothing is left to run meanwhile
+
+
+def test_an_invoke_may_be_interrupted_at_any_line() -> None:
+    interpreter = opened(Late("SIN"), Late("MUL", name="two"))
+    at = 0
+    while interrupted(interpreter.invoke, at, inside=["delegraph", "support"]):
+        np.testing.assert_allclose(invoked(interpreter), EXPECTED, 1e-6)
+        at += 1
+    assert at > 20
 
 
 # -- what stops it -----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 from delegraph import DelegateContext, DelegateFlags, DelegateOptions, Node
 from delegraph.operators.asynchronous import AnyEvent
 from support.by_name import ByName, ByNameKernel
+from support.faulty_delegate import Faulty, FaultyKernel
 
 Hook = Callable[[DelegateContext, Node], None]
 
@@ -68,6 +69,18 @@ class LateKernel(ByNameKernel):
             self.compute(context, node)
 
         return LateEvent(finish)
+
+
+class LateFaulty(Faulty):
+    """Computes by Delegraph's kernels when it is waited for, and then goes wrong."""
+
+    def create_delegate_kernel_interface(self) -> LateFaultyKernel:
+        return LateFaultyKernel(self)
+
+
+class LateFaultyKernel(FaultyKernel):
+    def eval_async(self, context: DelegateContext, node: Node) -> LateEvent:
+        return LateEvent(lambda: self.eval(context, node))
 
 
 class InThread(ByName):
