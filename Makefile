@@ -47,12 +47,14 @@ test: lint
 	$(BIN)/delegraph numba warmup --cpu all
 	$(BIN)/python -m pytest --numprocesses logical --dist worksteal --hypothesis-seed $(SEED)
 
-# One environment for each engine; those that are there are used again.
+# One environment for each engine; those that are there are used again. The conformance kit tries a
+# sample; with FULL=1 it tries everything, which takes long. `make test-engine-openvino` is for one.
 test-engines: $(ENGINES:%=test-engine-%)
 
 .PRECIOUS: .venv-%/installed
 test-engine-%: .venv-%/installed
-	@cd delegates/$* && $(abspath .venv-$*)/$(notdir $(BIN))/python -m pytest --quiet
+	@cd delegates/$* && $(abspath .venv-$*)/$(notdir $(BIN))/python -m pytest --quiet \
+	  $(if $(FULL),,--delegate-quick)
 
 .venv-%/installed: delegates/%/pyproject.toml
 	@echo "Installing the engine of $* into .venv-$* ..."

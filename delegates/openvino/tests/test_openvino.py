@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,17 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter, load_delegate
-from delegraph.errors import DelegraphError
 from delegraph.schema.enums import ActivationFunctionType
-from delegraph.schema.options import AddOptions
+from delegraph.schema.options import (
+    AddOptions,
+    Conv2DOptions,
+    LogSoftmaxOptions,
+    PadV2Options,
+    ReducerOptions,
+    SqueezeOptions,
+)
 from delegraph.testing import constant, graph_model, one_op_model, tensor
+from delegraph.tools.compiling import compile_model
 
 openvino = pytest.importorskip(
     "openvino", reason="OpenVINO is not installed; `make test-engines` has it"
@@ -20,7 +28,13 @@ openvino = pytest.importorskip(
 from delegraph_openvino import kernel as kernels  # noqa: E402 - imports openvino
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models"
+VECTORS = {"x": tensor([3]), "y": tensor([3])}
 CHAIN = graph_model([("ABS", "x", "a"), ("ADD", "a x", "y", AddOptions())], inputs="x", outputs="y")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "cache"))
 
 
 def opened(model: bytes | Path, spec: str = "openvino", **more: Any) -> Interpreter:
@@ -67,6 +81,75 @@ def test_an_activation_without_translation_is_refused_with_the_reason() -> None:
     assert reasons(opened(model)) == {"activation: is RELU_N1_TO_1, needs NONE, RELU or RELU6"}
 
 
+def node(op: str, inputs: list[Any], output: Any, options: Any = None) -> bytes:
+    return one_op_model(op, inputs, [output], options)
+
+
+AXES = constant(np.int32([1, -1]))
+REFUSED = {
+    "OpenVINO needs AddOptions, and the node has none": node("ADD", [tensor([4])] * 2, tensor([4])),
+    "OpenVINO crashes on an axis that is named twice": node(
+        "MEAN", [tensor([2, 3]), AXES], tensor([2]), ReducerOptions()
+    ),
+    "OpenVINO crashes when they are left out": node(
+        "SQUEEZE", [tensor([1, 3])], tensor([3]), SqueezeOptions()
+    ),
+    "OpenVINO takes no axes that are counted from the end": node(
+        "TRANSPOSE", [tensor([2, 3]), constant(np.int32([-1, 0]))], tensor([3, 2])
+    ),
+    "OpenVINO pads with zeros": node(
+        "PADV2",
+        [tensor([3]), constant(np.int32([[1, 1]])), constant(np.float32(2))],
+        tensor([5]),
+        PadV2Options(),
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_openvino_gets_wrong_is_refused_with_the_reason(reason: str) -> None:
+    assert reasons(opened(REFUSED[reason])) == {reason}
+
+
+def test_an_axis_after_a_convolution_is_the_one_of_the_model() -> None:
+    """OpenVINO moves a transposition across LOG_SOFTMAX, and then takes its axis of another."""
+    random = np.random.default_rng(2)
+    weights = constant(random.normal(size=(4, 3, 3, 3)).astype(np.float32))
+    model = graph_model(
+        [
+            ("CONV_2D", "x w b", "c", Conv2DOptions(stride_w=1, stride_h=1)),
+            ("LOG_SOFTMAX", "c", "y", LogSoftmaxOptions()),
+        ],
+        inputs="x",
+        outputs="y",
+        tensors={
+            "x": tensor([1, 6, 6, 3]),
+            "w": weights,
+            "b": constant(np.zeros(4, np.float32)),
+            "c": tensor([1, 6, 6, 4]),
+            "y": tensor([1, 6, 6, 4]),
+        },
+    )
+    x = random.normal(size=(1, 6, 6, 3)).astype(np.float32)
+    found = result(opened(model), x)
+    np.testing.assert_allclose(np.exp(found).sum(-1), np.ones((1, 6, 6)), rtol=1e-5)
+
+
+def test_a_partition_with_other_outputs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As OpenVINO has made them of TILE and others, until it was refused."""
+    real = kernels.compiled
+    flat = graph_model([("ABS", "x", "y")], inputs="x", outputs="y", tensors=VECTORS)
+
+    def compiled(model: Any, shapes: Any, *more: Any) -> Any:
+        return real(replace(model, content=flat), [(3,)], *more)
+
+    monkeypatch.setattr(kernels, "compiled", compiled)
+    interpreter = opened(CHAIN)
+    assert reasons(interpreter) == {"OpenVINO's inputs are float32[3], expected float32[4]"}
+    values = np.float32([-1, 2, -3, 4])
+    np.testing.assert_array_equal(result(interpreter, values), np.abs(values) + values)
+
+
 def test_a_partition_of_constants_is_left() -> None:
     model = one_op_model("ABS", [constant(np.float32([1, -2]))], [tensor([2])])
     assert reasons(opened(model)) == {"OpenVINO compiles no partition without inputs"}
@@ -83,7 +166,7 @@ def test_a_resize_compiles_for_the_new_shape() -> None:
 
 def test_a_second_start_takes_the_blob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(CHAIN, cache_dir=tmp_path)
-    monkeypatch.setattr(kernels, "read", lambda model: pytest.fail("it was compiled again"))
+    monkeypatch.setattr(kernels, "compiled", lambda *given: pytest.fail("it was compiled again"))
     values = np.float32([-1, 2, -3, 4])
     again = result(opened(CHAIN, cache_dir=tmp_path), values)
     np.testing.assert_array_equal(again, np.abs(values) + values)
@@ -121,19 +204,6 @@ def test_tensors_are_bound_without_a_copy(monkeypatch: pytest.MonkeyPatch) -> No
     assert bound == [0, 0]  # one input, one output, once for three invokes
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("openvino:precision=f8", "expected f32, f16 or bf16"),
-        ("openvino:num_threads=-1", "expected 0 or more"),
-        ("openvino:min_nodes=0", "expected 1 or more"),
-    ],
-)
-def test_a_wrong_option_says_what_is_expected(spec: str, message: str) -> None:
-    with pytest.raises(DelegraphError, match=message):
-        load_delegate(spec)
-
-
 def test_a_device_that_is_not_there_leaves_the_nodes_and_says_so() -> None:
     interpreter = opened(CHAIN, "openvino:device=NOSUCH")
     (reason,) = reasons(interpreter)
@@ -156,3 +226,12 @@ def test_it_runs_in_the_official_interpreter() -> None:
     np.testing.assert_allclose(
         result(interpreter, values), result(opened(content), values), 1e-5, 1e-6
     )
+
+
+def test_a_file_compiled_ahead_of_time_runs_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = compile_model(CHAIN, ["openvino:precision=f32"])
+    monkeypatch.setattr(kernels, "compiled", lambda *given: pytest.fail("it was compiled again"))
+    interpreter = Interpreter(model_content=made.content)
+    interpreter.allocate_tensors()
+    values = np.float32([-1, 2, -3, 4])
+    np.testing.assert_array_equal(result(interpreter, values), np.abs(values) + values)

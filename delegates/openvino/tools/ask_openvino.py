@@ -3,9 +3,9 @@
 
     python delegates/openvino/tools/ask_openvino.py [--only ADD MUL] [--why]
 
-Every operator is tried with the models of the conformance kit, in a child process, as some crash.
-Kept are the types, and of each the features, with which all results were right. Features whose
-models fail are left out, the fewest first.
+Every operator is tried with the models of the conformance kit, alone and among transpositions, in a
+child process, as some crash. Kept are the types, and of each the features, with which all results
+were right. Features whose models fail are left out, the fewest first.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ import multiprocessing.pool
 import os
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import openvino
+from transposed import transposed  # beside this file
 
 from delegraph import Capabilities, Claim
 from delegraph.delegation.capabilities import FEATURES
-from delegraph.operators.roles import roles_of
 from delegraph.testing.conformance.attempts import attempt, wrong
-from delegraph.testing.conformance.features import ELEMENT_WISE, PARAMETERS
-from delegraph.testing.conformance.subject import subject_of
-from delegraph.testing.conformance.trials import trial_of
+from delegraph.testing.conformance.subject import Subject, subject_of
+from delegraph.testing.conformance.trials import Trial, trial_of
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
-from delegraph_openvino.claims import record
+from delegraph_openvino.claims import QUANTIZED, record
 
 CLAIMS = Path(__file__).parents[1] / "src/delegraph_openvino/claims.json"
 TYPES = ("BOOL", "FLOAT16", "FLOAT32", "INT8", "INT32", "UINT8")
@@ -41,49 +40,75 @@ NEVER = frozenset({"dynamic-shapes", "empty", "extreme-values", "sparse", "subgr
 """Features that are not claimed of any operator: where some fail, a partition fails as a whole."""
 
 COUNT = 40
-ENOUGH = 50
-HOPELESS = 5
-SECONDS = 240
-Row = tuple[str, list[str], list[str]]
-"""An operator, types, and features."""
+SEEDS = 5
+ENOUGH = 14
+"""Models of each combination of types, after which no more are tried."""
+HOPELESS = 4
+"""Models of which all fail, after which no more are tried."""
+SECONDS = 120
+"""Time for a model."""
 
-Tried = tuple[frozenset[str], frozenset[str], str]
+Types = tuple[tuple[str, str], ...]
+"""Role and type of the operands."""
+Tried = tuple[Types, frozenset[str], str]
 """Types and features of a model, and what was wrong with its results."""
+REFUSED = "by a rule"
+"""What was wrong with a model that the delegate refuses for another reason than its claims."""
 
 
-def tried(op: str) -> list[Tried]:
-    """Return what became of the kit's models of an operator."""
+def tried(op: str, before: Sequence[Tried]) -> Iterator[Tried]:
+    """Yield what became of the kit's models of an operator, after those of *before*.
+
+    First each comes as one that has crashed, in case it does, and then with its result.
+    """
+    subject = everything(op)
+    seen: Counter[Types] = Counter()
+    right: Counter[Types] = Counter()
+    known = list(before)
+    for case in (case for seed in range(SEEDS) for case in cases(op, seed=seed, count=COUNT)):
+        trial = trial_of(case) if _is_wanted(op, frozenset(case.types())) else None
+        if trial is None or trial.features & NEVER or len(trial.forms) > 1:
+            continue
+        types = tuple(dict.fromkeys(next(iter(trial.forms)).types))
+        is_hopeless = seen[types] >= HOPELESS and not right[types]
+        if is_hopeless or seen[types] >= ENOUGH or len(dict(types)) < len(types):
+            continue
+        if known:
+            made = known.pop(0)
+        else:
+            yield types, trial.features, "it crashed"
+            made = types, trial.features, _fault(subject, trial)
+            yield made
+        if made[2] != REFUSED:
+            seen[types] += 1
+            right[types] += not made[2]
+
+
+def everything(op: str) -> Subject:
+    """Return the delegate as it would be if it claimed an operator in every form."""
     from delegraph_openvino import claims, delegate
     from delegraph_openvino.options import OpenvinoOptions
 
-    everything = Capabilities(
-        [Claim(op, TYPES, *FEATURES.keys() - NEVER)], tolerance=claims.TOLERANCE
+    claimed = Capabilities(
+        [Claim([op, "TRANSPOSE"], TYPES, *FEATURES.keys() - NEVER)], tolerance=claims.TOLERANCE
     )
-    delegate.capabilities = lambda quantized: everything  # type: ignore[assignment]
-    delegate.check_features = lambda *given: True  # type: ignore[assignment]
+    delegate.capabilities = lambda quantized: claimed  # type: ignore[assignment]
+    return subject_of(lambda: delegate.OpenvinoDelegate(OpenvinoOptions(quantized=True)), claimed)
 
-    subject = subject_of(
-        lambda: delegate.OpenvinoDelegate(OpenvinoOptions(quantized=True)), everything
-    )
-    found: list[Tried] = []
-    seen: Counter[frozenset[str]] = Counter()
-    right: Counter[frozenset[str]] = Counter()
-    for case in cases(op, count=COUNT):
-        types = frozenset(case.types())
-        is_hopeless = seen[types] >= HOPELESS and not right[types]
-        if not _is_wanted(op, types) or is_hopeless or seen[types] >= ENOUGH:
-            continue
-        trial = trial_of(case)
-        if trial is None or trial.features & NEVER:
-            continue
-        made = attempt(subject, trial)
-        why = wrong(subject, made) if made.is_taken or made.error else " ".join(made.reasons)
-        if why and not why.startswith("OpenVINO:") and not made.is_taken and not made.error:
-            continue  # refused with a reason: by a rule, not by OpenVINO
-        seen[types] += 1
-        right[types] += not why
-        found.append((trial.types, trial.features, why))
-    return found
+
+def _fault(subject: Subject, trial: Trial) -> str:
+    """Return what is wrong with a trial, alone and among transpositions; empty for nothing."""
+    made = attempt(subject, trial)
+    if not made.is_taken and not made.error:
+        reason = " ".join(made.reasons)
+        return reason if reason.startswith("OpenVINO: ") else REFUSED
+    fault = wrong(subject, made)
+    others = () if trial.types & QUANTIZED else transposed(trial)  # the types make no difference
+    for case in others:
+        among = trial_of(case)
+        if among is not None and not fault:
+            fault = wrong(subject, attempt(subject, among))
+    return fault
 
 
 def _is_wanted(op: str, types: frozenset[str]) -> bool:
@@ -92,37 +117,54 @@ def _is_wanted(op: str, types: frozenset[str]) -> bool:
         return op == "DEQUANTIZE"
     if op in ("QUANTIZE", "DEQUANTIZE"):
         return types <= set(TYPES)
-    is_hybrid = "FLOAT32" in types and bool(types & {"INT8", "UINT8"})
+    is_hybrid = "FLOAT32" in types and bool(types & QUANTIZED)
     return types <= set(TYPES) and not is_hybrid
 
 
-def in_a_child(op: str) -> list[Tried]:
-    """Return :func:`tried`, by a process that may crash; then nothing."""
+def in_children(op: str) -> list[Tried]:
+    """Return all that :func:`tried` yields, by processes that may crash."""
+    found: list[Tried] = []
+    while (last := _by_a_child(op, found)) is not None:
+        found.append(last)
+    return [row for row in found if row[2] != REFUSED]
+
+
+def _by_a_child(op: str, found: list[Tried]) -> Tried | None:
+    """Add to what was found; return what crashed then, or None at the end."""
     ours, theirs = multiprocessing.Pipe(duplex=False)
-    child = multiprocessing.get_context("fork").Process(target=_send, args=(op, theirs))
+    child = multiprocessing.get_context("fork").Process(target=_send, args=(op, found, theirs))
     child.start()
     theirs.close()
+    last = None
     try:
-        return ours.recv() if ours.poll(SECONDS) else []
+        while ours.poll(SECONDS):
+            row = ours.recv()
+            if row is None:
+                return None
+            last = None if last else row
+            if last is None:
+                found.append(row)
     except EOFError:
-        return [(frozenset(), frozenset(), "it crashed")]
+        pass
     finally:
         child.kill()
         child.join()
+    return last or ((), frozenset(), "it crashed")
 
 
-def _send(op: str, to: Connection) -> None:
+def _send(op: str, before: list[Tried], to: Connection) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DELEGRAPH_CACHE"] = folder
-        to.send(tried(op))
+        for row in tried(op, before):
+            to.send(row)
+        to.send(None)
 
 
-def claimed(made: Iterable[Tried]) -> dict[frozenset[str], frozenset[str]]:
-    """Return the types that may be claimed, and with which features."""
+def claimed(made: Iterable[Tried]) -> Iterator[tuple[Types, frozenset[str]]]:
+    """Yield the types that may be claimed, and with which features."""
     by_types = defaultdict(list)
     for types, features, why in made:
         by_types[types].append((features, why))
-    found = {}
     for types, models in by_types.items():
         left = set().union(*(features for features, _ in models))
         while failing := [features for features, why in models if why and features <= left]:
@@ -130,8 +172,7 @@ def claimed(made: Iterable[Tried]) -> dict[frozenset[str], frozenset[str]]:
                 break
             left -= {max(left, key=lambda name: _blame(models, name))}
         if not failing and any(features <= left for features, _ in models):
-            found[types] = frozenset(left)
-    return found
+            yield types, frozenset(left)
 
 
 def _blame(models: Iterable[tuple[frozenset[str], str]], name: str) -> tuple[float, str]:
@@ -141,39 +182,27 @@ def _blame(models: Iterable[tuple[frozenset[str], str]], name: str) -> tuple[flo
 
 
 def main() -> None:
-    """Ask about every operator, and write the file."""
+    """Ask about operators, and write the file anew after each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=sorted(REGISTERED_OPERATORS))
     parser.add_argument("--why", action="store_true", help="print what is wrong")
     given = parser.parse_args()
-
-    claims = [row for row in record()["claims"] if row[0] not in given.only]
     with multiprocessing.pool.ThreadPool(2) as pool:
-        for op, made in zip(given.only, pool.imap(in_a_child, given.only), strict=True):
-            kept = claimed(made)
-            claims += [[op, sorted(t), sorted(f)] for t, f in kept.items()]
+        for op, made in zip(given.only, pool.imap(in_children, given.only), strict=True):
+            rows = [[op, dict(types), sorted(found)] for types, found in claimed(made)]
+            write([row for row in record()["claims"] if row[0] != op] + rows)
             bad = [row for row in made if row[2]]
-            print(f"{op}: {len(made) - len(bad)} of {len(made)} right;", len(kept), flush=True)
+            print(f"{op}: {len(made) - len(bad)} of {len(made)} right;", len(rows), flush=True)
             for types, features, why in bad if given.why else ():
-                print("   ", *sorted(types), "|", *sorted(features), "|", why[:200])
-    write(claims)
+                print("   ", dict(types), "|", *sorted(features), "|", why[:200], flush=True)
 
 
-def parameters(op: str) -> list[int]:
-    """Return which inputs are parameters; no operator in question has two of one role."""
-    return [i for i, role in enumerate(roles_of(op)) if role in PARAMETERS]
-
-
-def write(claims: list[Row]) -> None:
+def write(rows: list[list[object]]) -> None:
     """Write the file, a row a line."""
-    operators = {op for op, *_ in claims}
-    head = {
-        "openvino": openvino.__version__,
-        "element_wise": sorted(ELEMENT_WISE & operators),
-        "parameters": {op: found for op in sorted(operators) if (found := parameters(op))},
-    }
-    rows = ",\n".join("    " + json.dumps(row) for row in sorted(claims))
-    CLAIMS.write_text(f'{json.dumps(head)[:-1]}, "claims": [\n{rows}\n]}}\n', encoding="utf-8")
+    lines = ",\n".join("    " + json.dumps(row) for row in sorted(rows, key=json.dumps))
+    head = json.dumps({"openvino": openvino.__version__})[:-1]
+    CLAIMS.write_text(f'{head}, "claims": [\n{lines}\n]}}\n', encoding="utf-8")
+    record.cache_clear()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
-from delegraph_openvino.claims import QUANTIZED, capabilities, check_features
+from delegraph_openvino.claims import QUANTIZED, capabilities
 from delegraph_openvino.kernel import OpenvinoKernel
 from delegraph_openvino.options import OpenvinoOptions
 from delegraph_openvino.wrong_results import check_numbers
@@ -52,9 +52,9 @@ class OpenvinoDelegate(SimpleDelegateInterface):
                 return Rejection("variable", "OpenVINO keeps no state here", tensor=tensor.index)
         claimed = self.capabilities()
         for answer in (
-            claimed.check(registration, node, context),
             check_numbers(registration, node, context),
-            check_features(claimed, registration, node, context),
+            claimed.check(registration, node, context),
+            claimed.check_features(registration, node, context),
         ):
             if not answer:
                 return answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -12,21 +13,16 @@ class OpenvinoOptions:
     device: str = field(
         default="CPU", metadata={"help": "what computes: CPU, GPU, NPU, or another OpenVINO device"}
     )
-    precision: str = field(
-        default="f32", metadata={"help": "what floats are computed in: f32, f16 or bf16"}
+    precision: Literal["f32", "f16", "bf16"] = field(
+        default="f32", metadata={"help": "what floats are computed in"}
     )
     quantized: bool = field(
         default=False, metadata={"help": "take 8-bit nodes too; results differ by some units"}
     )
     num_threads: int = field(
-        default=0, metadata={"help": "threads on the CPU; 0: as many as the interpreter has"}
+        default=0,
+        metadata={"help": "threads on the CPU; 0: as many as the interpreter has", "minimum": 0},
     )
-    min_nodes: int = field(default=1, metadata={"help": "leave partitions with fewer nodes"})
-
-    def __post_init__(self) -> None:
-        if self.precision not in ("f32", "f16", "bf16"):
-            raise ValueError(f"precision is {self.precision!r}, expected f32, f16 or bf16")
-        if self.num_threads < 0:
-            raise ValueError(f"num_threads is {self.num_threads}, expected 0 or more")
-        if self.min_nodes < 1:
-            raise ValueError(f"min_nodes is {self.min_nodes}, expected 1 or more")
+    min_nodes: int = field(
+        default=1, metadata={"help": "leave partitions with fewer nodes", "minimum": 1}
+    )

@@ -1,11 +1,30 @@
-"""What OpenVINO would take and compute in another way than TFLite, where no claim can say it."""
+"""What OpenVINO takes and computes in another way than TFLite, or crashes on, beyond any claim."""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from delegraph import DelegateContext, Node, Registration, Rejection
+from delegraph.schema.options import OPTIONS_OF_OPERATOR
 
 UNCHECKED = ("EMBEDDING_", "GATHER", "ONE_HOT", "SCATTER_", "SEGMENT_", "SPARSE_", "UNSORTED_")
 """How operators begin whose indices OpenVINO does not check, where TFLite raises an error."""
+
+NEAR_CONVOLUTIONS = "OpenVINO moves transpositions across it, as CONV_2D makes them, and goes wrong"
+WRONG = {
+    "BATCH_TO_SPACE_ND": NEAR_CONVOLUTIONS,
+    "LOG_SOFTMAX": NEAR_CONVOLUTIONS,
+    "PADV2": "OpenVINO pads with zeros",
+    "SPACE_TO_BATCH_ND": NEAR_CONVOLUTIONS,
+    "TILE": NEAR_CONVOLUTIONS,
+}
+"""Operators whose results are wrong for some inputs that no claim can tell from others."""
+
+DIVISIONS = ("DIV", "FLOOR_DIV", "FLOOR_MOD")
+REDUCTIONS = ("MEAN", "REDUCE_", "SUM")
+HAVE_DEFAULTS = ("CAST", "RESHAPE")
+"""Operators that older converters write without options."""
 
 
 def check_numbers(
@@ -13,19 +32,33 @@ def check_numbers(
 ) -> bool | Rejection:
     """Return why OpenVINO's results for a node would be wrong; True where they are right."""
     options, name = node.options, registration.name
+    inputs = [context.tensors[index] for index in node.inputs]
+    table = OPTIONS_OF_OPERATOR.get(registration.builtin_code)
+    if options is None and table is not None and table.FIELDS and name not in HAVE_DEFAULTS:
+        return Rejection("options", f"OpenVINO needs {table.__name__}, and the node has none")
     activation = getattr(options, "fused_activation_function", None)
     if activation is not None and activation.name not in ("NONE", "RELU", "RELU6"):
         return Rejection("activation", actual=activation.name, expected="NONE, RELU or RELU6")
+    if name in WRONG:
+        return Rejection("numbers", WRONG[name])
     if name.startswith(UNCHECKED):
         return Rejection("indices", f"OpenVINO does not check the indices of {name}")
     if name == "RESIZE_NEAREST_NEIGHBOR" and (options.align_corners or options.half_pixel_centers):
         return Rejection("rounding", "OpenVINO rounds to another pixel")
-    if name == "LOG_SOFTMAX":
-        return Rejection("axis", "OpenVINO takes another axis where a convolution is before it")
-    if name in ("DIV", "FLOOR_DIV", "FLOOR_MOD"):
-        divisor = context.tensors[node.inputs[1]]
-        if divisor.type.name == "INT32":
-            return Rejection("division", "OpenVINO gives a number for a division by zero")
-    if name == "SPLIT" and context.tensors[node.inputs[0]].shape:
+    if name in DIVISIONS and inputs[1].type.name == "INT32":
+        return Rejection("division", "OpenVINO gives a number for a division by zero")
+    if name == "SPLIT" and inputs[0].shape:
         return Rejection("axis", "OpenVINO takes an axis without dimensions only")
+    if name == "TRANSPOSE" and inputs[1].data is not None and np.any(inputs[1].data < 0):
+        return Rejection("axes", "OpenVINO takes no axes that are counted from the end")
+    if name == "SQUEEZE" and not options.squeeze_dims:
+        return Rejection("squeeze_dims", "OpenVINO crashes when they are left out")
+    axes = inputs[1].data if name.startswith(REDUCTIONS) else getattr(options, "squeeze_dims", None)
+    if axes is not None and _has_twice(axes, len(inputs[0].shape)):
+        return Rejection("axes", "OpenVINO crashes on an axis that is named twice")
     return True
+
+
+def _has_twice(axes: ArrayLike, rank: int) -> bool:
+    """Return whether an axis is named twice, from either end."""
+    return len({int(axis) % max(rank, 1) for axis in np.ravel(axes)}) < np.size(axes)

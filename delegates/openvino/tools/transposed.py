@@ -1,0 +1,74 @@
+"""Cases whose data passes through transpositions.
+
+OpenVINO puts transpositions around each convolution and then moves them across other operators,
+which no model of a single operator shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from delegraph.schema.options import TransposeOptions
+from delegraph.testing import constant
+from delegraph.testing.conformance.composition import Composition, fed_definitions
+from delegraph.testing.conformance.trials import Trial
+from delegraph.testing.one_op import TensorDef
+from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
+
+
+def transposed(trial: Trial) -> Iterator[OperatorCase]:
+    """Yield a trial's model with all inputs and outputs transposed, and with the first input only.
+
+    First the channels change their place, as with convolutions, and then all dimensions.
+    """
+    graph, *others = trial.case.records.subgraphs or ()
+    if others or len(trial.case.steps) > 1:
+        return
+    given = fed_definitions(trial.case)
+    records = [(graph.tensors or ())[i] for i in graph.outputs or ()]
+    made = [
+        Fed(array, TensorDef(array.shape, type, record.quantization))
+        for array, type, record in zip(trial.expected[0], trial.output_types, records, strict=True)
+    ]
+    for keeps_batch in (True, False):
+        yield _surrounded(trial.case, given, made, keeps_batch)
+        yield _surrounded(trial.case, given[:1], [], keeps_batch)
+
+
+def _surrounded(
+    case: OperatorCase, given: list[Fed], made: list[Fed], keeps_batch: bool
+) -> OperatorCase:
+    """Return a case with its first inputs and outputs transposed."""
+    model = Composition()
+    wires: dict[int, int] = {}
+    for position, each in enumerate(given):
+        if each.array.ndim > 1:
+            before = _transposition(each, _order(each, keeps_batch))
+            (wires[position],) = model.add(before, {})
+    outputs = list(model.add(case, wires))
+    for position, each in enumerate(made):
+        if each.array.ndim > 1:
+            back = np.argsort(_order(each, keeps_batch))
+            turned = replace(each, array=each.array.transpose(back))
+            (outputs[position],) = model.add(_transposition(turned, back), {0: outputs[position]})
+    return model.case(case.op, outputs)
+
+
+def _order(data: Fed, keeps_batch: bool) -> list[int]:
+    """Return the dimensions with the second one last, or with the first one last."""
+    rank = data.array.ndim
+    return [0, *range(2, rank), 1] if keeps_batch and rank > 2 else [*range(1, rank), 0]
+
+
+def _transposition(to: Fed, order: Sequence[int]) -> OperatorCase:
+    """Return a case of TRANSPOSE whose output is *to*."""
+    source = to.array.transpose(np.argsort(order))
+    return operator_case(
+        "TRANSPOSE",
+        [Fed(source, replace(to.definition, shape=source.shape)), constant(np.int32(order))],
+        [replace(to.definition, shape=to.array.shape)],
+        TransposeOptions(),
+    )
