@@ -10,6 +10,7 @@ from jax.experimental import serialize_executable
 from numpy.typing import NDArray
 
 from delegraph import DelegateContext, DelegateParams, Node, SimpleDelegateKernelInterface
+from delegraph.errors import OperatorError
 from delegraph_jax.compiling import compile_safely, version
 from delegraph_jax.traced import TracedPartition
 
@@ -42,7 +43,11 @@ class JaxKernel(SimpleDelegateKernelInterface):
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         with jax.enable_x64(True):
-            results = self._run(*self._arguments)
+            *results, is_wrong = self._run(*self._arguments)
+        if is_wrong.size and np.asarray(is_wrong).any():
+            with jax.enable_x64(True):
+                doubts = self.traced.doubts()
+            raise OperatorError(doubts[int(np.argmax(is_wrong))])
         for tensor, result in zip(self._outputs, results, strict=True):
             np.copyto(tensor.data, np.asarray(result))
 
@@ -60,7 +65,7 @@ class JaxKernel(SimpleDelegateKernelInterface):
         return serialize_executable.deserialize_and_load(
             path.read_bytes(),
             jax.tree.structure((tuple(self._inputs), {})),
-            jax.tree.structure(self._outputs),
+            jax.tree.structure([*self._outputs, 0]),
             backend=platform,
             execution_devices=[self._device],
         )
@@ -70,7 +75,7 @@ class JaxKernel(SimpleDelegateKernelInterface):
             arguments = [
                 jax.ShapeDtypeStruct(tensor.shape, tensor.dtype) for tensor in self._inputs
             ]
-            lowered = jax.jit(self.traced, keep_unused=True).lower(*arguments)
+            lowered = jax.jit(self.traced.checked, keep_unused=True).lower(*arguments)
             compiled = compile_safely(lowered, self._device.platform)
         payload: bytes = serialize_executable.serialize(compiled)[0]
         return payload

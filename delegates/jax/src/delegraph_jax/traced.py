@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from delegraph import DelegateContext, DelegateParams
@@ -38,6 +40,27 @@ class TracedPartition:
             OperatorError: a node cannot be computed, or its result has another shape than the host
                 says.
         """
+        return self._computed(arguments)[0]
+
+    def checked(self, *arguments: Any) -> list[Any]:
+        """Return the outputs, and which of the doubts about the values are true: ``[D], bool``."""
+        outputs, doubts = self._computed(arguments)
+        return [*outputs, jnp.array([is_wrong for is_wrong, _ in doubts], np.bool_)]
+
+    def doubts(self) -> list[str]:
+        """Return what each of the doubts is about."""
+        found: list[str] = []
+
+        def keep(*arguments: Any) -> list[Any]:
+            outputs, doubts = self._computed(arguments)
+            found.extend(why for _, why in doubts)
+            return outputs
+
+        tensors = [self._tensors[i] for i in self.inputs]
+        jax.eval_shape(keep, *[jax.ShapeDtypeStruct(each.shape, each.dtype) for each in tensors])
+        return found
+
+    def _computed(self, arguments: Sequence[Any]) -> tuple[list[Any], list[tuple[Any, str]]]:
         values: dict[int, Any] = {
             # A copy: JAX may otherwise keep a view of memory that is the host's. One of NumPy:
             # what is done with constants alone is done once, while tracing.
@@ -45,6 +68,7 @@ class TracedPartition:
             for i, tensor in self._constants.items()
         }
         values.update(zip(self.inputs, arguments, strict=True))
+        doubts: list[tuple[Any, str]] = []
         for node, registration in self._nodes:
             call = Call(node, registration, self._tensors, values, self._numerics)
             try:
@@ -53,6 +77,8 @@ class TracedPartition:
                 raise OperatorError(
                     f"node {node.index} ({call.name}): {in_words(error)}"
                 ) from error
+            where = f"node {node.index} ({call.name})"
+            doubts += [(is_wrong, f"{where}: {why}") for is_wrong, why in call.doubts]
             if not isinstance(results, Sequence):
                 results = (results,)
             for index, output, result in zip(node.outputs, call.outputs, results, strict=True):
@@ -62,4 +88,4 @@ class TracedPartition:
                         f"expects {list(output.shape)}"
                     )
                 values[index] = result.astype(np.dtype(output.dtype))
-        return [values[i] for i in self.outputs]
+        return [values[i] for i in self.outputs], doubts

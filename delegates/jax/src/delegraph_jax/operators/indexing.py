@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -12,12 +12,13 @@ import numpy as np
 from delegraph_jax.operators.registry import ANY, EIGHT_BIT, MOVED, PLAIN, QUANTIZED, Call, operator
 
 
-@operator("GATHER", MOVED, constants=(1,))
+@operator("GATHER", MOVED, indices=("INT16", "INT32", "INT64"))
 def gather(call: Call) -> Any:
     """Return slices along an axis, chosen by input 1; the first axes may be walked together."""
     x, positions, o = call.input(0), call.input(1), call.options
     axis = o.axis % x.ndim
     batch = o.batch_dims + (positions.ndim if o.batch_dims < 0 else 0)
+    call.require_positions(positions, x.shape[axis])
 
     def take(x: Any, positions: Any) -> Any:
         return jnp.take(x, positions, axis - batch)
@@ -28,17 +29,26 @@ def gather(call: Call) -> Any:
     return function(x, positions)
 
 
-@operator("GATHER_ND", MOVED, constants=(1,))
+@operator("GATHER_ND", MOVED)
 def gather_nd(call: Call) -> Any:
     """Return slices whose places are the vectors of input 1's last axis."""
-    return call.input(0)[tuple(jnp.moveaxis(call.input(1), -1, 0))]
+    x = call.input(0)
+    return x[_places(call, call.input(1), x.shape)]
 
 
-@operator("SCATTER_ND", (*PLAIN, *EIGHT_BIT), constants=(0, 2), lacks=("dynamic-shapes",))
+def _places(call: Call, indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:
+    """Return the positions along each of the first axes, which lie inside."""
+    places = tuple(jnp.moveaxis(indices, -1, 0))
+    for positions, size in zip(places, shape, strict=False):
+        call.require_positions(positions, size)
+    return places
+
+
+@operator("SCATTER_ND", (*PLAIN, *EIGHT_BIT), constants=(2,), lacks=("dynamic-shapes",))
 def scatter_nd(call: Call) -> Any:
     """Return zeros with input 1 added at the places that input 0 says."""
     updates = call.input(1)
-    places = tuple(jnp.moveaxis(call.input(0), -1, 0))
+    places = _places(call, call.input(0), call.shape)
     return jnp.zeros(call.shape, updates.dtype).at[places].add(updates)
 
 

@@ -35,6 +35,7 @@ class Call:
         name: its operator.
         outputs: its output tensors, with their shapes.
         numerics: which official kernels to round like.
+        doubts: what may be wrong with its values: an array of one bool, true where it is, and why.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Call:
         self.name = registration.name
         self.outputs = [tensors[i] for i in node.outputs]
         self.numerics = numerics
+        self.doubts: list[tuple[Any, str]] = []
         self._tensors = tensors
         self._values = values
 
@@ -98,6 +100,11 @@ class Call:
         """Return the elements of input *i*, which the model file holds."""
         values: list[int] = self.constant(i).reshape(-1).tolist()
         return values
+
+    def require_positions(self, positions: Any, size: int) -> None:
+        """Have the host raise when positions are outside ``[0, size)``."""
+        is_wrong = ((positions < 0) | (positions >= size)).any()
+        self.doubts.append((is_wrong, f"a position is outside [0, {size})"))
 
     def evaluated(self, *inputs: NDArray[Any], numerics: Numerics | None = None) -> NDArray[Any]:
         """Return what Delegraph's own kernel makes of other inputs.
