@@ -34,6 +34,7 @@ class Options:
         times: after so many times it goes right; 0: never.
         dynamic: whether it takes any shapes.
         opens: whether it leaves the shapes of its outputs open until it computes them.
+        refuses: whether it refuses each partition as a whole.
         noise: whether it prints to standard output.
     """
 
@@ -43,6 +44,7 @@ class Options:
     times: int = 0
     dynamic: bool = False
     opens: bool = False
+    refuses: bool = False
     noise: bool = False
 
 
@@ -84,7 +86,7 @@ class Dangerous(SimpleDelegateInterface):
 
     def check_partition(self, context: Any, params: Any) -> Any:
         self.reach("check")
-        return True
+        return not self.options.refuses or Rejection("pair", "two at a time are too many")
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         return Kernel(self)

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from delegraph import Interpreter, load_delegate
@@ -23,6 +24,7 @@ from delegraph.errors import (
     PluginOptionError,
     UnknownDelegateError,
 )
+from support.by_name import Y, run, sines
 from support.corpus import CORPUS, needs_corpus
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -280,6 +282,17 @@ def test_a_name_without_a_folder_says_where_it_was_looked_for(
     (tmp_path / "libnone.so.1").touch()
     with pytest.raises(DelegateLoadError, match=r"although there is \./libnone\.so\.1"):
         load_delegate("libnone.so.1")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="isolation needs POSIX")
+def test_a_library_may_be_opened_by_a_process_of_its_own(folder: Path) -> None:
+    delegate = load_delegate(folder / "libadds.so", isolate="process")
+    with Interpreter(model_content=sines(), delegates=[delegate]) as interpreter:
+        np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+        assert [node.delegate for node in interpreter.placement.nodes].count("libadds") == 2
+        assert interpreter.incidents == ()
+    with pytest.raises(DelegateLoadError, match="cannot open shared object file"):
+        load_delegate(folder / "libnone.so", isolate="process")
 
 
 def test_a_file_that_is_no_library_has_the_words_of_the_loader(tmp_path: Path) -> None:

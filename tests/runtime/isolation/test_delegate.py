@@ -50,6 +50,14 @@ def test_the_placement_says_that_it_is_isolated() -> None:
         assert "mind the gap; in a process of its own" in str(interpreter.placement)
 
 
+def test_a_partition_may_be_refused_as_a_whole() -> None:
+    with interpreter_with(isolated(refuses=True)) as interpreter:
+        np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+        reason = interpreter.placement.nodes[1].rejections["dangerous"]
+        assert (reason.constraint, str(reason)) == ("pair", "two at a time are too many")
+        assert interpreter.incidents == ()
+
+
 def test_a_resize_takes_a_static_and_a_dynamic_delegate_along() -> None:
     for dynamic in (False, True):
         delegate = isolated(dynamic=dynamic)

@@ -16,11 +16,17 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from delegraph.errors import ArgumentError, DelegateLoadError, PluginError
+
 _HEADER = struct.Struct("<HHI")
 _MOST_FILES = 8
 
 PATIENCE = 0.05
 """Seconds between two looks at whether waiting still makes sense."""
+
+
+KEPT_ERRORS = (PluginError, ArgumentError, DelegateLoadError)
+"""Errors of the delegate's process that are raised in the host by their own type."""
 
 
 class Kind(IntEnum):

@@ -21,11 +21,10 @@ from delegraph.errors import (
     DelegateError,
     DelegatePhase,
     DelegateProcessError,
-    PluginError,
     StateError,
 )
 from delegraph.runtime.isolation.death import ended_by
-from delegraph.runtime.isolation.messages import Channel, Kind, Message
+from delegraph.runtime.isolation.messages import KEPT_ERRORS, Channel, Kind, Message
 from delegraph.runtime.isolation.source import DelegateSource
 
 START_TIMEOUT = 300.0
@@ -342,8 +341,10 @@ class IsolatedProcess:
         """Return the error that the delegate's process tells of."""
         kind: Any = getattr(errors, str(content.get("kind")), None)
         text = str(content.get("text"))
-        if isinstance(kind, type) and issubclass(kind, PluginError | ArgumentError):
+        if isinstance(kind, type) and issubclass(kind, KEPT_ERRORS):
             found: Exception = kind(text)
+            if isinstance(found, DelegateError):
+                found.delegate = self.name
             return found
         node = content.get("node")
         return DelegateError(text, delegate=self.name, phase=phase, node_index=node)

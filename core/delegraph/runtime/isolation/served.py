@@ -21,7 +21,7 @@ from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFla
 from delegraph.delegation.driver import SimpleDelegate
 from delegraph.delegation.graph_partition_helper import GraphPartitionHelper
 from delegraph.delegation.rejections import NO_REASON, Rejection
-from delegraph.errors import ArgumentError, DelegateError, NodeError, PluginError, in_words
+from delegraph.errors import DelegateError, NodeError, in_words
 from delegraph.operators.tensor import Tensor
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.delegate_file import delegate_from_file
@@ -31,7 +31,7 @@ from delegraph.runtime.delegates.compiled_partitions import compiled_delegate
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.isolation.claims import rejection_json
 from delegraph.runtime.isolation.memory_file import MemoryFile, array_at, offsets
-from delegraph.runtime.isolation.messages import Channel, Kind
+from delegraph.runtime.isolation.messages import KEPT_ERRORS, Channel, Kind
 from delegraph.runtime.isolation.source import DelegateSource
 
 Answer = tuple[Mapping[str, Any], Sequence[int]]
@@ -122,8 +122,7 @@ def _failure(error: BaseException) -> Mapping[str, Any]:
         if in_words(error.__cause__) not in str(error):
             break
         error = error.__cause__
-    is_known = isinstance(error, PluginError | ArgumentError)
-    kind = type(error).__name__ if is_known else ""
+    kind = type(error).__name__ if isinstance(error, KEPT_ERRORS) else ""
     return {"kind": kind, "text": in_words(error), "node": node}
 
 
