@@ -54,14 +54,14 @@ def test_a_crash_fails_the_numbers_of_its_operator_alone(author: Author) -> None
             "  saved: *careful-MUL-died.tflite",
             "  again: Interpreter('*careful-MUL-died.tflite', delegates=*",
             "careful: FAILED",
-            "  a sample (--quick): 2 of 2 operators, each claim *",
+            "  a sample (--quick): each claimed type of 2 operators once; *",
             "  contract * 1 * 0 * 0",
             "  numbers  * 1 * 1 * 0",
             "  numbers: MUL: MUL of FLOAT32: the delegate 'careful' crashed (SIGSEGV)",
         ]
     )
     (card,) = json.loads((author.pytester.path / "c.json").read_text())["delegates"]
-    assert card["sample"].startswith("2 of 2 operators")
+    assert card["sample"].startswith("each claimed type of 2 operators")
 
 
 def test_a_hang_is_ended_and_says_where_it_was(author: Author) -> None:
@@ -129,13 +129,12 @@ def test_negative_limit_is_refused(author: Author) -> None:
 
 
 def test_a_fault_that_depends_on_state_is_called_so(author: Author) -> None:
-    result = author.run(
-        KILLED.format("WrongAfterManyModels"), "numbers", "--delegate-report=c.json"
-    )
+    words = ("generated or numbers", "--delegate-report=c.json")
+    result = author.run(KILLED.format("WrongAfterManyModels"), *words)
     result.stdout.fnmatch_lines(
         [
-            "MUL of FLOAT32 comes out wrong in 1 of 1 models: *",
-            "  saved: *careful-MUL-wrong.tflite",
+            "a generated model of * comes out wrong: *",
+            "  saved: *-generated.tflite",
             "  alone, in a new process, this model comes out right: the fault depends on state *",
         ]
     )

@@ -109,7 +109,7 @@ class DelegateConformance:
             rows = [(s, check, check.__name__) for s in found for check in CONTRACT]
             metafunc.parametrize(("subject", "check"), _named(rows))
         elif "operator" in metafunc.fixturenames:
-            by_operator = [(s, op, op) for s in found for op in s.tried]
+            by_operator = [(s, op, op) for s in found for op in s.operators]
             metafunc.parametrize(("subject", "operator"), _named(by_operator))
         else:
             metafunc.parametrize("subject", found, ids=[s.name for s in found])

@@ -14,7 +14,7 @@ import pytest
 
 from delegraph import Capabilities
 from delegraph.testing import DelegateConformance
-from delegraph.testing.conformance.attempts import attempts
+from delegraph.testing.conformance.bundles import attempts
 from delegraph.testing.conformance.placings import placings
 from delegraph.testing.conformance.soundness import VALUES_ONLY
 from delegraph.testing.conformance.subject import Subject, subject_of

@@ -23,7 +23,7 @@ from delegraph import (
 )
 from delegraph.delegation.node_form import fused_activation
 from delegraph.testing.conformance import numbers, soundness
-from delegraph.testing.conformance.attempts import attempts
+from delegraph.testing.conformance.bundles import attempts
 from delegraph.testing.conformance.demands import at_versions
 from delegraph.testing.conformance.effort import Effort
 from delegraph.testing.conformance.subject import Subject, subject_of

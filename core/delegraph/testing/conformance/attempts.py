@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 from delegraph.delegation.node_form import NodeForm
 from delegraph.delegation.placement import NodePlacement
@@ -103,19 +102,30 @@ def still_wrong(subject: Subject, case: OperatorCase) -> bool:
     return (found.is_taken or bool(found.error)) and bool(wrong(subject, found))
 
 
-@cache
-def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
+Attempted = Callable[[Trial], Attempt]
+"""Makes an attempt of a trial."""
+
+
+def drawn(
+    subject: Subject, op: str, make: Attempted, known: Iterable[Attempt] = ()
+) -> tuple[Attempt, ...]:
     """Return the attempts of the cases of an operator, the author's own ones first.
 
     Cases of types that no claim names are many, and only asked about: one of each will do. While a
     claimed type, version or feature is in no model that the delegate takes, more cases are drawn. A
     model that has ended a process is the last one: others would do so, too.
+
+    Args:
+        subject: what is tested.
+        op: the operator.
+        make: makes an attempt.
+        known: those that have been made already.
     """
-    found, effort = _Attempts(subject, op), subject.effort
+    found, effort = _Attempts(subject, op, make, known), subject.effort
     found.try_all(case for case in subject.cases if case.op == op)
     for seed in range(effort.seeds):
-        drawn = at_versions(found.claims, cases(op, seed=seed, count=effort.random_cases))
-        found.try_all(drawn, only_missing=seed > 0 or not effort.enough)
+        given = at_versions(found.claims, cases(op, seed=seed, count=effort.random_cases))
+        found.try_all(given, only_missing=seed > 0 or not effort.enough)
         if (
             found.is_over
             or found.is_complete
@@ -134,14 +144,19 @@ class _Attempts:
         missing: what a claim names and no model taken for it shows.
     """
 
-    def __init__(self, subject: Subject, op: str) -> None:
+    def __init__(
+        self, subject: Subject, op: str, make: Attempted, known: Iterable[Attempt]
+    ) -> None:
         self._subject = subject
+        self._make = make
         self.claims = [claim for claim in subject.capabilities.claims if op in claim.operators]
         self._other_forms: set[tuple[NodeForm, tuple[str, ...]]] = set()
         self._seen: set[Demand] = set()
         wanted = (demand for claim in self.claims for demand in demands(claim))
         self.missing = {each for each in wanted if each.is_type or subject.effort.shows_all}
         self.made: list[Attempt] = []
+        for each in known:
+            self._add(each)
 
     @property
     def is_over(self) -> bool:
@@ -172,14 +187,19 @@ class _Attempts:
             trial = self._worth_trying(case)
             if trial is None:
                 continue
-            found = {demand for claim in self.claims for demand in shown(claim, trial)}
+            found = self._shown(trial)
             self._seen |= found
             if only_missing and self.has_enough and not found & self.missing:
                 continue
-            made = careful_attempt(self._subject, trial)
-            self.made.append(made)
-            if made.is_taken:
-                self.missing -= found
+            self._add(self._make(trial))
+
+    def _add(self, made: Attempt) -> None:
+        self.made.append(made)
+        if made.is_taken:
+            self.missing -= self._shown(made.trial)
+
+    def _shown(self, trial: Trial) -> set[Demand]:
+        return {demand for claim in self.claims for demand in shown(claim, trial)}
 
     def _worth_trying(self, case: OperatorCase) -> Trial | None:
         """Return the trial of a case; None for a form that no claim names, but for the first."""

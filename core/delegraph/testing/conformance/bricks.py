@@ -17,7 +17,8 @@ import numpy as np
 from delegraph.delegation.partition_tolerance import STEPS
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import ReshapeOptions
-from delegraph.testing.conformance.attempts import Attempt, attempts, careful_attempt, wrong
+from delegraph.testing.conformance.attempts import Attempt, careful_attempt, wrong
+from delegraph.testing.conformance.bundles import attempts
 from delegraph.testing.conformance.composition import Composition, fed_definitions
 from delegraph.testing.conformance.effort import FULL
 from delegraph.testing.conformance.subject import Subject
@@ -67,7 +68,7 @@ class PaletteOperands(RandomOperands):
 def bricks(subject: Subject) -> tuple[Trial, ...]:
     """Return models of one operator that the delegate claims, takes and computes rightly."""
     found: list[Trial] = []
-    for op in subject.tried:
+    for op in subject.operators:
         fitting = _fitting(subject, op)
         half = subject.effort.bricks // 2
         found += fitting[:half] + fitting[-half:]

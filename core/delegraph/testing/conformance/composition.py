@@ -55,6 +55,11 @@ class Composition:
                 self._fed[mine[i]] = array
         return _mapped(graph.outputs, mine)
 
+    @property
+    def num_operators(self) -> int:
+        """How many operators there are."""
+        return self._model.num_operators
+
     def case(self, op: str, outputs: Sequence[int]) -> OperatorCase:
         """Return the model with these graph outputs, as a case of *op*."""
         records, reference = self._model.model(tuple(self._fed), outputs), None
@@ -92,6 +97,11 @@ class _Records:
                 )
             )
         return index
+
+    @property
+    def num_operators(self) -> int:
+        """How many operators there are."""
+        return len(self._operators)
 
     def model(self, inputs: Sequence[int], outputs: Sequence[int]) -> tables.Model:
         """Return the model with these graph inputs and outputs."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from unittest import SkipTest
 
-from delegraph.testing.conformance.attempts import Attempt, attempt, attempts, still_wrong, wrong
+from delegraph.testing.conformance.attempts import Attempt, attempt, still_wrong, wrong
+from delegraph.testing.conformance.bundles import attempts
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import trial_of

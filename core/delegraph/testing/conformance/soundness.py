@@ -8,7 +8,8 @@ from unittest import SkipTest
 
 from delegraph.delegation.capabilities import Claim
 from delegraph.schema.enums import BuiltinOperator
-from delegraph.testing.conformance.attempts import Attempt, attempts
+from delegraph.testing.conformance.attempts import Attempt
+from delegraph.testing.conformance.bundles import attempts
 from delegraph.testing.conformance.demands import Demand, demands, shown
 from delegraph.testing.conformance.placings import placings
 from delegraph.testing.conformance.reproduction import explained
@@ -82,9 +83,9 @@ def _require_taken(subject: Subject, op: str, what: str, tried: list[Attempt]) -
 
 def nothing_unclaimed_is_taken(subject: Subject) -> None:
     """No node is taken that no claim covers, of whatever operator."""
-    if not subject.tried:
+    if not subject.operators:
         raise SkipTest("nothing is claimed")
-    for made in (each for op in subject.tried for each in attempts(subject, op)):
+    for made in (each for op in subject.operators for each in attempts(subject, op)):
         if made.is_taken:
             _require_claimed(subject, made.trial)
     for placing in placings(subject):

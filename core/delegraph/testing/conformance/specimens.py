@@ -12,7 +12,8 @@ from unittest import SkipTest
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.testing.conformance.attempts import attempts, wrong
+from delegraph.testing.conformance.attempts import wrong
+from delegraph.testing.conformance.bundles import attempts
 from delegraph.testing.conformance.chains import chains
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trial_of
@@ -34,7 +35,7 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
         SkipTest: there are none.
     """
     found: dict[tuple[str, frozenset[Types], frozenset[str]], Trial] = {}
-    for op in subject.tried:
+    for op in subject.operators:
         for made in attempts(subject, op):
             key = (op, _types(made.trial), made.trial.features)
             if key not in found and made.is_claimed and made.ran and not wrong(subject, made):
@@ -63,7 +64,7 @@ def computed(subject: Subject) -> Iterator[Trial]:
         yield from specimens(subject)
     elif not specimens(subject):
         raise SkipTest(_NONE)
-    for op in subject.tried:
+    for op in subject.operators:
         made = (each.trial for each in attempts(subject, op) if each.is_claimed and each.ran)
         fitting = (trial for trial in made if not trial.case.is_random)
         yield from map(first_step, islice(fitting, subject.effort.computed))

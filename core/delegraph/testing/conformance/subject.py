@@ -41,13 +41,13 @@ class Identity:
 
     Attributes:
         name: the delegate's name, as tests show it.
-        tried: operators that are tried, sorted.
+        operators: those that some claim names, sorted.
         address: how the command line names it; empty for one that is not installed.
         folder: where models that show a failure are saved.
     """
 
     name: str
-    tried: tuple[str, ...]
+    operators: tuple[str, ...]
     address: str
     folder: Path
 
@@ -84,14 +84,9 @@ class Subject:
         return tuple(sorted({op for claim in self.capabilities.claims for op in claim.operators}))
 
     @property
-    def tried(self) -> tuple[str, ...]:
-        """Those of the operators that are tried, sorted."""
-        return self.effort.operators_of(self.capabilities)
-
-    @property
     def identity(self) -> Identity:
         """What can be sent to another process."""
-        return Identity(self.name, self.tried, self.address, self.folder)
+        return Identity(self.name, self.operators, self.address, self.folder)
 
     def claims(self, forms: Iterable[NodeForm], features: frozenset[str]) -> bool:
         """Return whether each of the forms of an operator is covered by a claim with *features*."""
