@@ -39,7 +39,7 @@ TEMPLATES = ("kernel", "engine", "compiler", "custom-op")
 def command(
     name: str, template: str, directory: str | None, operators: str | None, as_json: bool
 ) -> None:
-    """Start a delegate or a custom operator: write a complete distribution.
+    """Start a delegate or a custom operator, as a distribution.
 
     It has a plugin module, a delegate that works, tests with the conformance kit, and all that pip
     needs. NAME is what users will type after --delegate; as a custom operator, my-op is MyOp in
