@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph import DelegateContext, DelegateFlags, Interpreter, Node, OpResolverType, custom_op
+from delegraph import CustomOp, DelegateContext, DelegateFlags, Interpreter, Node, OpResolverType
 from delegraph.delegation.control_edges import METADATA_NAME
 from delegraph.errors import (
     CallCancelledError,
@@ -347,10 +347,11 @@ def test_a_fallback_computes_while_nothing_else_does() -> None:
     seen: list[str] = []
     two = Late("MUL", name="two")
 
-    @custom_op("Twice")
-    def twice(x: NDArray[Any]) -> NDArray[Any]:
+    def compute(x: NDArray[Any]) -> NDArray[Any]:
         seen.extend(two.log)
         return x + x
+
+    twice = CustomOp("Twice", compute)
 
     @twice.shape
     def _(x: Any) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter, custom_op
+from delegraph import CustomOp, Interpreter
 from delegraph.runtime.schedule import StateUse, Task
 from delegraph.runtime.tasks import tasks_of
 from delegraph.schema.options import AddOptions
@@ -53,8 +53,5 @@ def test_custom_operators_may_have_state_where_a_delegate_computes_them() -> Non
 
 
 def test_custom_operators_of_python_keep_their_order() -> None:
-    @custom_op("Twice")
-    def twice(x: Any) -> Any:
-        return x + x
-
+    twice = CustomOp("Twice", lambda x: x + x)
     assert tasks(CUSTOM, custom_ops={"Twice": twice})[0].state is StateUse.CERTAIN

@@ -150,5 +150,6 @@ def uninstall_compiler(
 
 def _import_again(folder: Path, monkeypatch: pytest.MonkeyPatch, delegate: str) -> None:
     monkeypatch.delitem(sys.modules, f"fake_{delegate}", raising=False)
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)  # which knows seconds only
     importlib.invalidate_caches()
     use_plugins_of(monkeypatch, folder)

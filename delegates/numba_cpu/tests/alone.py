@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Interpreter, Node, Registration, Rejection, Tensor, builtin_registration
+from delegraph.delegation.blob_cache import BlobCache
 from delegraph.graph.loader import parse_model
 from delegraph.operators.numerics import Numerics
 from delegraph.testing.operator_case import OperatorCase
@@ -30,7 +31,10 @@ class Alone:
     Attributes:
         tensors: of the model; computed ones have the shapes that the model declares.
         numerics: whose rounding counts.
+        cache: where compiled kernels are.
     """
+
+    cache = BlobCache
 
     def __init__(self, case: OperatorCase) -> None:
         graph = parse_model(case.model()).subgraphs[0]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegraph.delegation.blob_cache import BlobCache
 from delegraph.errors import DelegateError
 from delegraph.testing import interrupted
 from delegraph_numba_cpu.blocks.moves import COPY
@@ -37,7 +38,7 @@ class HostTensor:
 
 
 def builder(lib: Library, *tensors: HostTensor, packed: Any = None) -> ProgramBuilder:
-    context: Any = SimpleNamespace(tensors=tensors)
+    context: Any = SimpleNamespace(tensors=tensors, cache=BlobCache)
     return ProgramBuilder(context, lib, 2, True, {} if packed is None else packed)
 
 
@@ -262,7 +263,8 @@ def test_programs_share_working_memory_and_follow_when_it_grows(lib: Library) ->
     programs, targets = [], []
     for count in (1, 2, 1):  # pieces of memory: the second program needs twice as much
         target = HostTensor(bytes_of(0))
-        context: Any = SimpleNamespace(tensors=[HostTensor(bytes_of(len(programs) + 1)), target])
+        tensors = [HostTensor(bytes_of(len(programs) + 1)), target]
+        context: Any = SimpleNamespace(tensors=tensors, cache=BlobCache)
         made = ProgramBuilder(context, lib, 2, True, {}, shared)
         made.border(0)
         made.border(1)

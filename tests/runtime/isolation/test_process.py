@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,15 @@ def test_a_time_limit_does_not_wait_for_the_process() -> None:
         assert interpreter.incidents == ()
 
 
+@pytest.fixture
+def _interrupts_are_raised() -> Iterator[None]:
+    """Shells ignore them in what runs in the background, and so does Python then."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interrupts_are_raised")
 def test_an_interrupt_belongs_to_the_host(fifo: Path) -> None:
     delegate = isolated(at="eval", how="wait", journal=str(fifo))
     with interpreter_with(delegate) as interpreter:
