@@ -16,3 +16,11 @@ from .partitioner import (
 from .rejections import Rejection as Rejection
 from .simple_delegate import SimpleDelegateInterface as SimpleDelegateInterface
 from .simple_delegate import SimpleDelegateKernelInterface as SimpleDelegateKernelInterface
+from .blob_cache import BlobCache as BlobCache
+from .capabilities import Capabilities as Capabilities
+from .capabilities import Claim as Claim
+from .graph_partition_helper import FP16GraphPartitionHelper as FP16GraphPartitionHelper
+from .graph_partition_helper import GraphPartitionHelper as GraphPartitionHelper
+from .placement import Placement as Placement
+from .rules import PlacementRule as PlacementRule
+from .tolerance import Tolerance as Tolerance

@@ -68,8 +68,7 @@ class Interpreter(OfficialMembers, NotebookView, InvokesAsync, ClosedByWith):
         rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
         require: ``"full"`` fails when a node has no delegate after all ``delegates`` are applied.
         partition_policy: ``"measured"`` leaves a delegate only those partitions that save time.
-        on_failure: of a delegate: ``"raise"``; ``"fallback"`` to Delegraph's kernels, the default
-            where it is isolated; ``"shadow"``: that, and recompute some invokes to see it is right.
+        on_failure: ``"raise"``; ``"fallback"`` to kernels; ``"shadow"``: that, with spot checks.
         validate: check the results of delegates for NaN, wrong shapes and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1.
         time_limit: seconds that making it, allocating, changing delegates or invoking may take.
@@ -78,7 +77,8 @@ class Interpreter(OfficialMembers, NotebookView, InvokesAsync, ClosedByWith):
         cancellation: a context's: this interpreter works for its kernel, and stops when it shall.
         on_loaded: is called between loading the model and applying delegates: to time them apart.
         cache_dir: where delegates keep what they compile; default: the user's own folder.
-        isolate, timeout: as ``load_delegate`` has them, for all delegates.
+        isolate: as ``load_delegate`` has it, for all delegates.
+        timeout: seconds that an invoke of an isolated delegate may take.
 
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.

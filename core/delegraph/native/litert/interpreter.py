@@ -57,8 +57,10 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         switch_interval: seconds after which a busy Python thread has to let the delegate's kernels
             go on, while ``invoke`` lasts; see ``sys.setswitchinterval``. It counts for the process.
         on_loaded: as ``delegraph.Interpreter`` has it.
-        cache_dir, isolate, timeout: as ``delegraph.Interpreter`` has them. There are no kernels to
-            fall back to: an invoke in which the process is lost raises, the next starts another.
+        cache_dir: as ``delegraph.Interpreter`` has it.
+        isolate: as it has it. There are no kernels to fall back to: an invoke in which the process
+            is lost raises, the next starts another.
+        timeout: as it has it.
         arguments: more of the official constructor's, by name.
 
     Raises:
