@@ -44,11 +44,15 @@ PLAIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 OPTIONS = {"ADD": AddOptions(), "MUL": MulOptions(), "SUB": SubOptions()}
 
 
-def branches() -> bytes:
-    """(sin(x) + x x) + (x - x): SIN, MUL and SUB may run at the same time."""
+def branches(first: str = "SIN") -> bytes:
+    """(sin(x) + x x) + (x - x): SIN, MUL and SUB may run at the same time.
+
+    Args:
+        first: an operator in place of SIN.
+    """
     return graph_model(
         [
-            ("SIN", "x", "a"),
+            (first, "x", "a"),
             ("MUL", "x x", "b", MulOptions()),
             ("SUB", "x x", "c", SubOptions()),
             ("ADD", "a b", "d", AddOptions()),
@@ -358,21 +362,10 @@ def test_a_fallback_computes_while_nothing_else_does() -> None:
         shape: tuple[int, ...] = x.shape
         return shape
 
-    model = graph_model(
-        [
-            ("Twice", "x", "a"),
-            ("MUL", "x x", "b", MulOptions()),
-            ("SUB", "x x", "c", SubOptions()),
-            ("ADD", "a b", "d", AddOptions()),
-            ("ADD", "d c", "y", AddOptions()),
-        ],
-        inputs="x",
-        outputs="y",
-    )
     interpreter = opened(
         Late("Twice", before=fails),
         two,
-        model=model,
+        model=branches("Twice"),
         on_failure="fallback",
         custom_ops={"Twice": twice},
     )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -24,14 +22,10 @@ def write_result(path: str, result: Mapping[str, Any], option: str) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    target = Path(os.path.realpath(path))
+    from delegraph.tools.whole_file import write_whole
+
     text = json.dumps(finite(result), indent=2) + "\n"
     try:
-        if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8")
-            return
-        partial = target.with_name(f"{target.name}.partial")
-        partial.write_text(text, encoding="utf-8")
-        os.replace(partial, target)
+        write_whole(path, text.encode())
     except OSError as error:
         raise click.UsageError(f"{option} {path!r}: {error.strerror or error}") from error

@@ -6,7 +6,7 @@ Open first: ``setup.py``, ``benchmarking/`` for how long a model takes,
 ``explanation.py`` for why nodes run where they do,
 ``placement_lock.py`` for placements kept in a file, ``memory_report.py`` for the arena,
 ``model_summary.py`` for what a model holds,
-``compiling.py`` for partitions compiled ahead of time,
+``compiling.py`` for partitions compiled ahead of time, ``whole_file.py`` for files written at once,
 ``requested_inputs.py``, ``given_inputs.py``, ``model_inputs.py`` and ``model_outputs.py`` for
 values given and printed,
 ``recognition.py`` for boxes, poses and masks among outputs, ``drawing.py`` for pictures of them,

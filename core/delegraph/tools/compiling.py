@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,6 +42,7 @@ from delegraph.tools.compiling_delegate import (
 )
 from delegraph.tools.explanation import Explanation, explain
 from delegraph.tools.progress import Progress, untold
+from delegraph.tools.whole_file import write_whole
 
 Plans = Sequence[Sequence[int | CompiledNode]]
 """What each subgraph executes: its own operators by index, and compiled partitions."""
@@ -65,22 +65,17 @@ class CompiledModel:
     seconds: float
 
     def write(self, path: AnyPath) -> None:
-        """Write the file, whole or not at all.
+        """Write the file, as :func:`~delegraph.tools.whole_file.write_whole` does.
 
         Raises:
             ArgumentError: it cannot be written there.
         """
-        target = Path(os.path.realpath(os.fsdecode(path)))
-        partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+        target = os.fsdecode(path)
         try:
-            try:
-                partial.write_bytes(self.content)
-                os.replace(partial, target)
-            finally:
-                partial.unlink(missing_ok=True)
+            write_whole(target, self.content)
         except OSError as error:
             reason = error.strerror or error
-            raise ArgumentError(f"{os.fsdecode(path)!r} cannot be written: {reason}") from error
+            raise ArgumentError(f"{target!r} cannot be written: {reason}") from error
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the file itself, by name."""
