@@ -68,7 +68,7 @@ class Interpreter(OfficialMembers, NotebookView, InvokesAsync, ClosedByWith):
         rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
         require: ``"full"`` fails when a node has no delegate after all ``delegates`` are applied.
         partition_policy: ``"measured"`` leaves a delegate only those partitions that save time.
-        on_failure: ``"raise"``; ``"fallback"``, default if isolated; ``"shadow"``: that, and checks.
+        on_failure: ``"raise"``; ``"fallback"``, default if isolated; ``"shadow"``: it and checks.
         validate: check the results of delegates for NaN, wrong shapes and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1.
         time_limit: seconds that making it, allocating, changing delegates or invoking may take.
