@@ -54,6 +54,9 @@ PACKAGES = (
 )
 """Public packages of the core, each with a page of its own beside that of ``delegraph``."""
 
+WITH_BASES = ("Interpreter", "LiteRtInterpreter")
+"""Classes whose bases nobody else sees: their members are shown as the class's own."""
+
 LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )([^)\s]+)", re.MULTILINE)
 EXPORT = re.compile(r"^from \.([\w.]+) import \(?\s*(\w+) as ", re.MULTILINE)
 
@@ -143,10 +146,14 @@ def python_page() -> str:
         ("name", ""),
         [(f"[`{name}`][{module}.{name}]", summary(module, name)) for name, module in names],
     )
-    full = [
-        f"::: delegraph.{name}" for name, module in names if module.split(".")[1] not in PACKAGES
-    ]
+    full = [entry("delegraph", name) for name, m in names if m.split(".")[1] not in PACKAGES]
     return "\n\n".join(["# delegraph", packages, "What `import delegraph` offers:", linked, *full])
+
+
+def entry(package: str, name: str) -> str:
+    """Return what shows a public name in full."""
+    options = "\n    options:\n      inherited_members: true" if name in WITH_BASES else ""
+    return f"::: {package}.{name}{options}"
 
 
 def table(head: tuple[str, str], rows: list[tuple[str, str]]) -> str:
@@ -158,8 +165,8 @@ def package_page(name: str) -> str:
     """Return the page of a public package: what its stub exports, or else all of its modules."""
     package = f"delegraph.{name}"
     modules = sorted(p.stem for p in (CORE / name).glob("*.py") if p.stem != "__init__")
-    names = [entry for entry, _ in exports(package)] or modules
-    shown = [f"::: {package}.{entry}" for entry in names] or [f"::: {package}"]
+    names = [name for name, _ in exports(package)] or modules
+    shown = [entry(package, name) for name in names] or [f"::: {package}"]
     return "\n\n".join([f"# {package}", summary(package), *shown])
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from delegraph.delegation.delegate import PartitionPolicy, StopRequest
-from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules_file import Rules, placement_rules
 from delegraph.errors import StateError
 from delegraph.operators.custom_op import AnyCustomOp
@@ -21,9 +20,10 @@ from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.arguments import AnyPath, checked_num_threads, model_of, tensor_at
 from delegraph.runtime.closing import ClosedByWith
+from delegraph.runtime.delegate_members import TakesDelegates
 from delegraph.runtime.delegates import defaults
-from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates, as_delegate, as_delegates
-from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, OnFailure
+from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates, as_delegates
+from delegraph.runtime.delegates.failure_policy import FailurePolicy, OnFailure
 from delegraph.runtime.details import tensor_details
 from delegraph.runtime.invoke_async import InvokesAsync
 from delegraph.runtime.isolation.isolation import Isolate, Isolation
@@ -39,7 +39,7 @@ from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import read_tensor
 
 
-class Interpreter(OfficialMembers, NotebookView, InvokesAsync, ClosedByWith):
+class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, ClosedByWith):
     """Runs a ``.tflite`` model, with delegates taking over parts of it.
 
     The constructor arguments, methods, detail dictionaries, dtypes and error types are those of
@@ -306,57 +306,10 @@ class Interpreter(OfficialMembers, NotebookView, InvokesAsync, ClosedByWith):
             signature_key = only_signature(self.session.model)
         return SignatureRunner(self, signature_key)
 
-    # -- delegates -----------------------------------------------------------------------------
-
-    def modify_graph_with_delegate(self, delegate: AnyDelegate) -> None:
-        """Let a delegate take over nodes of every subgraph, on top of those applied before.
-
-        Subgraphs whose name starts with ``VALIDATION:`` are left alone. It can be called at any
-        time: tensors that were allocated are so afterwards, inputs and variables keep their data.
-
-        Raises:
-            PluginError: a delegate asked for by name is missing or broken.
-            DelegateError: the delegate failed; every subgraph is as it was before the call.
-            StateError: a view from ``tensor()`` is alive, or another call runs.
-        """
-        self._views.require_none()
-        chosen = as_delegate(delegate, self.session.options.isolation)
-        self.session.calls.run("modify_graph_with_delegate", self.session.apply, chosen)
-
-    def remove_delegate(self, name: str) -> None:
-        """Take off the delegates of a name; the others are applied anew, data stays as it is.
-
-        Raises:
-            ArgumentError: none of that name is applied; the message has those that are.
-            DelegateError: one of the others failed; it and those after it are off.
-            StateError: a view from ``tensor()`` is alive, or another call runs.
-        """
-        self._views.require_none()
-        self.session.calls.run("remove_delegate", self.session.remove, name)
-
-    def remove_all_delegates(self) -> None:
-        """Give all nodes back to Delegraph's kernels, at any time; data stays as it is.
-
-        Raises:
-            StateError: a view from ``tensor()`` is alive, or another call runs.
-        """
-        self._views.require_none()
-        self.session.calls.run("remove_all_delegates", self.session.remove_all_delegates)
-
     @property
     def numerics(self) -> Numerics:
         """Which official kernels the results round like."""
         return self.session.options.numerics
-
-    @property
-    def placement(self) -> Placement:
-        """Which delegate and partition has each node of the model, or why each refused it."""
-        return self.session.placement()
-
-    @property
-    def incidents(self) -> tuple[Incident, ...]:
-        """What delegates did wrong while ``on_failure`` let the interpreter go on."""
-        return self.session.incidents.all()
 
     def profile(self, *, whole_partitions: bool = False) -> AbstractContextManager[Profile]:
         """Return a context that records how long each node takes; see ``Profile``."""

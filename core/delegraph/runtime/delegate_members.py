@@ -1,0 +1,68 @@
+"""The members of ``Interpreter`` that apply delegates, take them off, and tell of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from delegraph.delegation.placement import Placement
+from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate
+from delegraph.runtime.delegates.failure_policy import Incident
+
+if TYPE_CHECKING:
+    from delegraph.runtime.live_views import LiveViews
+    from delegraph.runtime.session import Session
+
+
+class TakesDelegates:
+    """The base of ``Interpreter`` that has those members."""
+
+    if TYPE_CHECKING:
+        _views: LiveViews
+
+        @property
+        def session(self) -> Session: ...  # noqa: D102 - Interpreter documents it
+
+    def modify_graph_with_delegate(self, delegate: AnyDelegate) -> None:
+        """Let a delegate take over nodes of every subgraph, on top of those applied before.
+
+        Subgraphs whose name starts with ``VALIDATION:`` are left alone. It can be called at any
+        time: tensors that were allocated are so afterwards, inputs and variables keep their data.
+
+        Raises:
+            PluginError: a delegate asked for by name is missing or broken.
+            DelegateError: the delegate failed; every subgraph is as it was before the call.
+            StateError: a view from ``tensor()`` is alive, or another call runs.
+        """
+        self._views.require_none()
+        chosen = as_delegate(delegate, self.session.options.isolation)
+        self.session.calls.run("modify_graph_with_delegate", self.session.apply, chosen)
+
+    def remove_delegate(self, name: str) -> None:
+        """Take off the delegates of a name; the others are applied anew, data stays as it is.
+
+        Raises:
+            ArgumentError: none of that name is applied; the message has those that are.
+            DelegateError: one of the others failed; it and those after it are off.
+            StateError: a view from ``tensor()`` is alive, or another call runs.
+        """
+        self._views.require_none()
+        self.session.calls.run("remove_delegate", self.session.remove, name)
+
+    def remove_all_delegates(self) -> None:
+        """Give all nodes back to Delegraph's kernels, at any time; data stays as it is.
+
+        Raises:
+            StateError: a view from ``tensor()`` is alive, or another call runs.
+        """
+        self._views.require_none()
+        self.session.calls.run("remove_all_delegates", self.session.remove_all_delegates)
+
+    @property
+    def placement(self) -> Placement:
+        """Which delegate and partition has each node of the model, or why each refused it."""
+        return self.session.placement()
+
+    @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """What delegates did wrong while ``on_failure`` let the interpreter go on."""
+        return self.session.incidents.all()
