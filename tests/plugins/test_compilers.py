@@ -50,6 +50,7 @@ def test_a_compiler_of_a_delegate_that_the_plugin_does_not_offer_makes_it_broken
         ({"compile_partition": None}, "'a': compile_partition is None, expected a function"),
         ({"load_compiled": "module"}, "'a': load_compiled is 'module', expected a function"),
         ({"version": "1.0"}, "'a': version is '1.0', expected a function"),
+        ({"load_claims": "Claims"}, "'a': load_claims is 'Claims', expected a function"),
     ],
 )
 def test_a_compiler_spec_refuses_fields_that_cannot_be_used(

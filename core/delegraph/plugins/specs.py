@@ -160,14 +160,18 @@ class CommandSpec:
         _check_summary_and_load(self)
 
 
+_OPTIONAL = ("version", "load_claims")
+"""Functions that a ``CompilerSpec`` need not have."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompilerSpec:
     """What compiles a delegate's partitions ahead of time, and what loads them again.
 
-    ``delegraph compile`` has the delegate claim nodes as ever, and calls ``compile_partition`` for
-    each partition in place of a kernel's ``init``. What it returns, the blob, is stored in the
-    model file. Where such a file runs, ``load_compiled`` makes the kernel of it. Both import what
-    is heavy when they are called.
+    ``delegraph compile`` has the delegate claim nodes as ever, or ``load_claims`` in its place, and
+    calls ``compile_partition`` for each partition in place of a kernel's ``init``. What it returns,
+    the blob, is stored in the model file. Where such a file runs, ``load_compiled`` makes the
+    kernel of it. Both import what is heavy when they are called.
 
     Attributes:
         name: of the delegate, which the same plugin offers; it is a ``SimpleDelegateInterface``.
@@ -180,6 +184,9 @@ class CompilerSpec:
             ``eval`` get has the same. Shapes are those that were compiled.
         version: returns the version of the blobs: one of another version is not loaded. None for
             the version of the plugin's distribution.
+        load_claims: as ``DelegateSpec.load``: imports and returns the class of what claims nodes
+            when a model is compiled, where that is not the delegate itself: one that runs nothing
+            but what was compiled.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -189,15 +196,16 @@ class CompilerSpec:
     compile_partition: CompilePartition
     load_compiled: LoadCompiled
     version: Callable[[], str] | None = None
+    load_claims: Callable[[], DelegateFactory] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not DELEGATE_NAME.fullmatch(self.name):
             raise ArgumentError(
                 f"CompilerSpec name is {self.name!r}, expected the name of a delegate"
             )
-        for field in ("compile_partition", "load_compiled", "version"):
+        for field in ("compile_partition", "load_compiled", "version", "load_claims"):
             value = getattr(self, field)
-            if not callable(value) and not (field == "version" and value is None):
+            if not callable(value) and (value is not None or field not in _OPTIONAL):
                 raise ArgumentError(
                     f"CompilerSpec {self.name!r}: {field} is {value!r}, expected a function"
                 )

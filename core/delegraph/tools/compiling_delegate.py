@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.compiled_partition import CUSTOM_OP, CompiledPartition
@@ -102,7 +102,8 @@ def compiling_delegate(address: str, options: Given, progress: Progress) -> Comp
             f"CompilerSpec for it; those that can: {able or 'none'}"
         )
     made = make_options(offer.spec, only_one(parsed, options))
-    delegate = creation.make_delegate(offer.spec, made, offer.plugin)
+    claiming = replace(offer.spec, load=spec.load_claims or offer.spec.load)
+    delegate = creation.make_delegate(claiming, made, offer.plugin)
     if not isinstance(delegate, SimpleDelegate):
         raise PluginError(
             f"delegate {parsed.name!r} of {offer.plugin} does its own partitioning; what is "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -64,22 +65,26 @@ class CompiledNode:
 
     Args:
         options: device, delegate and twin.
+        executable: returns its bytes.
     """
 
-    def __init__(self, options: EdgeTpuOptions) -> None:
+    def __init__(self, options: EdgeTpuOptions, executable: Callable[[], bytes]) -> None:
         self._options = options
+        self._executable = executable
         self._device: Device = device_named(options.device)
         self._interpreter: Interpreter | None = None
         self._parameters = Parameters(b"", 0, 0, 0)
 
-    def prepare(
-        self, context: OpContext, node: Node, operands: Operands, num_threads: int | None
-    ) -> Eval:
+    @classmethod
+    def of(cls, node: Node, options: EdgeTpuOptions) -> CompiledNode:
+        """Return what runs an ``edgetpu-custom-op``, whose options hold the executable."""
+        return cls(options, partial(read_custom_options, node.custom_options))
+
+    def prepare(self, context: OpContext, operands: Operands, num_threads: int | None) -> Eval:
         """Return the function that computes the node.
 
         Args:
             context: of the subgraph.
-            node: its options hold the executable.
             operands: its tensors.
             num_threads: threads that may be used; None leaves it to ``via``.
 
@@ -90,7 +95,7 @@ class CompiledNode:
         """
         inputs, outputs, resize = operands
         if self._interpreter is None:
-            self._interpreter = self._opened(context, node, num_threads, inputs, outputs)
+            self._interpreter = self._opened(context, num_threads, inputs, outputs)
         subgraph = self._interpreter.subgraph()
         _require_count(subgraph, inputs, outputs)
         read = [tensor for tensor in inputs if not tensor.is_variable]
@@ -144,13 +149,12 @@ class CompiledNode:
     def _opened(
         self,
         context: OpContext,
-        node: Node,
         num_threads: int | None,
         inputs: Sequence[Tensor],
         outputs: Sequence[Tensor],
     ) -> Interpreter:
         """Return an interpreter of the executable's model, allocated."""
-        content = read_custom_options(node.custom_options)
+        content = self._executable()
         executable = parse(content)
         if isinstance(executable, RealExecutable):
             if not self._options.twin:

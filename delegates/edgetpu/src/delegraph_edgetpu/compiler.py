@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.devices import CACHE_BYTES
 from delegraph_edgetpu.draft import Draft
 from delegraph_edgetpu.errors import CannotCompile
+from delegraph_edgetpu.partition import token_of
 from delegraph_edgetpu.settings import Balance, Settings
 from delegraph_edgetpu.source_model import SourceModel, compiled_parts
 
@@ -63,21 +63,15 @@ def compile(
         )
     drafts = [draft for model in given for draft in _drafts(model, settings)]
     together = settings.segments == 1
-    tokens = [_token(drafts if together else [draft]) for draft in drafts]
+    tokens = [
+        token_of(each.partition for each in (drafts if together else [draft])) for draft in drafts
+    ]
     free = CACHE_BYTES
     compiled: list[Compilation] = []
     for draft, token in zip(drafts, tokens, strict=True):
         compiled.append(draft.finished(token, free, min_runtime_version))
         free = compiled[-1].memory.remaining_bytes if together else CACHE_BYTES
     return compiled
-
-
-def _token(drafts: Sequence[Draft]) -> int:
-    """Return a token for what is compiled together; the same models get the same one."""
-    digest = hashlib.blake2b(digest_size=8)
-    for draft in drafts:
-        digest.update(hashlib.sha256(draft.partition).digest())
-    return int.from_bytes(digest.digest(), "little") or 1
 
 
 def _drafts(model: ModelSource, settings: Settings) -> list[Draft]:

@@ -33,7 +33,7 @@ def edgetpu_custom_op(device: str = ":0", via: str = "", twin: str = "") -> Regi
     return Registration(
         CUSTOM_OP,
         _prepare,
-        init=lambda context, node: CompiledNode(options),
+        init=lambda context, node: CompiledNode.of(node, options),
         free=CompiledNode.close,
     )
 
@@ -41,7 +41,7 @@ def edgetpu_custom_op(device: str = ":0", via: str = "", twin: str = "") -> Regi
 def _prepare(context: OpContext, node: Node) -> Eval:
     compiled: CompiledNode = node.user_data
     try:
-        return compiled.prepare(context, node, Operands.of(context, node), context.num_threads)
+        return compiled.prepare(context, Operands.of(context, node), context.num_threads)
     except NeedsDevice as error:
         if device_library() is None:
             raise

@@ -106,11 +106,11 @@ class EdgeTpuKernel(NodeByNodeKernel):
         self._compiled: dict[int, CompiledNode] = {}
 
     def prepare_node(self, call: NodeCall) -> Eval:
-        compiled = self._compiled.setdefault(call.index, CompiledNode(self._options))
+        compiled = self._compiled.setdefault(call.index, CompiledNode.of(call.node, self._options))
         threads = call.context.recommended_num_threads
         inputs = [call.input(i) for i in range(len(call.inputs))]
         operands = Operands(inputs, call.outputs, call.resize)
-        return compiled.prepare(call.context, call.node, operands, threads if threads > 0 else None)
+        return compiled.prepare(call.context, operands, threads if threads > 0 else None)
 
     def close(self) -> None:
         for compiled in self._compiled.values():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -18,8 +17,9 @@ from delegraph_edgetpu.custom_options import CUSTOM_OP, write_custom_options
 from delegraph_edgetpu.estimate import estimate
 from delegraph_edgetpu.executable import Executable
 from delegraph_edgetpu.mapping import OperatorMapping
+from delegraph_edgetpu.partition import executable_of
 from delegraph_edgetpu.segments import Boundary, Part, cut_out
-from delegraph_edgetpu.work import multiply_adds, parameter_sizes
+from delegraph_edgetpu.work import multiply_adds
 
 
 @dataclass(frozen=True)
@@ -63,18 +63,12 @@ class Draft:
             runtime_version: the oldest one that has to run it.
         """
         start = time.perf_counter()
-        sizes = parameter_sizes(self.mapped)
-        cached = fitting(sizes.values(), free)
-        memory = Memory(sum(sizes.values()), cached, free - cached)
-        work = Work(sum(map(multiply_adds, self.mapped)), sum(map(multiply_adds, self.unmapped)))
-        executable = Executable(
-            self.partition,
-            caching_token,
-            memory.parameter_bytes,
-            runtime_version,
-            cached,
-            work.mapped,
+        executable = executable_of(
+            self.partition, self.mapped, caching_token, free, runtime_version
         )
+        cached = executable.cached_bytes
+        memory = Memory(executable.parameter_bytes, cached, free - cached)
+        work = Work(executable.multiply_adds, sum(map(multiply_adds, self.unmapped)))
         return Compilation(
             source=self.name,
             source_bytes=self.size,
@@ -111,16 +105,3 @@ class Draft:
         if self.segments > 1:
             return cut_out(record, self.part.inputs, self.part.outputs)
         return pruned(record)
-
-
-def fitting(sizes: Iterable[int], free: int) -> int:
-    """Return how many bytes stay on the chip: whole tensors, in the order in which they are used.
-
-    >>> fitting([3, 5, 2], 6)
-    5
-    """
-    cached = 0
-    for size in sizes:
-        if cached + size <= free:
-            cached += size
-    return cached

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from delegraph import CommandSpec, CustomOpSpec, DelegateSpec, hookimpl
+from delegraph import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec, hookimpl
 from delegraph_edgetpu.options import EdgeTpuOptions
 
 if TYPE_CHECKING:
     import click
 
-    from delegraph import CustomOp, Registration
+    from delegraph import (
+        CustomOp,
+        DelegateContext,
+        DelegateParams,
+        PartitionModel,
+        Registration,
+        SimpleDelegateKernelInterface,
+    )
     from delegraph_edgetpu.delegate import EdgeTpuDelegate
+    from delegraph_edgetpu.mapped_nodes import MappedNodes
 
 DELEGRAPH_API = 1
 
@@ -35,6 +43,38 @@ def delegraph_delegates() -> list[DelegateSpec]:
             rank=-100,
         )
     ]
+
+
+def _load_mapped_nodes() -> type[MappedNodes]:
+    from delegraph_edgetpu.mapped_nodes import MappedNodes
+
+    return MappedNodes
+
+
+def _compile(model: PartitionModel, options: EdgeTpuOptions) -> bytes:
+    from delegraph_edgetpu.ahead_of_time import compile_partition
+
+    return compile_partition(model, options)
+
+
+def _load_compiled(
+    blob: bytes, context: DelegateContext, params: DelegateParams
+) -> SimpleDelegateKernelInterface:
+    from delegraph_edgetpu.ahead_of_time import load_compiled
+
+    return load_compiled(blob, context, params)
+
+
+def _version() -> str:
+    from delegraph_edgetpu.ahead_of_time import version
+
+    return version()
+
+
+@hookimpl
+def delegraph_compilers() -> list[CompilerSpec]:
+    """Return what `delegraph compile` uses; `delegraph edgetpu compile` has a format of its own."""
+    return [CompilerSpec("edgetpu", _compile, _load_compiled, _version, _load_mapped_nodes)]
 
 
 def _load_custom_op() -> Registration:

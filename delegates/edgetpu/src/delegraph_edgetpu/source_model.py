@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from delegraph.errors import DelegraphError, NodeError
 from delegraph.graph.loader import parse_model
 from delegraph.graph.model import SubgraphSpec
 from delegraph.schema import tables
@@ -20,6 +19,7 @@ from delegraph_edgetpu.draft import Draft
 from delegraph_edgetpu.errors import CannotCompile
 from delegraph_edgetpu.mapping import ModelMapping, map_subgraph
 from delegraph_edgetpu.model_checks import require_compilable
+from delegraph_edgetpu.partition import obstacle_to
 from delegraph_edgetpu.segments import Part, boundary, cut_out, parts
 from delegraph_edgetpu.settings import Settings
 from delegraph_edgetpu.work import multiply_adds, parameter_sizes
@@ -115,7 +115,9 @@ def _draft(source: SourceModel, part: Part, mapping: ModelMapping) -> Draft:
     fed = [index for index in edge.inputs if not source.subgraph.tensors[index].is_variable]
     record = source.record.replace(description="partition for the Edge TPU")
     model = write_model(cut_out(with_plans(record, [part.mapped]), fed, edge.outputs))
-    _require_running(model, part.mapped)
+    obstacle = obstacle_to(model, part.mapped)
+    if obstacle is not None:
+        raise _CannotRun(obstacle)
     return Draft(
         name=source.name,
         size=len(source.content),
@@ -131,22 +133,3 @@ def _draft(source: SourceModel, part: Part, mapping: ModelMapping) -> Draft:
 
 class _CannotRun(Exception):
     """The mapped part is sound and cannot be prepared."""
-
-
-def _require_running(model: bytes, nodes: Sequence[int]) -> None:
-    """Raise an error unless the kernels that are to run *model* can prepare it.
-
-    Args:
-        model: the mapped part.
-        nodes: which nodes of the source its operators are.
-    """
-    from delegraph import Interpreter
-
-    try:
-        with Interpreter(model_content=model, delegates=[]) as interpreter:
-            interpreter.allocate_tensors()
-    except NodeError as error:
-        reason = error.__cause__ or error
-        raise _CannotRun(f"node {nodes[error.node_index]} ({error.op}): {reason}") from error
-    except DelegraphError as error:
-        raise _CannotRun(str(error)) from error

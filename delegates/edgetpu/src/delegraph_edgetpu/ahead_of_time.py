@@ -1,0 +1,76 @@
+"""What ``delegraph compile --delegate edgetpu`` writes into a model, and what runs it."""
+
+from __future__ import annotations
+
+from delegraph import (
+    DelegateContext,
+    DelegateParams,
+    Node,
+    PartitionModel,
+    SimpleDelegateKernelInterface,
+)
+from delegraph.errors import PartitionRejected
+from delegraph.graph.loader import parse_model
+from delegraph.operators.registration import Eval
+from delegraph_edgetpu.call import Call
+from delegraph_edgetpu.chip import NEWEST_RUNTIME
+from delegraph_edgetpu.compiled_node import CompiledNode, Operands
+from delegraph_edgetpu.devices import CACHE_BYTES
+from delegraph_edgetpu.executable import FORMAT_VERSION
+from delegraph_edgetpu.options import EdgeTpuOptions
+from delegraph_edgetpu.partition import executable_of, obstacle_to, token_of
+
+
+def compile_partition(model: PartitionModel, options: EdgeTpuOptions) -> bytes:
+    """Return the executable of a partition.
+
+    Raises:
+        PartitionRejected: it cannot run.
+    """
+    obstacle = obstacle_to(model.content, model.nodes)
+    if obstacle is not None:
+        raise PartitionRejected(f"the mapped part cannot run: {obstacle}", constraint="cannot-run")
+    subgraph = parse_model(model.content).subgraphs[0]
+    calls = [Call(operator, subgraph.tensors) for operator in subgraph.operators]
+    token = token_of([model.content])
+    return executable_of(model.content, calls, token, CACHE_BYTES, NEWEST_RUNTIME).pack()
+
+
+def load_compiled(
+    blob: bytes, context: DelegateContext, params: DelegateParams
+) -> SimpleDelegateKernelInterface:
+    """Return a kernel that runs an executable on the first simulated device."""
+    return LoadedKernel(blob)
+
+
+def version() -> str:
+    """Return the version of the executable's format."""
+    return f"executable {FORMAT_VERSION}"
+
+
+class LoadedKernel(SimpleDelegateKernelInterface):
+    """Runs what :func:`compile_partition` returned.
+
+    Args:
+        executable: that; it is checked when it is first prepared.
+    """
+
+    _run: Eval
+
+    def __init__(self, executable: bytes) -> None:
+        self._node = CompiledNode(EdgeTpuOptions(), lambda: executable)
+
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        pass
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        threads = context.recommended_num_threads
+        self._run = self._node.prepare(
+            context, Operands.of(context, node), threads if threads > 0 else None
+        )
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        self._run()
+
+    def close(self) -> None:
+        self._node.close()

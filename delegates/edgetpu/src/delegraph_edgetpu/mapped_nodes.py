@@ -1,0 +1,98 @@
+"""Claims what the compiler maps: the delegate of ``delegraph compile --delegate edgetpu``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph import (
+    DelegateContext,
+    Node,
+    Registration,
+    Rejection,
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+    Tensor,
+)
+from delegraph.errors import OperatorError, PluginOptionError
+from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
+from delegraph_edgetpu.chip import NEWEST_RUNTIME
+from delegraph_edgetpu.mapping import OperatorMapping, map_subgraph
+from delegraph_edgetpu.options import EdgeTpuOptions
+
+
+class MappedNodes(SimpleDelegateInterface):
+    """Takes the one part of a subgraph that ``delegraph edgetpu compile`` would take.
+
+    Args:
+        options: of the delegate.
+
+    Raises:
+        PluginOptionError: one that is not the default: a compiled partition cannot keep it.
+    """
+
+    def __init__(self, options: EdgeTpuOptions) -> None:
+        if options != EdgeTpuOptions():
+            raise PluginOptionError(
+                "device, via and twin of 'edgetpu' are chosen where a model runs; what `delegraph "
+                "compile` writes runs with the defaults, and for what `delegraph edgetpu compile` "
+                "writes they can be chosen"
+            )
+        self._mappings: dict[int, OperatorMapping] = {}
+
+    def name(self) -> str:
+        return "edgetpu"
+
+    def initialize(self, context: DelegateContext) -> None:
+        nodes = context.get_execution_plan()
+        mapping = map_subgraph(subgraph_of(context), NEWEST_RUNTIME)
+        self._mappings = dict(zip(nodes, mapping.operators, strict=True))
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        mapping = self._mappings[node.index]
+        return mapping.is_mapped or Rejection(mapping.reasons[0].rule, str(mapping.reasons[0]))
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        raise OperatorError("what maps is compiled, and runs when it has been")
+
+
+def subgraph_of(context: DelegateContext) -> SubgraphSpec:
+    """Return what the plan of a subgraph executes, as a file would declare it."""
+    steps = [context.get_node_and_registration(index) for index in context.get_execution_plan()]
+    return SubgraphSpec(
+        context.subgraph_index,
+        context.subgraph_names[context.subgraph_index],
+        tuple(map(_tensor, context.tensors)),
+        tuple(_operator(position, *step) for position, step in enumerate(steps)),
+        tuple(context.inputs),
+        tuple(context.outputs),
+    )
+
+
+def _operator(position: int, node: Node, registration: Registration) -> OperatorSpec:
+    return OperatorSpec(
+        position,
+        registration.name,
+        registration.builtin_code,
+        node.version,
+        tuple(node.inputs),
+        tuple(node.outputs),
+        tuple(node.intermediates),
+        node.options,
+    )
+
+
+def _tensor(tensor: Tensor) -> TensorSpec:
+    return TensorSpec(
+        tensor.index,
+        tensor.name,
+        tensor.type,
+        tensor.shape,
+        tensor.shape_signature,
+        np.asarray(tensor.data) if tensor.is_constant else None,
+        tensor.is_variable,
+        tensor.quantization,
+        tensor.sparsity,
+        tensor.has_rank,
+    )

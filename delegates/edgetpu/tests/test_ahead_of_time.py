@@ -1,0 +1,95 @@
+"""``delegraph compile --delegate edgetpu``: the same part, in the format of the core."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import delegraph_edgetpu
+from compiled_models import DIGITS, addition, outputs_of, random_inputs
+from delegraph import Interpreter
+from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partitions
+from delegraph.errors import PluginError
+from delegraph.graph.loader import parse_model
+from delegraph.testing import one_op_model, tensor
+from delegraph.testing.operator_cases import cases
+from delegraph.tools import compile_model
+from delegraph_edgetpu.executable import Executable, parse
+
+FIRST_POOL = "digits_1/pool_1/MaxPool2d"
+
+
+def operators(model: bytes) -> list[str]:
+    return [operator.name for operator in parse_model(model).subgraphs[0].operators]
+
+
+def executable_in(model: bytes) -> Executable:
+    """Return what the model's compiled partition executes."""
+    parsed = parse_model(model)
+    ((subgraph, index),) = compiled_partitions(parsed)
+    blob = parsed.subgraphs[subgraph].operators[index].inputs[-1]
+    data = parsed.subgraphs[subgraph].tensors[blob].data
+    assert data is not None
+    found = parse(data.tobytes())
+    assert isinstance(found, Executable)
+    return found
+
+
+def test_it_takes_the_part_that_edgetpu_compile_takes() -> None:
+    model = DIGITS.read_bytes()
+    compiled = compile_model(model, ["edgetpu"])
+    (expected,) = delegraph_edgetpu.compile(model)
+    (partition,) = compiled.partitions
+    assert sum(partition.operators.values()) == len(expected.mapped)
+    assert operators(compiled.content) == [CUSTOM_OP]
+    executable = executable_in(compiled.content)
+    for field in ("parameter_bytes", "cached_bytes", "multiply_adds", "runtime_version"):
+        assert getattr(executable, field) == getattr(expected.executable, field)
+
+
+def test_what_it_leaves_has_the_rule_that_is_broken() -> None:
+    logits = tensor((1, 19200), "INT8", scale=0.1)
+    shares = tensor((1, 19200), "INT8", scale=1 / 256, zero_point=-128)
+    compiled = compile_model(one_op_model("SOFTMAX", [logits], [shares]), ["edgetpu"])
+    assert compiled.partitions == ()
+    (node,) = compiled.explanation.placement.nodes
+    (rejection,) = node.rejections.values()
+    assert (rejection.constraint, str(rejection)) == (
+        "softmax-elements",
+        "19,200 elements, limit 16,000",
+    )
+
+
+@pytest.mark.parametrize("host", ["delegraph", "litert"])
+def test_the_file_runs_by_itself_and_gives_what_the_source_gives(host: str) -> None:
+    if host == "litert":
+        pytest.importorskip("ai_edge_litert")
+        from delegraph.native import LiteRtInterpreter as Host
+    else:
+        Host = Interpreter  # type: ignore[assignment,misc]  # the same calls
+    model = DIGITS.read_bytes()
+    interpreter = Host(model_content=compile_model(model, ["edgetpu"]).content)
+    plain = Interpreter(model_content=model, delegates=[])
+    for seed in range(3):
+        inputs = random_inputs(model, seed)
+        np.testing.assert_array_equal(outputs_of(interpreter, inputs), outputs_of(plain, inputs))
+
+
+def test_state_goes_on() -> None:
+    case = next(
+        case
+        for case in cases("UNIDIRECTIONAL_SEQUENCE_LSTM", count=40)
+        if case.types()[0] == "INT8" and len(case.steps) > 1
+    )
+    compiled = compile_model(case.model(), ["edgetpu"])
+    assert len(compiled.partitions) == 1
+    interpreter = Interpreter(model_content=compiled.content)
+    plain = Interpreter(model_content=case.model(), delegates=[])
+    for step in case.steps:
+        found, expected = (outputs_of(each, list(step)) for each in (interpreter, plain))
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_options_that_the_file_cannot_keep_are_refused() -> None:
+    with pytest.raises(PluginError, match="are chosen where a model runs"):
+        compile_model(addition(), ["edgetpu:device=:1"])
