@@ -33,12 +33,15 @@ from delegraph.schema.options import (
     CallOnceOptions,
     FullyConnectedOptions,
     GatherOptions,
+    ReducerOptions,
     StablehloConcatenateOptions,
     VarHandleOptions,
+    WhileOptions,
 )
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
+from support.by_name import ByName, ByNameKernel
 from support.corpus import corpus_file, needs_corpus
 from support.official import official_outputs
 
@@ -341,10 +344,129 @@ def refused(content: bytes, message: str) -> None:
         partitions(content, 0, 99)
 
 
-def test_nodes_that_call_subgraphs_are_refused_by_name() -> None:
-    once = ([("CALL_ONCE", "", "", CallOnceOptions(init_subgraph_index=1))], "", "", {})
+# -- called subgraphs --------------------------------------------------------------------------
+
+
+def looping(limit: float = 9) -> bytes:
+    """Return a model that doubles its input while it is small, twice within each other.
+
+    Subgraph 1 is called by nothing.
+    """
+    x = {"x": tensor((1,), shape_signature=(-1,))}
+    outer = WhileOptions(cond_subgraph_index=4, body_subgraph_index=2)
+    inner = WhileOptions(cond_subgraph_index=4, body_subgraph_index=3)
+    two = {"two": constant(np.float32(2))}
+    holds = {"holds": tensor((), "BOOL"), "limit": constant(np.float32(limit))}
+    shapes = {name: tensor((1,)) for name in ("x", "y", "w", "z")}
+    least = [("REDUCE_MAX", "x axis", "m", ReducerOptions()), ("LESS", "m limit", "holds")]
+    axis = {"axis": constant(np.int32([0]), "INT32"), "m": tensor(())}
+    return subgraphs_model(
+        [
+            ([("NEG", "w", "x"), ("WHILE", "x", "y", outer), ("NEG", "y", "z")], "w", "z", shapes),
+            ([("SIN", "x", "y")], "x", "y", shapes),
+            ([("WHILE", "x", "w", inner), ("MUL", "w two", "y")], "x", "y", shapes | two),
+            ([("MUL", "x two", "y")], "x", "y", shapes | two),
+            (least, "x", "holds", x | holds | axis),
+        ]
+    )
+
+
+def test_called_subgraphs_come_along_and_those_that_they_call() -> None:
+    part = partition_of(looping(), 1, 2)
+    model = parse_model(part.content)
+    assert part.called == (4, 2, 3)
+    assert [[o.name for o in s.operators] for s in model.subgraphs] == [
+        ["WHILE"],
+        ["REDUCE_MAX", "LESS"],
+        ["WHILE", "MUL"],
+        ["MUL"],
+    ]
+    calls = [s.operators[0].options for s in (model.subgraphs[0], model.subgraphs[2])]
+    assert calls == [
+        WhileOptions(cond_subgraph_index=1, body_subgraph_index=2),
+        WhileOptions(cond_subgraph_index=1, body_subgraph_index=3),
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_partitions_with_loops_run_alone_in_any_shape(size: int) -> None:
+    part = only_partition(looping(), 1, 2)
+    x = np.linspace(1, 0.5, size, dtype=np.float32)
+    with Interpreter(model_content=part, delegates=[]) as interpreter:
+        interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], [size])
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+        interpreter.invoke()
+        found = np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    assert_array_equal(found, x * 32)
+    run = official(part, [x])
+    assert_array_equal(run.get_tensor(run.get_output_details()[0]["index"]), x * 32)
+
+
+def test_loops_have_the_same_bytes_in_both_hosts_and_whatever_was_done_before() -> None:
+    found: list[bytes] = []
+
+    class Loops(ByName):
+        def create_delegate_kernel_interface(self) -> ByNameKernel:
+            return LoopKernel(self)
+
+    class LoopKernel(ByNameKernel):
+        def init(self, context: Any, params: DelegateParams) -> None:
+            super().init(context, params)
+            self._keep(context, params)
+
+        def prepare(self, context: Any, node: Node) -> None:
+            self._keep(context, node.options)
+
+        def _keep(self, context: Any, params: DelegateParams) -> None:
+            if context.subgraph_index == 0:
+                found.append(params.partition_model().content)
+
+    content = looping()
+    with LiteRtInterpreter(model_content=content, delegates=[Loops("WHILE")]) as interpreter:
+        interpreter.allocate_tensors()
+    with Interpreter(model_content=content, delegates=[ByName("MUL")]) as interpreter:
+        interpreter.resize_tensor_input(0, [5])
+        interpreter.allocate_tensors()
+        interpreter.resize_tensor_input(0, [1])
+        interpreter.allocate_tensors()
+        interpreter.modify_graph_with_delegate(Loops("WHILE"))
+        interpreter.allocate_tensors()
+    assert len(found) > 3
+    assert set(found) == {partition_of(content, 1, 2).content}
+
+
+def test_called_subgraphs_have_the_shapes_of_the_file_whatever_ran_them() -> None:
+    delegate = Partitions(1, 2)
+    with Interpreter(model_content=looping(), delegates=[]) as interpreter:
+        interpreter.resize_tensor_input(0, [5])
+        interpreter.allocate_tensors()
+        interpreter.modify_graph_with_delegate(delegate)
+    ((_, part),) = delegate.found
+    main, *called = parse_model(part.content).subgraphs
+    assert [t.shape for t in main.tensors] == [(5,), (5,)]
+    assert all(tensor.shape in ((), (1,)) for graph in called for tensor in graph.tensors)
+
+
+def test_resources_that_a_called_subgraph_fills_are_inside() -> None:
+    variable = VarHandleOptions(shared_name="v")
+    main = [
+        ("CALL_ONCE", "", "", CallOnceOptions(init_subgraph_index=1)),
+        ("VAR_HANDLE", "", "h", variable),
+        ("READ_VARIABLE", "h", "y"),
+    ]
+    fill = [("VAR_HANDLE", "", "h", variable), ("ASSIGN_VARIABLE", "h c", "")]
+    handle = {"h": tensor((), "RESOURCE")}
+    value = {"c": constant(np.arange(4, dtype=np.float32))}
+    content = subgraphs_model([(main, "", "y", handle), (fill, "", "", handle | value)])
+    assert_array_equal(official_outputs(only_partition(content), [])[0], [0, 1, 2, 3])
+
+
+def test_calls_of_subgraphs_that_are_not_there_are_refused() -> None:
+    calls = CallOnceOptions(init_subgraph_index=7)
     refused(
-        subgraphs_model([once, ([], "", "", {})]), r"node 0 \(CALL_ONCE\) calls another subgraph"
+        subgraphs_model([([("CALL_ONCE", "", "", calls)], "", "", {})]),
+        "calls a subgraph: no subgraph 7; the model has 1",
     )
 
 

@@ -200,7 +200,16 @@ def test_control_edges_name_the_operators_of_the_new_plan() -> None:
     assert found == [[(0, 1), (0, 3), (1, 2)]]
 
 
-def test_bodies_of_loops_are_compiled_and_the_loop_stays() -> None:
+def test_a_loop_is_compiled_with_the_subgraphs_that_it_calls() -> None:
+    content = compile_model(doubling_while(), ["engine"]).content
+    assert [operators(content, i) for i in range(3)] == [[CUSTOM_OP], ["LESS"], ["ADD"]]
+    assert_same(content, doubling_while(), np.array([3], np.float32))
+
+
+def test_bodies_are_compiled_where_the_loop_stays(
+    engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_compiler(engine, monkeypatch, left=("WHILE",))
     content = compile_model(doubling_while(), ["engine"]).content
     assert [operators(content, i) for i in range(3)] == [["WHILE"], [CUSTOM_OP], [CUSTOM_OP]]
     assert_same(content, doubling_while(), np.array([3], np.float32))

@@ -99,8 +99,8 @@ class DelegateParams:
         """Return the partition as a stand-alone ``.tflite`` file, with the maps to the graph.
 
         Raises:
-            DelegateError: a node calls another subgraph, is another delegate's, or reads a resource
-                that is made outside.
+            DelegateError: a node is another delegate's, reads a resource that is made outside, or
+                calls a subgraph that the host does not show.
         """
         from delegraph.delegation.partition_model import partition_model
 

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import DelegateError
+from delegraph.errors import ArgumentError, DelegateError
+from delegraph.graph.calls import with_calls
 from delegraph.graph.model import DimensionMetadata, Quantization, Sparsity
 from delegraph.graph.strings import encode_strings
 from delegraph.operators.registration import Node, Registration
@@ -29,8 +30,26 @@ class PartitionedGraph(Protocol):
     def tensors(self) -> Sequence[Tensor]:
         """All tensors of the subgraph, by index."""
 
+    @property
+    def inputs(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's inputs."""
+
+    @property
+    def outputs(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's outputs."""
+
+    @property
+    def subgraph_names(self) -> Sequence[str]:
+        """Names of the model's subgraphs, by index."""
+
+    def get_execution_plan(self) -> tuple[int, ...]:
+        """Return node indices in execution order, delegates' nodes included."""
+
     def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
         """Return a node and its implementation."""
+
+    def acquire_subgraph_context(self, index: int) -> PartitionedGraph:
+        """Return another subgraph of the model."""
 
 
 class Partition(Protocol):
@@ -61,13 +80,17 @@ class PartitionModel:
     Attributes:
         content: the file. Its first subgraph is the partition; tensors have the shapes they have
             now, and their names, types, quantization and sparsity; operators have their versions,
-            options and custom options. Variables keep a state of their own in it.
+            options and custom options. Variables keep a state of their own in it. The subgraphs
+            that its operators call come after it, with the shapes that the model declares, -1
+            counted as 1, and with the model's own operators, whatever delegates have taken there.
         inputs: for each input of the file the graph's tensor: the partition's ``input_tensors``
             that are neither constant nor variable, in their order.
         outputs: for each output of the file the graph's tensor: the ``output_tensors``.
         nodes: for each operator of the file the graph's node.
         tensors: for each tensor of the file the graph's; -1 for those that the graph has not as
             tensors, such as the scales of blockwise quantization.
+        called: for each subgraph of the file but the first the model's: those that its operators
+            call, directly or not. ``nodes`` and ``tensors`` are about the first subgraph alone.
     """
 
     content: bytes = field(repr=False)
@@ -75,13 +98,14 @@ class PartitionModel:
     outputs: tuple[int, ...]
     nodes: tuple[int, ...]
     tensors: tuple[int, ...] = field(repr=False)
+    called: tuple[int, ...] = ()
 
     @property
     def digest(self) -> str:
         """SHA-256 of ``content``, in hexadecimal digits: what a compiled partition is kept under.
 
-        It depends on shapes, constants, options and tensor names, not on where the partition lies
-        in the graph, nor on process, host or platform.
+        It depends on shapes, constants, options, tensor names and called subgraphs, not on where
+        the partition lies in the graph, nor on process, host or platform.
         """
         return hashlib.sha256(self.content).hexdigest()
 
@@ -90,81 +114,154 @@ def partition_model(graph: PartitionedGraph, partition: Partition) -> PartitionM
     """Return the partition as a ``.tflite`` file, with the maps to the graph.
 
     Raises:
-        DelegateError: a node cannot stand alone, as it calls another subgraph, was replaced by a
-            delegate, or reads a resource that is made outside.
+        DelegateError: a node cannot stand alone, as it was replaced by a delegate, reads a resource
+            that is made outside, or calls a subgraph that the host does not show.
     """
-    return _PartitionRecords(graph).model(partition)
+    file = _FileRecords(graph)
+    main = _SubgraphRecords(graph, file, has_declared_shapes=False)
+    inputs = tuple(i for i in partition.input_tensors if _is_input(graph.tensors[i]))
+    record = main.subgraph(inputs, partition.output_tensors, partition.nodes_to_replace, "main")
+    content = write_model(file.model(record))
+    return PartitionModel(
+        content,
+        inputs,
+        tuple(partition.output_tensors),
+        tuple(partition.nodes_to_replace),
+        main.graph_indices(),
+        file.called,
+    )
 
 
-class _PartitionRecords:
-    """Collects the records of one partition, numbering its tensors, codes and buffers afresh."""
+def _is_input(tensor: Tensor) -> bool:
+    """Return whether the tensor's value has to be passed in."""
+    if tensor.is_constant or tensor.is_variable:
+        return False
+    if tensor.type in _HANDLE_TYPES:
+        raise DelegateError(
+            f"the partition reads {tensor!r}, which is made outside of it; a model of its own "
+            "cannot be given one"
+        )
+    return True
+
+
+class _FileRecords:
+    """Collects what the subgraphs of one file share: codes, buffers, and their own numbers."""
 
     def __init__(self, graph: PartitionedGraph) -> None:
         self._graph = graph
-        self._tensors: list[tables.Tensor] = []
-        self._index: dict[int, int] = {-1: -1}  # tensor index in the graph to that in the partition
         self._codes: dict[tables.OperatorCode, int] = {}
         self._buffers = [tables.Buffer()]  # the first one is empty by convention
         self._buffer_of: dict[tuple[int, int], int] = {}  # by address and size
+        self._numbers: dict[int, int] = {}  # subgraph index in the model to that in the file
 
-    def model(self, partition: Partition) -> PartitionModel:
-        """Return the whole file and the maps."""
-        inputs = tuple(i for i in partition.input_tensors if self._is_input(self._graph.tensors[i]))
-        operators = [
-            self._operator(*self._graph.get_node_and_registration(index))
-            for index in partition.nodes_to_replace
-        ]
-        subgraph = tables.SubGraph(
-            inputs=self._moved(inputs),
-            outputs=self._moved(partition.output_tensors),
-            operators=tuple(operators),
-            name="main",
-        )
-        model = tables.Model(
+    @property
+    def called(self) -> tuple[int, ...]:
+        """The model's indices of the subgraphs after the first."""
+        return tuple(self._numbers)
+
+    def model(self, main: tables.SubGraph) -> tables.Model:
+        """Return the file of a subgraph and all that it calls."""
+        subgraphs = [main]
+        while len(subgraphs) <= len(self._numbers):  # each may call more of them
+            subgraphs.append(self._called_subgraph(self.called[len(subgraphs) - 1]))
+        return tables.Model(
             version=3,
             description="partition of a larger model",
             operator_codes=tuple(self._codes),
-            subgraphs=(subgraph.replace(tensors=tuple(self._tensors)),),
+            subgraphs=tuple(subgraphs),
             buffers=tuple(self._buffers),
         )
-        graph_index = {own: index for index, own in self._index.items()}
-        return PartitionModel(
-            write_model(model),
-            inputs,
-            tuple(partition.output_tensors),
-            tuple(partition.nodes_to_replace),
-            tuple(graph_index.get(own, -1) for own in range(len(self._tensors))),
+
+    def _called_subgraph(self, index: int) -> tables.SubGraph:
+        try:
+            graph = self._graph.acquire_subgraph_context(index)
+        except ArgumentError as error:
+            raise DelegateError(f"a node of the partition calls a subgraph: {error}") from error
+        records = _SubgraphRecords(graph, self, has_declared_shapes=True)
+        name = self._graph.subgraph_names[index]
+        return records.subgraph(graph.inputs, graph.outputs, _model_nodes(graph), name)
+
+    def subgraph_number(self, index: int) -> int:
+        """Return the file's index of a subgraph of the model."""
+        return self._numbers.setdefault(index, len(self._numbers) + 1)
+
+    def code(self, code: tables.OperatorCode) -> int:
+        """Return the index of an operator code."""
+        return self._codes.setdefault(code, len(self._codes))
+
+    def buffer(self, content: NDArray[np.uint8]) -> int:
+        """Return the index of the buffer with *content*; tensors of the same memory share one."""
+        key = content.ctypes.data, content.nbytes
+        if key not in self._buffer_of:
+            self._buffer_of[key] = len(self._buffers)
+            self._buffers.append(tables.Buffer(data=content))
+        return self._buffer_of[key]
+
+
+class _SubgraphRecords:
+    """Collects the records of one subgraph of the file, numbering its tensors afresh.
+
+    Args:
+        graph: the model's subgraph that its nodes are of.
+        file: what it shares with others.
+        has_declared_shapes: whether tensors get the shapes that the model declares; else they have
+            those of now.
+    """
+
+    def __init__(
+        self, graph: PartitionedGraph, file: _FileRecords, *, has_declared_shapes: bool
+    ) -> None:
+        self._graph = graph
+        self._file = file
+        self._has_declared_shapes = has_declared_shapes
+        self._tensors: list[tables.Tensor] = []
+        self._index: dict[int, int] = {-1: -1}  # tensor index in the graph to that in the file
+
+    def subgraph(
+        self, inputs: Sequence[int], outputs: Sequence[int], nodes: Sequence[int], name: str
+    ) -> tables.SubGraph:
+        """Return the record of some nodes and their border."""
+        operators = [
+            self._operator(*self._graph.get_node_and_registration(index)) for index in nodes
+        ]
+        return tables.SubGraph(
+            inputs=self._moved(inputs),
+            outputs=self._moved(outputs),
+            operators=tuple(operators),
+            name=name,
+            tensors=tuple(self._tensors),
         )
 
-    def _is_input(self, tensor: Tensor) -> bool:
-        """Return whether the tensor's value has to be passed in."""
-        if tensor.is_constant or tensor.is_variable:
-            return False
-        if tensor.type in _HANDLE_TYPES:
-            raise DelegateError(
-                f"the partition reads {tensor!r}, which is made outside of it; a model of its own "
-                "cannot be given one"
-            )
-        return True
+    def graph_indices(self) -> tuple[int, ...]:
+        """Return for each tensor the graph's index; -1 for those it has not."""
+        graph_index = {own: index for index, own in self._index.items()}
+        return tuple(graph_index.get(own, -1) for own in range(len(self._tensors)))
 
     def _operator(self, node: Node, registration: Registration) -> tables.Operator:
-        _require_independent(node, registration)
+        if registration.builtin_code is BuiltinOperator.DELEGATE:
+            raise DelegateError(
+                f"node {node.index} ({registration.name}) is a delegate's own and has no place in "
+                "a model"
+            )
         code = tables.operator_code(
             registration.builtin_code,
             version=node.version,
             custom_code=registration.custom_name or None,
         )
+        options = node.options
+        if isinstance(options, Table):
+            options = with_calls(options, self._file.subgraph_number)
         return tables.Operator(
-            opcode_index=self._codes.setdefault(code, len(self._codes)),
+            opcode_index=self._file.code(code),
             inputs=self._moved(node.inputs),
             outputs=self._moved(node.outputs),
             intermediates=self._moved(node.intermediates) or None,
             custom_options=_bytes(node.custom_options) if node.custom_options else None,
-            **options_field(node.options),
+            **options_field(options),
         )
 
     def _moved(self, indices: Sequence[int]) -> tuple[int, ...]:
-        """Return the partition's indices of tensors of the graph."""
+        """Return the file's indices of tensors of the graph."""
         for index in indices:
             if index not in self._index:
                 record = self._tensor(self._graph.tensors[index])
@@ -178,23 +275,21 @@ class _PartitionRecords:
     def _tensor(self, tensor: Tensor) -> tables.Tensor:
         has_open_dimensions = -1 in tensor.shape_signature
         return tables.Tensor(
-            shape=tensor.shape,
+            shape=self._shape(tensor),
             shape_signature=tensor.shape_signature if has_open_dimensions else None,
             type=tensor.type,
-            buffer=self._buffer(_stored(tensor)) if tensor.is_constant else 0,
+            buffer=self._file.buffer(_stored(tensor)) if tensor.is_constant else 0,
             name=tensor.name,
             quantization=self._quantization(tensor),
             is_variable=tensor.is_variable,
             sparsity=None if tensor.sparsity is None else _sparsity(tensor.sparsity),
         )
 
-    def _buffer(self, content: NDArray[np.uint8]) -> int:
-        """Return the index of the buffer with *content*; tensors of the same memory share one."""
-        key = content.ctypes.data, content.nbytes
-        if key not in self._buffer_of:
-            self._buffer_of[key] = len(self._buffers)
-            self._buffers.append(tables.Buffer(data=content))
-        return self._buffer_of[key]
+    def _shape(self, tensor: Tensor) -> tuple[int, ...]:
+        """Return the shape of a tensor's record; those of subgraphs now depend on who ran them."""
+        if not self._has_declared_shapes or tensor.is_constant:
+            return tensor.shape
+        return tuple(1 if size < 0 else size for size in tensor.shape_signature)
 
     def _quantization(self, tensor: Tensor) -> tables.QuantizationParameters | None:
         quantization = tensor.quantization
@@ -217,7 +312,7 @@ class _PartitionRecords:
             tables.Tensor(
                 shape=(len(scales),),
                 type=TensorType[scales.dtype.name.upper()],
-                buffer=self._buffer(_bytes(scales)),
+                buffer=self._file.buffer(_bytes(scales)),
                 name=f"{tensor.name}/scales",
             )
         )
@@ -229,14 +324,18 @@ class _PartitionRecords:
         )
 
 
-def _require_independent(node: Node, registration: Registration) -> None:
-    where = f"node {node.index} ({registration.name})"
-    if registration.builtin_code is BuiltinOperator.DELEGATE:
-        raise DelegateError(f"{where} is a delegate's own and has no place in a model")
-    if isinstance(node.options, Table):
-        for field in node.options.FIELDS:
-            if field.name.endswith(("subgraph_index", "subgraph_indices")):
-                raise DelegateError(f"{where} calls another subgraph; a partition has only one")
+def _model_nodes(graph: PartitionedGraph) -> list[int]:
+    """Return the model's own nodes of a subgraph, in its order; delegates may have taken some."""
+    waiting, found = list(graph.get_execution_plan()), []
+    while waiting:
+        index = waiting.pop()
+        node, _ = graph.get_node_and_registration(index)
+        taken = getattr(node.options, "nodes_to_replace", None)
+        if taken is None:
+            found.append(index)
+        else:
+            waiting += taken
+    return sorted(found)
 
 
 def _stored(tensor: Tensor) -> NDArray[np.uint8]:

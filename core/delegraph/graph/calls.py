@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from delegraph.errors import UnsupportedModelError
 from delegraph.graph.model import Model
@@ -28,6 +28,22 @@ def called_subgraphs(options: Table | None) -> Iterator[int]:
             yield getattr(options, field.name)
         elif field.name.endswith("subgraph_indices"):
             yield from getattr(options, field.name) or ()
+
+
+def with_calls(options: Table, number: Callable[[int], int]) -> Table:
+    """Return an operator's options with other subgraphs: *number* of those that they name.
+
+    >>> from delegraph.schema.options import WhileOptions
+    >>> with_calls(WhileOptions(cond_subgraph_index=4, body_subgraph_index=6), lambda i: i // 2)
+    WhileOptions(cond_subgraph_index=2, body_subgraph_index=3)
+    """
+    changes: dict[str, int | tuple[int, ...]] = {}
+    for field in options.FIELDS:
+        if field.name.endswith("subgraph_index"):
+            changes[field.name] = number(getattr(options, field.name))
+        elif field.name.endswith("subgraph_indices"):
+            changes[field.name] = tuple(map(number, getattr(options, field.name) or ()))
+    return options.replace(**changes) if changes else options
 
 
 def reachable_subgraphs(model: Model, roots: Iterable[int]) -> frozenset[int]:

@@ -48,6 +48,7 @@ class CompiledNode:
         nodes: the operators that it stands for, by index.
         inputs: tensor indices, the blob left out.
         outputs: tensor indices.
+        called: subgraphs that it computes as well.
     """
 
     partition: CompiledPartition
@@ -55,6 +56,7 @@ class CompiledNode:
     nodes: tuple[int, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    called: tuple[int, ...]
 
     def custom_node(self) -> CustomNode:
         """Return the operator."""
@@ -78,6 +80,8 @@ class CompilingDelegate(SimpleDelegate):
     def _compile(self, context: DelegateContext, params: DelegateParams) -> None:
         key = context.subgraph_index, params.nodes_to_replace
         self.compiled[key] = self._compiler.compiled(context, params)
+        for index in self.compiled[key].called:
+            context.mark_subgraph_as_delegation_skippable(index)
 
 
 def compiling_delegate(address: str, options: Given, progress: Progress) -> CompilingDelegate:
@@ -164,7 +168,7 @@ class Compiler:
             len(blob),
         )
         partition.custom_options()  # shows now what readers would refuse
-        return CompiledNode(partition, blob, model.nodes, inputs, model.outputs)
+        return CompiledNode(partition, blob, model.nodes, inputs, model.outputs, model.called)
 
 
 def _fixed_shape(tensor: Tensor) -> tuple[int, ...]:

@@ -310,15 +310,16 @@ class LiteRtContext(ProfiledContext):
 
     def acquire_subgraph_context(self, index: int) -> LiteRtContext:
         """Return the context of another subgraph; see ``DelegateContext``."""
+        if index in self._acquired:
+            return self._acquired[index]
         self._require_delegating("other subgraphs can be looked at")
         count = len(self._host.model.subgraphs)
         if not 0 <= index < count:
             raise ArgumentError(f"no subgraph {index}; the model has {count}")
         if index == self.subgraph_index:
             return self
-        if index not in self._acquired:
-            address = self._native.acquire(index)
-            self._acquired[index] = LiteRtContext(address, self._host, (index, self._primary))
+        address = self._native.acquire(index)
+        self._acquired[index] = LiteRtContext(address, self._host, (index, self._primary))
         return self._acquired[index]
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
