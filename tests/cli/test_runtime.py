@@ -10,6 +10,26 @@ from support.command import Command
 
 pytest.importorskip("ai_edge_litert")
 
+FAILING = """
+from delegraph import SimpleDelegateInterface, SimpleDelegateKernelInterface
+
+class Failing(SimpleDelegateInterface):
+    def name(self):
+        return "failing"
+    def is_node_supported_by_delegate(self, registration, node, context):
+        return registration.name == "SIN"
+    def create_delegate_kernel_interface(self):
+        return Kernel()
+
+class Kernel(SimpleDelegateKernelInterface):
+    def init(self, context, params):
+        pass
+    def prepare(self, context, node):
+        pass
+    def eval(self, context, node):
+        raise OSError("device lost")
+"""
+
 
 def test_run_gives_the_same_outputs_in_both_runtimes(delegraph: Command, sines: Path) -> None:
     words = ("run", sines, "-d", "sin", "-i", "2.0", "--json")
@@ -35,7 +55,6 @@ def test_explain_shows_who_runs_what_there(delegraph: Command, sines: Path) -> N
     "words",
     [
         ("run", "--validate"),
-        ("run", "--on-failure", "fallback"),
         ("run", "--time-limit", "1"),
         ("run", "--memory-limit", "1G"),
         ("explain", "--time-limit", "1"),
@@ -50,6 +69,21 @@ def test_what_only_delegraphs_interpreter_has_is_refused(
     ran = delegraph(command, sines, "-d", "sin", "--runtime", "litert", option, *value)
     assert ran.code == 2
     assert f"{option} needs --runtime delegraph" in ran.err
+
+
+def test_failing_delegates_fall_back_there(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    path = tmp_path / "failing.py"
+    path.write_text(FAILING)
+    words = ("run", sines, "-i", "2", "--delegate-file", path, "--runtime", "litert", "--json")
+    assert "device lost" in delegraph(*words).err
+    ran = delegraph(*words, "--on-failure", "fallback")
+    assert ran.code == 0
+    assert "warning: delegate 'failing', node " in ran.err
+    assert [incident["phase"] for incident in ran.json["incidents"]] == ["eval", "eval"]
+    assert ran.json["outputs"][0]["first"] == pytest.approx([2.152495])
+    ran = delegraph(*words, "--on-failure", "shadow")
+    assert ran.code == 2
+    assert "on_failure in LiteRT: 'shadow'; it is one of" in ran.json["error"]["message"]
 
 
 def test_rules_and_require_hold_there(delegraph: Command, sines: Path, tmp_path: Path) -> None:

@@ -28,7 +28,6 @@ Runtime = Literal["delegraph", "litert"]
 
 _OWN_RUNTIME_ONLY = (
     "partition_policy",
-    "on_failure",
     "validate",
     "time_limit",
     "memory_limit",
@@ -107,6 +106,7 @@ class Setup:
             experimental_op_resolver_type=self._resolver(),
             rules=self.rules,
             require=self.require,
+            on_failure=self.on_failure,
             isolate=self.isolate,
             timeout=self.timeout,
             **{name: getattr(self, name) for name in _OWN_RUNTIME_ONLY},
@@ -130,6 +130,7 @@ class Setup:
             experimental_op_resolver_type=self._resolver(),
             rules=self.rules,
             require=self.require,
+            on_failure=self.on_failure,  # type: ignore[arg-type]  # it refuses "shadow"
             isolate=self.isolate,
             timeout=self.timeout,
             **arguments,

@@ -224,6 +224,20 @@ def test_a_closed_interpreter_says_so() -> None:
         subject.get_input_details()
 
 
+def test_what_litert_cannot_do_with_delegates_says_what_to_do() -> None:
+    made = interpreter("sin", ByName("ADD"))
+    for call, expected in (
+        (lambda: made.remove_delegate("sin"), r"with delegates=\['by_name'\], and set its tensors"),
+        (made.remove_all_delegates, r"with delegates=\[\], and"),
+        (
+            lambda: made.modify_graph_with_delegate("flex"),
+            r"'by_name'\] and this one, and",
+        ),
+    ):
+        with pytest.raises(DelegateError, match=f"gives none back: make another .* {expected}"):
+            call()
+
+
 def test_the_switch_interval_lasts_as_long_as_an_invoke() -> None:
     seen = []
 

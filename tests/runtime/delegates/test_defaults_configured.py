@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from delegraph import DelegateFlags, Interpreter
+from delegraph.delegation.placement import Placement
 from delegraph.errors import ConfigurationError
+from delegraph.native import LiteRtInterpreter
 from delegraph.runtime.op_resolver import OpResolverType
 from support.by_name import ByName, sines
 from support.chosen_plugins import use_plugins_of
@@ -69,6 +71,32 @@ def test_an_interpreter_inside_a_kernel_gets_none(
     configure(monkeypatch, tmp_path, "delegates = ['taker']")
     outer = Interpreter(model_content=sines(), delegates=[])
     assert delegates(cancellation=outer.session.cancellation) == ()
+
+
+def test_in_litert_the_same_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ai_edge_litert")
+    configure(monkeypatch, tmp_path, "delegates = ['taker:op=ADD', 'fake-taker:taker']")
+
+    def found(**arguments: Any) -> Placement:
+        return LiteRtInterpreter(model_content=sines(), **arguments).placement
+
+    placement = found()
+    ours = [p.nodes for p in placement.partitions if p.delegate == "taker"]
+    assert sorted(ours) == [(0,), (1, 4), (3,)]
+    assert placement.notes["taker"] == "by default"
+    own = found(delegates=[ByName("ADD")])
+    assert own.delegates[0] == "by_name"
+    assert "taker" not in own.delegates
+    without = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    for arguments in (
+        {"delegates": []},
+        {"experimental_delegates": []},
+        {"experimental_op_resolver_type": without},
+    ):
+        assert "taker" not in found(**arguments).delegates
+    configure(monkeypatch, tmp_path, "delegates = ['takr']")
+    with pytest.raises(ConfigurationError, match="no installed plugin provides delegate 'takr'"):
+        found()
 
 
 def test_a_delegate_that_cannot_be_had_is_an_error_that_names_the_file(

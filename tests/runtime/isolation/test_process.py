@@ -18,7 +18,7 @@ from delegraph import Delegate
 from delegraph.errors import CallCancelledError, DelegateError, DelegateNodeError, TimeLimitError
 from delegraph.native import LiteRtInterpreter
 from delegraph.runtime.isolation import process
-from support.by_name import X, Y, run, sines
+from support.by_name import Y, run, sines
 from support.isolated import Watched, interpreter_with, isolated, pid_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="watches processes by Linux's ways")
@@ -223,20 +223,59 @@ def test_an_interrupt_belongs_to_the_host(fifo: Path) -> None:
         assert delegate._process.child is None
 
 
-def litert_with(delegate: Delegate) -> LiteRtInterpreter:
-    interpreter = LiteRtInterpreter(model_content=sines(), delegates=[delegate])
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], X)
-    return interpreter
+# -- in LiteRT -------------------------------------------------------------------------------------
 
 
-def test_in_litert_a_lost_process_is_an_error_and_the_next_invoke_is_right(tmp_path: Path) -> None:
+def litert_with(delegate: Delegate, **arguments: Any) -> LiteRtInterpreter:
     pytest.importorskip("ai_edge_litert")
+    return LiteRtInterpreter(model_content=sines(), delegates=[delegate], **arguments)
+
+
+@pytest.mark.parametrize("how", ["abort", "hang"])
+@pytest.mark.parametrize("at", ["claim", "init", "prepare", "eval"])
+def test_in_litert_a_phase_that_goes_wrong(
+    at: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delegate = isolated(0.5, at=at, how=how, dynamic=True)
+    if how == "hang":
+        monkeypatch.setattr(process, "START_TIMEOUT", 1.0)
+    with litert_with(delegate) as interpreter:
+        assert_right(interpreter)
+        (incident,) = interpreter.incidents
+        assert incident.phase == at
+        assert re.search(ENDINGS[how], incident.error)
+        is_left = {node.delegate for node in interpreter.placement.nodes} <= {None, "XNNPACK"}
+        assert is_left == (at in ("claim", "init"))
+
+
+def test_in_litert_a_killed_process_is_replaced() -> None:
+    delegate = isolated()
+    with litert_with(delegate) as interpreter:
+        assert_right(interpreter)
+        first = pid_of(delegate)
+        os.kill(first, signal.SIGKILL)
+        for _ in range(3):
+            assert_right(interpreter)
+        (incident,) = interpreter.incidents
+        assert incident.count == 1
+        assert "was ended by SIGKILL (Killed)" in incident.error
+        assert pid_of(delegate) != first
+
+
+def test_in_litert_a_process_is_started_again_so_many_times(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    with litert_with(isolated(at="eval", journal=str(journal))) as interpreter:
+        for _ in range(process.RESTARTS + 4):
+            assert_right(interpreter)
+        assert len(journal.read_text().split()) == 1 + process.RESTARTS
+        assert "lost 4 times, it is not started again" in interpreter.incidents[-1].error
+
+
+def test_in_litert_users_may_want_the_error(tmp_path: Path) -> None:
     delegate = isolated(at="eval", journal=str(tmp_path / "journal"), times=1)
-    interpreter = litert_with(delegate)
+    with litert_with(delegate, on_failure="raise") as interpreter:
+        with pytest.raises(DelegateError, match="was ended by SIGABRT"):
+            run(interpreter)
+        assert_right(interpreter)
     with pytest.raises(DelegateError, match="was ended by SIGABRT"):
-        interpreter.invoke()
-    interpreter.invoke()
-    np.testing.assert_allclose(interpreter.get_tensor(result(interpreter)), Y, rtol=1e-6)
-    with pytest.raises(DelegateError, match="was ended by SIGABRT"):
-        LiteRtInterpreter(model_content=sines(), delegates=[isolated(at="claim")])
+        litert_with(isolated(at="claim"), on_failure="raise")

@@ -283,8 +283,8 @@ class LiteRtContext(ProfiledContext):
         return [i for i in dict.fromkeys(map(int, nodes)) if i not in self.barred]
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
-        """Raise *error*: the official runtime has no failure policy."""
-        raise error
+        """Return why a partition without a kernel is left; see ``DelegateContext``."""
+        return self._host.partition_failed(self.subgraph_index, self.operators, params, error)
 
     def _write_inputs(self) -> None:
         """Let the runtime know which nodes a delegate has made read other tensors."""

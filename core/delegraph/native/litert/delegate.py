@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams
 from delegraph.delegation.rejections import Rejection
-from delegraph.errors import ArgumentError, UnsupportedModelError
+from delegraph.errors import ArgumentError, DelegateError, UnsupportedModelError
 from delegraph.graph.model import Model, OperatorSpec
 from delegraph.native.abi import (
     DELEGATE_CODE,
@@ -26,6 +26,7 @@ from delegraph.native.abi import (
 )
 from delegraph.native.litert import guard
 from delegraph.native.litert.context import LiteRtContext
+from delegraph.native.litert.failures import Failures, LiteRtOnFailure
 from delegraph.native.litert.host import BufferContext
 from delegraph.native.litert.kernel import LiteRtKernel
 from delegraph.native.litert.thunks import ADDRESSES, interned, register
@@ -34,6 +35,7 @@ from delegraph.operators.registration import Node, Registration
 from delegraph.runtime.arguments import folder_of, model_of
 from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate, load_delegate
 from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.delegates.failure_policy import Incident
 from delegraph.runtime.isolation.isolation import Isolate, Isolation
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.profile import Profile
@@ -51,6 +53,7 @@ def litert_delegate(
     cache_dir: str | os.PathLike[str] | None = None,
     isolate: Isolate | None = None,
     timeout: float | None = None,
+    on_failure: LiteRtOnFailure | None = None,
 ) -> LiteRtDelegate:
     """Return a delegate for an official interpreter, of ``ai_edge_litert`` or its predecessors.
 
@@ -73,9 +76,12 @@ def litert_delegate(
         cache_dir: where the delegate keeps what it compiles; default: the user's own folder.
         isolate: ``"process"`` runs it in a process of its own; see ``load_delegate``.
         timeout: seconds that a kernel there may take for an invoke.
+        on_failure: ``"fallback"``, the default of a delegate in a process of its own, lets
+            Delegraph's kernels compute what the delegate fails to; ``incidents`` has the failures.
+            ``"raise"`` makes the call fail.
 
     Raises:
-        ArgumentError: no delegate, no model, or options with an object.
+        ArgumentError: no delegate, no model, options with an object, or another ``on_failure``.
         MalformedModelError: a damaged model.
         PluginError: no installed delegate of that name can be used.
     """
@@ -85,7 +91,9 @@ def litert_delegate(
         chosen = load_delegate(delegate, options, isolate=isolate, timeout=timeout)
     else:
         chosen = as_delegate(delegate, Isolation(isolate, timeout))
-    return LiteRtDelegate(chosen, _loaded(model), numerics, cache_dir=cache_dir)
+    return LiteRtDelegate(
+        chosen, _loaded(model), numerics, cache_dir=cache_dir, on_failure=on_failure
+    )
 
 
 def _loaded(model: AnyModel) -> Model:
@@ -137,6 +145,10 @@ class LiteRtDelegate:
         last_exception: what the delegate raised last, in any interpreter.
         claims: what it has, by subgraph; of the interpreter it was applied to last.
         profile: where its nodes are recorded; None while nobody asks.
+        failures: what happens when it fails, and what has.
+
+    Raises:
+        ArgumentError: *on_failure* is neither ``"raise"`` nor ``"fallback"``.
     """
 
     def __init__(
@@ -146,6 +158,7 @@ class LiteRtDelegate:
         numerics: Numerics = "builtin",
         rules: BoundRules | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
+        on_failure: LiteRtOnFailure | None = None,
     ) -> None:
         self.delegate = delegate
         self.model = model
@@ -155,6 +168,7 @@ class LiteRtDelegate:
         self.last_exception: BaseException | None = None
         self.claims: dict[int, Claims] = {}
         self.profile: Profile | None = None
+        self.failures = Failures(delegate, on_failure)
         self._resources: WeakValueDictionary[int, _Resources] = WeakValueDictionary()
         self._buffers: dict[tuple[int, int], BufferContext] = {}  # by context and handle
         self._applying = _Applying()
@@ -172,6 +186,11 @@ class LiteRtDelegate:
     def delegate_name(self) -> str:
         """The delegate's name, or its type's when even that fails."""
         return delegate_name(self.delegate)
+
+    @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """What it did wrong while Delegraph's kernels stepped in."""
+        return self.failures.incidents.all()
 
     def _get_native_delegate_pointer(self) -> int:
         """Return the address of the struct; the interpreters' constructors ask for it.
@@ -242,6 +261,16 @@ class LiteRtDelegate:
         for resources in list(self._resources.values()):
             resources.clear()
 
+    def partition_failed(
+        self,
+        subgraph_index: int,
+        operators: Mapping[int, OperatorSpec],
+        params: DelegateParams,
+        error: DelegateError,
+    ) -> Rejection:
+        """See ``Host``."""
+        return self.failures.partition_failed(subgraph_index, operators, params, error)
+
     def delegate_at(self, address: int | None) -> object | None:
         """See ``Host``."""
         found = _by_address.get(address or 0)
@@ -295,7 +324,8 @@ class _Replacing:
             options=found,
             delegate=delegate.delegate,
         )
-        kernel = LiteRtKernel(delegate, self.context, self.registration, node)
+        registration = delegate.failures.guarded(self.registration)
+        kernel = LiteRtKernel(delegate, self.context, registration, node)
         self.next_index += 1
         self.kernels.append(kernel)
         self.claims.partitions.append(

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from delegraph.delegation.delegate import DelegateContext
+from delegraph.delegation.delegate import DelegateContext, DelegateParams
 from delegraph.delegation.rejections import Rejection
+from delegraph.errors import DelegateError
 from delegraph.graph.model import Model, OperatorSpec
 from delegraph.native.litert.profile import ProfiledHost
 from delegraph.native.litert.tensors import LiteRtTensors
@@ -58,6 +59,22 @@ class Host(ProfiledHost, Protocol):
 
     def resources(self, primary: int) -> dict[Any, Any]:
         """Return what the delegate's kernels share in the interpreter known by an address."""
+
+    def partition_failed(
+        self,
+        subgraph_index: int,
+        operators: Mapping[int, OperatorSpec],
+        params: DelegateParams,
+        error: DelegateError,
+    ) -> Rejection:
+        """Return why a partition is left; see ``DelegateContext``.
+
+        Args:
+            subgraph_index: which subgraph.
+            operators: the model's operator of each node, by node index.
+            params: the partition.
+            error: what went wrong; it is raised where users do not accept that.
+        """
 
     def delegate_at(self, address: int | None) -> object | None:
         """Return the delegate of ours whose C struct is there; None for others."""

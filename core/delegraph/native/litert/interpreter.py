@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import os
-import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, get_args
+from typing import Any, NoReturn, get_args
 
 from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.compiled_partition import CUSTOM_OP
+from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules import require_full
 from delegraph.delegation.rules_file import Rules, placement_rules
 from delegraph.errors import ArgumentError, DelegateError, StateError
 from delegraph.native.litert import thunks
 from delegraph.native.litert.delegate import LiteRtDelegate
+from delegraph.native.litert.failures import LiteRtOnFailure
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.native.litert.placement import placement_of, require_allowed
+from delegraph.native.litert.switch_interval import switching
 from delegraph.native.litert.unloaded import unloaded_error
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
 from delegraph.runtime.closing import ClosedByWith
+from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
-from delegraph.runtime.delegates.defaults import compiled_by
+from delegraph.runtime.delegates.failure_policy import Incident
 from delegraph.runtime.invoke_async import InvokesAsync, Run
 from delegraph.runtime.isolation.isolation import Isolate, Isolation
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
@@ -58,9 +60,10 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             go on, while ``invoke`` lasts; see ``sys.setswitchinterval``. It counts for the process.
         on_loaded: as ``delegraph.Interpreter`` has it.
         cache_dir: as ``delegraph.Interpreter`` has it.
-        isolate: as it has it. There are no kernels to fall back to: an invoke in which the process
-            is lost raises, the next starts another.
+        isolate: as it has it.
         timeout: as it has it.
+        on_failure: ``"raise"``, or ``"fallback"``, the default of isolated delegates: Delegraph's
+            kernels compute the partition in the runtime's place. There is no ``"shadow"``.
         arguments: more of the official constructor's, by name.
 
     Raises:
@@ -90,6 +93,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         cache_dir: str | os.PathLike[str] | None = None,
         isolate: Isolate | None = None,
         timeout: float | None = None,
+        on_failure: LiteRtOnFailure | None = None,
         **arguments: Any,
     ) -> None:
         if switch_interval is not None and not switch_interval > 0:
@@ -106,12 +110,16 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         isolation = Isolation(isolate, timeout)
         given = _split(experimental_delegates or (), isolation)
         own = [*given, *as_delegates(delegates, isolation)]
+        self._by_default: Sequence[Delegate] = ()
+        is_left_open = delegates is None and experimental_delegates is None
+        if is_left_open and defaults.are_wanted(OpResolverType[resolver]):
+            own = self._by_default = defaults.configured(isolation)
         if own or delegates is None:
-            own = [*compiled_by(self._model, isolation), *own]
+            own = [*defaults.compiled_by(self._model, isolation), *own]
         self._delegates = [
             delegate
             if hasattr(delegate, "_get_native_delegate_pointer")
-            else LiteRtDelegate(delegate, self._model, numerics, self._rules, cache_dir)
+            else LiteRtDelegate(delegate, self._model, numerics, self._rules, cache_dir, on_failure)
             for delegate in own
         ]
         self._made = [d for d, given in zip(self._delegates, own, strict=True) if d is not given]
@@ -150,7 +158,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             RuntimeError: the runtime failed.
         """
         seconds = self._switch_interval
-        with self._raising(), nullcontext() if seconds is None else _switching(seconds):
+        with self._raising(), nullcontext() if seconds is None else switching(seconds):
             self._interpreter.invoke()
 
     def _background_invoke(self) -> tuple[Run, Callable[[], None]]:
@@ -176,8 +184,36 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         The runtime's own delegates are among them as far as they show: after
         ``allocate_tensors``, in the first subgraph.
         """
-        own = [delegate for delegate in self._delegates if isinstance(delegate, LiteRtDelegate)]
-        return placement_of(self._model, own, self._interpreter)
+        return placement_of(self._model, self._own, self._interpreter, self._by_default)
+
+    @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """What delegates did wrong while ``on_failure`` let the interpreter go on."""
+        return tuple(incident for delegate in self._own for incident in delegate.incidents)
+
+    @property
+    def _own(self) -> list[LiteRtDelegate]:
+        """Delegates in Python; the others are official ones."""
+        return [delegate for delegate in self._delegates if isinstance(delegate, LiteRtDelegate)]
+
+    def modify_graph_with_delegate(self, delegate: Any) -> NoReturn:
+        """Raise ``DelegateError``: LiteRT takes delegates only when an interpreter is made."""
+        raise self._fixed([d.delegate_name for d in self._own], "and this one")
+
+    def remove_delegate(self, name: str) -> NoReturn:
+        """Raise ``DelegateError``: LiteRT gives no delegate back; the text says what to do."""
+        raise self._fixed([d.delegate_name for d in self._own if d.delegate_name != name])
+
+    def remove_all_delegates(self) -> NoReturn:
+        """Raise ``DelegateError``, as :meth:`remove_delegate` does."""
+        raise self._fixed([])
+
+    def _fixed(self, names: Sequence[str], more: str = "") -> DelegateError:
+        wanted = " ".join(filter(None, [f"delegates={list(names)!r}", more]))
+        return DelegateError(
+            "LiteRT takes delegates only when an interpreter is made, and gives none back: make "
+            f"another LiteRtInterpreter with {wanted}, and set its tensors anew"
+        )
 
     def _check_placement(self) -> None:
         """Reject the placement unless it is what ``rules`` and ``require`` ask for.
@@ -200,14 +236,13 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
         LiteRT tells nothing of its own nodes and delegates: they are in no event.
         """
-        own = [delegate for delegate in self._delegates if isinstance(delegate, LiteRtDelegate)]
         profile = Profile(whole_partitions=whole_partitions)
-        for delegate in own:
+        for delegate in self._own:
             delegate.profile = profile
         try:
             yield profile
         finally:
-            for delegate in own:
+            for delegate in self._own:
                 delegate.profile = None
 
     # -- life ----------------------------------------------------------------------------------
@@ -229,8 +264,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
     def _refused(self) -> str:
         """Return which delegate the runtime has refused, and why, as far as that can be known."""
-        own = [delegate for delegate in self._delegates if isinstance(delegate, LiteRtDelegate)]
-        refused = next((delegate for delegate in own if not delegate.claims), None)
+        refused = next((delegate for delegate in self._own if not delegate.claims), None)
         if refused is None:
             return "LiteRT refuses a delegate without a word"
         return (
@@ -268,8 +302,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
                 raised.add_note(note)
             raise raised
         if f"unresolved custom op: {CUSTOM_OP}" in news:
-            own = [d for d in self._delegates if isinstance(d, LiteRtDelegate)]
-            raise unloaded_error(self._model, own) from failure
+            raise unloaded_error(self._model, self._own) from failure
         if not news and unsaid is not None:
             raise DelegateError(unsaid()) from failure
         raise type(failure)(news).with_traceback(failure.__traceback__) if news != text else failure
@@ -358,38 +391,3 @@ class _Messages:
         fresh = text.removeprefix(self._said) if self._said else text
         self._said = text
         return "\n".join(dict.fromkeys(line for line in fresh.splitlines() if line)) or text
-
-
-class _SwitchInterval:
-    """The interpreter's switch interval, lowered while some thread wants that."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._wanted: list[float] = []
-        self._normal = 0.0
-
-    def lower(self, seconds: float) -> None:
-        """Let *seconds* count, unless another thread wants less."""
-        with self._lock:
-            if not self._wanted:
-                self._normal = sys.getswitchinterval()
-            self._wanted.append(seconds)
-            sys.setswitchinterval(min(self._wanted))
-
-    def restore(self, seconds: float) -> None:
-        """Undo one :meth:`lower`."""
-        with self._lock:
-            self._wanted.remove(seconds)
-            sys.setswitchinterval(min(self._wanted, default=self._normal))
-
-
-_SWITCH_INTERVAL = _SwitchInterval()
-
-
-@contextmanager
-def _switching(seconds: float) -> Iterator[None]:
-    _SWITCH_INTERVAL.lower(seconds)
-    try:
-        yield
-    finally:
-        _SWITCH_INTERVAL.restore(seconds)

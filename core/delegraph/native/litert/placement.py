@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from delegraph.delegation.bound_rules import BoundRules
+from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import (
     Crossing,
     NodePlacement,
@@ -18,11 +19,12 @@ from delegraph.delegation.placement import (
     total_bytes,
 )
 from delegraph.delegation.rules import shortened
-from delegraph.errors import PlacementError, in_words
+from delegraph.errors import PlacementError
 from delegraph.graph.dtypes import BITS, OBJECT_TYPES, byte_size
 from delegraph.graph.model import Model, SubgraphSpec
 from delegraph.native.abi import DELEGATE_CODE
 from delegraph.native.litert.delegate import NO_CLAIMS, LiteRtDelegate
+from delegraph.runtime.delegates.placement import notes_of
 from delegraph.schema.enums import BuiltinOperator
 
 RUNTIME_DELEGATE = "XNNPACK"
@@ -40,13 +42,19 @@ class _Partition:
     outputs: tuple[int, ...]
 
 
-def placement_of(model: Model, delegates: Sequence[LiteRtDelegate], official: Any) -> Placement:
+def placement_of(
+    model: Model,
+    delegates: Sequence[LiteRtDelegate],
+    official: Any,
+    by_default: Sequence[Delegate] = (),
+) -> Placement:
     """Return where every node of *model* runs.
 
     Args:
         model: what the interpreter runs.
         delegates: those of ours, in the order in which they were applied.
         official: the interpreter, asked for the sizes of tensors and for its own delegates' nodes.
+        by_default: delegates among them that nobody but the user's configuration asks for.
     """
     names = list(dict.fromkeys(delegate.delegate_name for delegate in delegates))
     nodes: list[NodePlacement] = []
@@ -68,7 +76,7 @@ def placement_of(model: Model, delegates: Sequence[LiteRtDelegate], official: An
         (*names, *others),
         tuple(crossings),
         tuple(spec.name for spec in model.subgraphs),
-        notes=_notes(delegates),
+        notes=notes_of([delegate.delegate for delegate in delegates], by_default),
         host="LiteRT",
     )
 
@@ -254,15 +262,3 @@ def _crossings(
                 name = spec.tensors[index].name
                 yield Crossing(spec.index, index, name, sizes.of(index), source, target)
         writer.update(dict.fromkeys(outputs, target))
-
-
-def _notes(delegates: Sequence[LiteRtDelegate]) -> dict[str, str]:
-    notes: dict[str, str] = {}
-    for delegate in delegates:
-        try:
-            note = " ".join(str(delegate.delegate.note()).split())
-        except Exception as error:  # noqa: BLE001 - a plugin's method; the placement matters more
-            note = f"note() failed: {in_words(error)}"
-        if note:
-            notes.setdefault(delegate.delegate_name, note)
-    return notes

@@ -108,12 +108,12 @@ class Incidents:
     def __init__(self) -> None:
         self._found: dict[Incident, Incident] = {}
 
-    def record(self, incident: Incident) -> None:
-        """Add an incident with a count of 1."""
+    def record(self, incident: Incident, heir: str = "Delegraph's kernels") -> None:
+        """Add an incident with a count of 1; the log names who computes instead."""
         known = self._found.get(incident)
         if known is None:
             if len(self._found) < _MOST_INCIDENTS:
-                logger.warning("%s; Delegraph's kernels take over", incident)
+                logger.warning("%s; %s take over", incident, heir)
                 self._found[incident] = incident
         else:
             self._found[incident] = replace(known, count=known.count + 1)

@@ -61,7 +61,7 @@ def placement_of(
         tuple(crossings),
         tuple(subgraph.spec.name for subgraph in subgraphs),
         tuple(_quarantined(subgraphs, delegates)),
-        _notes(delegates, by_default),
+        notes_of(delegates, by_default),
     )
 
 
@@ -70,7 +70,7 @@ def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
     return (delegate_name(delegate) for delegate in delegates if is_quarantined(delegate))
 
 
-def _notes(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> dict[str, str]:
+def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> dict[str, str]:
     """Return what users should know of each delegate, on one line; those of one name together."""
     notes: dict[str, list[str]] = {}
     for delegate in delegates:

@@ -156,7 +156,7 @@ def units_of(
         rules=None,
         require=None,
         partition_policy="largest",
-        on_failure="raise" if setup.runtime == "delegraph" else None,
+        on_failure="raise",
         validate=False,
     )
     units = []

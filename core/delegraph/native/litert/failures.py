@@ -1,0 +1,93 @@
+"""What becomes of it when a delegate fails in an official interpreter, and what has gone wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from delegraph.delegation.delegate import Delegate, DelegateParams
+from delegraph.delegation.rejections import Rejection
+from delegraph.errors import DelegateError, DelegatePhase, in_words
+from delegraph.graph.model import OperatorSpec
+from delegraph.native.litert.context import LiteRtContext
+from delegraph.native.litert.fallback import with_fallback
+from delegraph.operators.op_table import OP_TABLE
+from delegraph.operators.registration import Node, Registration
+from delegraph.runtime.arguments import check_choice
+from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, Incidents
+
+LiteRtOnFailure = Literal["raise", "fallback"]
+"""Of the policies of ``delegraph.Interpreter`` those that an official interpreter can have."""
+
+
+class Failures:
+    """What users choose for one delegate, and its incidents.
+
+    Args:
+        delegate: the delegate.
+        on_failure: None is ``"fallback"`` for one in a process of its own, else ``"raise"``.
+
+    Raises:
+        ArgumentError: another *on_failure*.
+
+    Attributes:
+        incidents: what it did wrong while others stepped in.
+    """
+
+    def __init__(self, delegate: Delegate, on_failure: LiteRtOnFailure | None) -> None:
+        check_choice("on_failure in LiteRT", on_failure, [None, *get_args(LiteRtOnFailure)])
+        self._delegate = delegate
+        self._raises = FailurePolicy(on_failure).of(delegate).on_failure == "raise"
+        self.incidents = Incidents()
+
+    def guarded(self, registration: Registration) -> Registration:
+        """Return the registration of one of its nodes, with what happens where that fails."""
+        return registration if self._raises else with_fallback(registration, self._node_failed)
+
+    def _node_failed(
+        self, context: LiteRtContext, node: Node, phase: DelegatePhase, error: Exception
+    ) -> None:
+        operators, nodes = context.operators, node.options.nodes_to_replace
+        at = context.subgraph_index
+        self.incidents.record(self._incident(at, operators, nodes, node.index, phase, error))
+
+    def partition_failed(
+        self,
+        subgraph_index: int,
+        operators: Mapping[int, OperatorSpec],
+        params: DelegateParams,
+        error: DelegateError,
+    ) -> Rejection:
+        """Return why a partition is left to the runtime; see ``DelegateContext``.
+
+        Raises:
+            DelegateError: *error*, where users do not accept that, or the runtime may not have the
+                operators.
+        """
+        nodes = params.nodes_to_replace
+        if self._raises or any(_is_foreign(operators[i]) for i in nodes if i in operators):
+            raise error
+        self.incidents.record(
+            self._incident(subgraph_index, operators, nodes, -1, error.phase or "init", error),
+            "LiteRT's kernels",
+        )
+        return Rejection("init-failed", in_words(error))
+
+    def _incident(
+        self,
+        subgraph_index: int,
+        operators: Mapping[int, OperatorSpec],
+        nodes: tuple[int, ...],
+        node_index: int,
+        phase: DelegatePhase,
+        error: Exception,
+    ) -> Incident:
+        of_model = tuple(operators[index].index for index in nodes if index in operators)
+        name, text = delegate_name(self._delegate), in_words(error)
+        return Incident(name, subgraph_index, node_index, of_model, phase, text)
+
+
+def _is_foreign(operator: OperatorSpec) -> bool:
+    """Whether an operator is none of those that the runtime ships."""
+    return operator.is_custom and operator.name not in OP_TABLE
