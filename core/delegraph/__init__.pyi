@@ -5,6 +5,9 @@ from .delegation.delegate import DelegateContext as DelegateContext
 from .delegation.delegate import DelegateFlags as DelegateFlags
 from .delegation.delegate import DelegateOptions as DelegateOptions
 from .delegation.delegate import DelegateParams as DelegateParams
+from .delegation.engine_delegate import EngineDelegate as EngineDelegate
+from .delegation.engine_delegate import EngineKernel as EngineKernel
+from .delegation.engine_delegate import EngineProgram as EngineProgram
 from .delegation.graph_partition_helper import FP16GraphPartitionHelper as FP16GraphPartitionHelper
 from .delegation.graph_partition_helper import GraphPartitionHelper as GraphPartitionHelper
 from .delegation.node_by_node import NodeByNodeKernel as NodeByNodeKernel
@@ -33,6 +36,7 @@ from .operators.registration import OpContext as OpContext
 from .operators.registration import Registration as Registration
 from .operators.tensor import AllocationType as AllocationType
 from .operators.tensor import Tensor as Tensor
+from .plugins.engine_compiler import engine_compiler as engine_compiler
 from .plugins.hookspecs import hookimpl as hookimpl
 from .plugins.specs import CommandSpec as CommandSpec
 from .plugins.specs import CompilerSpec as CompilerSpec

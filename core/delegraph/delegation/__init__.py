@@ -1,7 +1,8 @@
 """How delegates take over parts of a graph: interfaces, partitioning, placement.
 
 Open first: ``simple_delegate.py`` for the interface that most delegates implement,
-``node_by_node.py`` for kernels without bookkeeping, ``driver.py`` for what drives them;
+``node_by_node.py`` for kernels without bookkeeping, ``engine_delegate.py`` for engines that take
+whole partitions, ``driver.py`` for what drives them;
 ``delegate.py`` for the low-level interface and the context that delegates see; ``rejections.py``
 for why a node was refused; ``partitioner.py`` and ``graph_partition_helper.py`` for which
 partitions there are and which are taken; ``placement.py`` for where each node runs; ``rules.py``

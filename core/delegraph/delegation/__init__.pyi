@@ -7,6 +7,9 @@ from .delegate import DelegateFlags as DelegateFlags
 from .delegate import DelegateOptions as DelegateOptions
 from .delegate import DelegateParams as DelegateParams
 from .driver import SimpleDelegate as SimpleDelegate
+from .engine_delegate import EngineDelegate as EngineDelegate
+from .engine_delegate import EngineKernel as EngineKernel
+from .engine_delegate import EngineProgram as EngineProgram
 from .graph_partition_helper import FP16GraphPartitionHelper as FP16GraphPartitionHelper
 from .graph_partition_helper import GraphPartitionHelper as GraphPartitionHelper
 from .node_by_node import NodeByNodeKernel as NodeByNodeKernel

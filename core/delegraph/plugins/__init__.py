@@ -9,6 +9,7 @@ delegate is found by name; ``discovery.py`` for how plugins are found; ``options
 options are read; ``choice.py`` for the lists that allow and disable plugins.
 """
 
+from delegraph.plugins.engine_compiler import engine_compiler
 from delegraph.plugins.hookspecs import API_VERSION, hookimpl
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.plugin_set import PluginSet, installed
@@ -23,6 +24,7 @@ __all__ = [
     "Plugin",
     "PluginSet",
     "PluginState",
+    "engine_compiler",
     "hookimpl",
     "installed",
 ]

@@ -220,17 +220,12 @@ class Project:
 
     def _hook_words(self) -> dict[str, str]:
         """Return what the hooks of this kind import, and what its README says of their use."""
+        imports = ["DelegateSpec", "hookimpl"]
         if self.template == "compiler":
-            specs = "CompilerSpec, DelegateSpec"
-            classes = ", ".join(sorted(["Kernel", f"{self.title}Delegate"]))
-            types = "    from delegraph import DelegateContext, DelegateParams, PartitionModel\n\n"
-        else:
-            specs, classes, types = "DelegateSpec", f"{self.title}Delegate", ""
+            imports += ["CompilerSpec", "engine_compiler"]
         user = f"`--delegate {self.name}`" if self.kind.is_delegate else "A model with the operator"
         return {
-            "specs": specs,
-            "classes": classes,
-            "types": types,
+            "imports": ", ".join(sorted(imports)),
             "wherever": f"{user} works wherever it is installed.",
         }
 

@@ -1,0 +1,61 @@
+"""Compiling ahead of time with what an engine's delegate does at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from delegraph.plugins.options import make_options
+from delegraph.plugins.specs import CompilerSpec, DelegateSpec
+
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import DelegateContext, DelegateParams
+    from delegraph.delegation.engine_delegate import EngineKernel
+    from delegraph.delegation.partition_model import PartitionModel
+
+
+def engine_compiler(
+    delegate: DelegateSpec, version: Callable[[], str] | None = None
+) -> CompilerSpec:
+    """Return what compiles the partitions of an ``EngineDelegate`` ahead of time and loads them.
+
+    By its own methods ``compile`` and ``load``, with the options that the model file has of it.
+
+    Args:
+        delegate: whose ``load`` returns a subclass of ``EngineDelegate``.
+        version: returns the version of what is compiled, without importing the engine; None for
+            the ``version`` of that class.
+    """
+
+    def made(options: object) -> Any:
+        factory = delegate.load()
+        return factory() if delegate.options is None else factory(options)
+
+    def compile_partition(model: PartitionModel, options: object) -> bytes:
+        compiled: bytes = made(options).compile(model)
+        return compiled
+
+    def load_compiled(
+        compiled: bytes, context: DelegateContext, params: DelegateParams
+    ) -> EngineKernel:
+        options = make_options(delegate, _options_in_file(context, params))
+        kernel: EngineKernel = made(options).create_delegate_kernel_interface()
+        kernel.init_compiled(context, params, compiled)
+        return kernel
+
+    def version_of_class() -> str:
+        engine: Any = delegate.load()
+        return str(engine.version)
+
+    return CompilerSpec(
+        delegate.name, compile_partition, load_compiled, version or version_of_class
+    )
+
+
+def _options_in_file(context: DelegateContext, params: DelegateParams) -> str:
+    """Return the options that a compiled partition was compiled with."""
+    from delegraph.delegation.compiled_partition import read_custom_options
+
+    (index,) = params.nodes_to_replace
+    node, _ = context.get_node_and_registration(index)
+    return read_custom_options(node.custom_options).options

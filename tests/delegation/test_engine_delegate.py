@@ -1,0 +1,120 @@
+"""Delegates that hand whole partitions to an engine, in both hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph import Interpreter
+from delegraph.native import LiteRtInterpreter
+from delegraph.schema.options import AddOptions, MulOptions
+from delegraph.testing import constant, graph_model, one_op_model, tensor
+from support.by_name import Y, run, sines
+from support.chip_plugin import EVENTS, ChipDelegate, ChipOptions, install_chip
+
+HOSTS = pytest.mark.parametrize("host", [Interpreter, LiteRtInterpreter])
+
+Host = Callable[..., Any]
+
+SQUARES = graph_model(
+    [("MUL", "x x", "a", MulOptions()), ("ADD", "a x", "y", AddOptions())], inputs="x", outputs="y"
+)
+
+
+@pytest.fixture(autouse=True)
+def installed_chip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_chip(tmp_path, monkeypatch)
+
+
+def chip(**options: Any) -> ChipDelegate:
+    return ChipDelegate(ChipOptions(**options))
+
+
+def result(host: Any, size: int) -> bool:
+    """Run SQUARES on so many numbers; return whether the result is right."""
+    index = host.get_input_details()[0]["index"]
+    host.resize_tensor_input(index, [size])
+    host.allocate_tensors()
+    x = np.arange(size, dtype=np.float32)
+    host.set_tensor(index, x)
+    host.invoke()
+    return np.array_equal(host.get_tensor(host.get_output_details()[0]["index"]), x * x + x)
+
+
+@HOSTS
+def test_a_partition_is_compiled_loaded_bound_run_and_closed(host: Host) -> None:
+    with host(model_content=SQUARES, delegates=[chip()]) as made:
+        assert result(made, 4)
+        made.invoke()
+    assert EVENTS == ["compile", "load", "bind", "run", "run", "close"]
+
+
+@HOSTS
+def test_every_partition_has_its_program(host: Host) -> None:
+    with host(model_content=sines(), delegates=[chip()]) as made:
+        np.testing.assert_allclose(run(made), Y, rtol=1e-6)
+    assert EVENTS.count("load") == EVENTS.count("close") == 2
+
+
+def test_what_was_compiled_is_kept_for_the_same_options_and_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for _ in range(2):
+        Interpreter(model_content=SQUARES, delegates=[chip()])
+    assert EVENTS.count("compile") == 1
+    Interpreter(model_content=SQUARES, delegates=[chip(level=2)])
+    assert EVENTS.count("compile") == 2
+    monkeypatch.setattr(ChipDelegate, "version", "1.1")
+    Interpreter(model_content=SQUARES, delegates=[chip()])
+    assert EVENTS.count("compile") == 3
+
+
+@HOSTS
+def test_a_resize_compiles_for_the_new_shapes(host: Host) -> None:
+    for fixed in (True, False):
+        with host(model_content=SQUARES, delegates=[chip(fixed=fixed)]) as made:
+            assert all(result(made, size) for size in (4, 7, 4))
+    assert EVENTS.count("load") == EVENTS.count("close")
+
+
+def test_a_delegate_for_any_shape_stays_and_closes_what_it_ran_before() -> None:
+    with Interpreter(model_content=SQUARES, delegates=[chip(fixed=False)]) as made:
+        assert result(made, 4)
+        EVENTS.clear()
+        assert result(made, 7)
+        assert EVENTS == ["compile", "close", "load", "bind", "run"]
+
+
+@HOSTS
+def test_a_refused_partition_stays_and_the_model_runs(host: Host) -> None:
+    with host(model_content=SQUARES, delegates=[chip(room=1)]) as made:
+        assert result(made, 4)
+        assert EVENTS == ["compile"]
+    EVENTS.clear()
+    placement = Interpreter(model_content=SQUARES, delegates=[chip(room=1)]).placement
+    assert {str(node.rejections["chip"]) for node in placement.nodes} == {"no room"}
+
+
+def refusal(model: bytes) -> str:
+    """Return why the first node is left."""
+    placement = Interpreter(model_content=model, delegates=[chip()]).placement
+    return str(placement.nodes[0].rejections["chip"])
+
+
+def test_nodes_are_left_that_are_not_claimed_with_their_features_or_keep_state() -> None:
+    broadcast = one_op_model("ADD", [tensor([2, 3]), tensor([3])], [tensor([2, 3])], AddOptions())
+    assert "broadcast" in refusal(broadcast)
+    state = tensor([2], is_variable=True)
+    kept = one_op_model("ADD", [tensor([2]), state], [tensor([2])], AddOptions())
+    assert refusal(kept) == "it keeps no state"
+    assert "ABS" in refusal(one_op_model("ABS", [tensor([2])], [tensor([2])]))
+
+
+def test_a_partition_without_inputs_is_left() -> None:
+    ones = constant(np.float32([1, 2]))
+    model = one_op_model("ADD", [ones, ones], [tensor([2])], AddOptions())
+    assert refusal(model) == "its inputs are all constant"
