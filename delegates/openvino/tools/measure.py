@@ -22,7 +22,7 @@ import openvino as ov
 from ai_edge_litert.interpreter import Interpreter as LiteRt
 
 from delegraph import Interpreter, load_delegate
-from delegraph_openvino.kernel import core
+from delegraph_openvino.program import core
 
 
 def by_delegraph(path: Path, threads: int, folder: str) -> tuple[Interpreter, float]:

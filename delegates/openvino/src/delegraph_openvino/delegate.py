@@ -1,4 +1,4 @@
-"""The ``openvino`` delegate: which nodes OpenVINO is given, and why it is not given others."""
+"""The ``openvino`` delegate: what OpenVINO is given, and how it compiles and runs it."""
 
 from __future__ import annotations
 
@@ -7,28 +7,25 @@ from delegraph import (
     DelegateContext,
     DelegateFlags,
     DelegateOptions,
-    DelegateParams,
+    EngineDelegate,
     Node,
+    PartitionModel,
     Registration,
     Rejection,
-    SimpleDelegateInterface,
-    SimpleDelegateKernelInterface,
 )
+from delegraph_openvino import program
 from delegraph_openvino.claims import QUANTIZED, capabilities
-from delegraph_openvino.kernel import OpenvinoKernel
 from delegraph_openvino.options import OpenvinoOptions
 from delegraph_openvino.wrong_results import check_numbers
 
+EIGHT_BITS = "OpenVINO's 8-bit results differ by some units; the option quantized=true takes them"
 
-class OpenvinoDelegate(SimpleDelegateInterface):
-    """Takes what OpenVINO computes as TFLite does, and compiles each partition as a whole.
 
-    Args:
-        options: what the user wants.
-    """
+class OpenvinoDelegate(EngineDelegate):
+    """Takes what OpenVINO computes as TFLite does, and compiles each partition as a whole."""
 
-    def __init__(self, options: OpenvinoOptions = OpenvinoOptions()) -> None:  # noqa: B008 - frozen
-        self.options = options
+    options: OpenvinoOptions
+    version = program.VERSION
 
     def name(self) -> str:
         return "openvino"
@@ -39,37 +36,23 @@ class OpenvinoDelegate(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        tensors = [context.tensors[i] for i in (*node.inputs, *node.outputs) if i >= 0]
-        for tensor in tensors:
-            if tensor.type.name in QUANTIZED and not self.options.quantized:
-                return Rejection(
-                    "quantized",
-                    "OpenVINO's 8-bit results differ by some units; the option quantized=true "
-                    "takes them",
-                    tensor=tensor.index,
-                )
-            if tensor.is_variable:
-                return Rejection("variable", "OpenVINO keeps no state here", tensor=tensor.index)
-        claimed = self.capabilities()
-        for answer in (
-            check_numbers(registration, node, context),
-            claimed.check(registration, node, context),
-            claimed.check_features(registration, node, context),
-        ):
-            if not answer:
-                return answer
-        return True
-
-    def check_partition(self, context: DelegateContext, params: DelegateParams) -> bool | Rejection:
-        if all(context.tensors[index].is_constant for index in params.input_tensors):
-            return Rejection("inputs", "OpenVINO compiles no partition without inputs")
-        return True
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return OpenvinoKernel(self.options)
+        for index in (*node.inputs, *node.outputs):
+            is_8_bit = index >= 0 and context.tensors[index].type.name in QUANTIZED
+            if is_8_bit and not self.options.quantized:
+                return Rejection("quantized", EIGHT_BITS, tensor=index)
+        right = check_numbers(registration, node, context)
+        return right and super().is_node_supported_by_delegate(registration, node, context)
 
     def delegate_options(self) -> DelegateOptions:
         return DelegateOptions(min_nodes_per_partition=self.options.min_nodes)
 
     def flags(self) -> DelegateFlags:
-        return DelegateFlags.ALLOW_DYNAMIC_TENSORS
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+
+    def compile(self, model: PartitionModel) -> bytes:
+        content: bytes = program.compiled(model, self.options).export_model().getvalue()
+        return content
+
+    def load(self, compiled: bytes, context: DelegateContext) -> program.OpenvinoProgram:
+        threads = self.options.num_threads or context.recommended_num_threads
+        return program.OpenvinoProgram(compiled, self.options, threads)

@@ -1,0 +1,103 @@
+"""Partitions compiled by OpenVINO, and what runs them on the host's own arrays."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import openvino as ov
+from numpy.typing import NDArray
+
+from delegraph import PartitionModel
+from delegraph.errors import PartitionRejected
+from delegraph.graph import parse_model
+from delegraph_openvino.options import OpenvinoOptions
+
+VERSION = str(ov.__version__.split("-")[0])
+
+
+@cache
+def core() -> ov.Core:
+    """Return OpenVINO's entry, one for the process: it loads its plugins once."""
+    return ov.Core()
+
+
+class OpenvinoProgram:
+    """A compiled partition.
+
+    Args:
+        compiled: what :func:`compiled` has returned, exported.
+        options: of the delegate.
+        num_threads: on the CPU; -1 for as many as OpenVINO likes.
+    """
+
+    def __init__(self, compiled: bytes, options: OpenvinoOptions, num_threads: int) -> None:
+        settings = _settings(options)
+        if num_threads > 0 and options.device == "CPU":
+            settings["INFERENCE_NUM_THREADS"] = num_threads
+        model = core().import_model(io.BytesIO(compiled), options.device, settings)
+        self._request: Any = model.create_infer_request()
+
+    def bind(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
+        """Read and write these arrays themselves."""
+        for position, array in enumerate(inputs):
+            self._request.set_input_tensor(position, ov.Tensor(array, shared_memory=True))
+        for position, array in enumerate(outputs):
+            self._request.set_output_tensor(position, ov.Tensor(array, shared_memory=True))
+
+    def run(self) -> None:
+        """Compute the outputs."""
+        self._request.infer(share_outputs=True)  # it would copy them
+
+    def close(self) -> None:
+        """Let go of the model."""
+        self._request = None
+
+
+def compiled(model: PartitionModel, options: OpenvinoOptions) -> ov.CompiledModel:
+    """Return a partition as OpenVINO compiles it, for the shapes it has.
+
+    Raises:
+        PartitionRejected: it cannot, or gives it other inputs or outputs.
+    """
+    graph = parse_model(model.content).subgraphs[0]
+    inputs, outputs = ([graph.tensors[i] for i in ends] for ends in (graph.inputs, graph.outputs))
+    try:
+        network = _read(model.content)
+        network.reshape({i: ov.PartialShape(each.shape) for i, each in enumerate(inputs)})
+        found = core().compile_model(network, options.device, _settings(options))
+    except (RuntimeError, LookupError, TypeError, ValueError) as error:  # of many of its parts
+        reason = str(error).strip().splitlines()[-1]
+        raise PartitionRejected(f"OpenVINO: {reason}", constraint="compile") from error
+    _require("inputs", inputs, found.inputs)
+    _require("outputs", outputs, found.outputs)
+    return found
+
+
+def _settings(options: OpenvinoOptions) -> dict[str, Any]:
+    return {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": options.precision}
+
+
+def _read(content: bytes) -> ov.Model:
+    """Return a ``.tflite`` file as a network; OpenVINO reads those from disk only."""
+    with tempfile.NamedTemporaryFile(suffix=".tflite", delete=False) as file:
+        file.write(content)
+    try:
+        return core().read_model(file.name)
+    finally:
+        os.unlink(file.name)
+
+
+def _require(what: str, tensors: Sequence[Any], ports: Sequence[Any]) -> None:
+    """Require that OpenVINO's inputs or outputs are the partition's, in order."""
+    wanted = [f"{tensor.type.name.lower()}{[*tensor.shape]}" for tensor in tensors]
+    found = [f"{port.get_element_type().to_dtype()}{[*port.shape]}" for port in ports]
+    if found != wanted:
+        raise PartitionRejected(
+            f"OpenVINO's {what} are {', '.join(found)}, expected {', '.join(wanted)}",
+            constraint=what,
+        )
