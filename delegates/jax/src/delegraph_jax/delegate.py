@@ -16,6 +16,7 @@ from delegraph import (
 )
 from delegraph.operators.checks import options_or_defaults
 from delegraph_jax.devices import device_named
+from delegraph_jax.graphs import calls, check_called
 from delegraph_jax.kernel import JaxKernel
 from delegraph_jax.operators import OPERATORS, operator_of
 from delegraph_jax.options import JaxOptions
@@ -55,6 +56,13 @@ class JaxDelegate(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
+        answer = self._supports(registration, node, context)
+        return check_called(node, context, self._supports) if answer and calls(node) else answer
+
+    def _supports(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        """Return whether a node is taken, apart from what it calls."""
         answer = CAPABILITIES.check(registration, node, context)
         if not answer:
             return answer

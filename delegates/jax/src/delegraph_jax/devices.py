@@ -20,3 +20,8 @@ def device_named(name: str) -> jax.Device:
     except (RuntimeError, IndexError) as error:
         found = ", ".join(f"{device.platform}:{device.id}" for device in jax.devices())
         raise PluginOptionError(f"device {name!r} is not there; JAX finds {found}") from error
+
+
+def name_of(device: jax.Device) -> str:
+    """Return the name by which :func:`device_named` finds a device."""
+    return f"{device.platform}:{jax.devices(device.platform).index(device)}"

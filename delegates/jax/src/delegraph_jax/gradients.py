@@ -13,7 +13,8 @@ A partition is a function of JAX, so that ``jax.vmap``, ``jax.jit`` and all othe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -21,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, OperatorError
 from delegraph_jax.traced import TracedPartition
 
 
@@ -43,7 +44,9 @@ def gradients(
 
     Raises:
         ArgumentError: another number of inputs or weights.
-        OperatorError: the partition cannot be computed with such inputs.
+        OperatorError: the partition cannot be computed with such inputs, or has a WHILE that they
+            go through: XLA does not say how often a loop turned, so there is no way back.
+            ``jax.jvp`` and ``jax.jacfwd`` take such a partition, as they go forward.
     """
     _require_count("inputs", inputs, partition.inputs)
     with jax.enable_x64(True):
@@ -59,11 +62,26 @@ def gradients(
         outputs, pull_back = jax.vjp(of_floats, *[arrays[i] for i in floats])
         if weights is not None:
             _require_count("weights", weights, outputs)
-        slopes = pull_back(_cotangents(outputs, weights))
+        with _loops_named():
+            slopes = pull_back(_cotangents(outputs, weights))
         found: list[NDArray[Any] | None] = [None] * len(arrays)
         for i, slope in zip(floats, slopes, strict=True):
             found[i] = np.asarray(slope)
         return found
+
+
+@contextmanager
+def _loops_named() -> Iterator[None]:
+    """Say what stands in the way where that is a loop."""
+    try:
+        yield
+    except ValueError as error:
+        if "Reverse-mode differentiation" not in str(error):
+            raise
+        raise OperatorError(
+            "the partition has a WHILE, through which JAX has no derivatives backwards; it has "
+            "them forwards: jax.jvp(partition, inputs, directions), jax.jacfwd(partition)"
+        ) from error
 
 
 def _require_count(what: str, given: Sequence[Any], expected: Sequence[Any]) -> None:

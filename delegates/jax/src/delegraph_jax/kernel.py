@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import jax
 import numpy as np
-from jax.experimental import serialize_executable
 from numpy.typing import NDArray
 
 from delegraph import DelegateContext, DelegateParams, Node, SimpleDelegateKernelInterface
-from delegraph.errors import OperatorError
-from delegraph_jax.compiling import compile_safely, version
+from delegraph.errors import DelegateError, OperatorError
+from delegraph_jax.compiling import version
+from delegraph_jax.executable import compiled, contents_of, loaded
+from delegraph_jax.graphs import calls
 from delegraph_jax.traced import TracedPartition
 
 
-class JaxKernel(SimpleDelegateKernelInterface):
-    """One partition."""
+class ExecutableKernel(SimpleDelegateKernelInterface):
+    """Runs an executable on the host's tensors.
 
-    def __init__(self, device: jax.Device, partitions: list[TracedPartition]) -> None:
+    Args:
+        device: what computes.
+    """
+
+    def __init__(self, device: jax.Device) -> None:
         self._device = device
-        self._partitions = partitions
-        self._compiled: dict[tuple[tuple[int, ...], ...], Any] = {}
         self._arguments: list[Any] = []
+        self._memory: list[Any] = []
+        self._run: Any = None
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        self._params = params
-        self.traced = TracedPartition(context, params)
-        self._partitions.append(self.traced)
-        self._inputs = [context.tensors[i] for i in self.traced.inputs]
-        self._outputs = [context.tensors[i] for i in self.traced.outputs]
+        read = (context.tensors[i] for i in params.input_tensors)
+        self._inputs = [tensor for tensor in read if not tensor.is_constant]
+        self._outputs = [context.tensors[i] for i in params.output_tensors]
+
+    def load(self, content: bytes) -> None:
+        """Take what is run from now on."""
+        self._contents = contents_of(content)
+        self._run = loaded(content, len(self._inputs), len(self._outputs), self._device)
+        self._memory = []
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        shapes = tuple(tensor.shape for tensor in (*self._inputs, *self._outputs))
-        if shapes not in self._compiled:
-            self._compiled = {shapes: self._compile(context)}
-        self._run = self._compiled[shapes]
+        for tensor, shape in zip(self._outputs, self._contents.shapes, strict=True):
+            if tensor.shape != tuple(shape):
+                context.resize_tensor(tensor, shape)
 
     def memory_changed(self, context: DelegateContext, node: Node) -> None:
         with jax.enable_x64(True):
@@ -43,42 +52,73 @@ class JaxKernel(SimpleDelegateKernelInterface):
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         with jax.enable_x64(True):
-            *results, is_wrong = self._run(*self._arguments)
+            # Donated, so that XLA writes where the last results were. The host's own memory cannot
+            # be: XLA would copy it, as it frees what it is given.
+            memory, self._memory = self._memory or self._new_memory(), []
+            *results, is_wrong = self._run(self._arguments, memory)
         if is_wrong.size and np.asarray(is_wrong).any():
-            with jax.enable_x64(True):
-                doubts = self.traced.doubts()
-            raise OperatorError(doubts[int(np.argmax(is_wrong))])
+            raise OperatorError(self._contents.doubts[int(np.argmax(is_wrong))])
         for tensor, result in zip(self._outputs, results, strict=True):
             np.copyto(tensor.data, np.asarray(result))
+        self._memory = results
+
+    def _new_memory(self) -> list[Any]:
+        """Return arrays of JAX's own in the shapes of the outputs, for the first results."""
+        zeros = [np.zeros(tensor.shape, tensor.dtype) for tensor in self._outputs]
+        found: list[Any] = jax.device_put(zeros, self._device, may_alias=False)
+        return found
 
     def close(self) -> None:
-        self._compiled = {}
-        self._arguments = []
-        if self.traced in self._partitions:
-            self._partitions.remove(self.traced)
+        self._run = None
+        self._arguments, self._memory = [], []
 
-    def _compile(self, context: DelegateContext) -> Any:
-        """Return the executable for the shapes of now, from the cache if it is there."""
-        platform = self._device.platform
-        key = f"{self._params.partition_model().digest} {platform} {self._device.device_kind}"
-        path = context.cache("jax", version()).get_or_make(key, self._executable)
-        return serialize_executable.deserialize_and_load(
-            path.read_bytes(),
-            jax.tree.structure((tuple(self._inputs), {})),
-            jax.tree.structure([*self._outputs, 0]),
-            backend=platform,
-            execution_devices=[self._device],
-        )
 
-    def _executable(self) -> bytes:
-        with jax.enable_x64(True), jax.default_device(self._device):
-            arguments = [
-                jax.ShapeDtypeStruct(tensor.shape, tensor.dtype) for tensor in self._inputs
-            ]
-            lowered = jax.jit(self.traced.checked, keep_unused=True).lower(*arguments)
-            compiled = compile_safely(lowered, self._device.platform)
-        payload: bytes = serialize_executable.serialize(compiled)[0]
-        return payload
+class JaxKernel(ExecutableKernel):
+    """Compiles its partition for the shapes of its inputs; other shapes compile it again.
+
+    Args:
+        device: what computes.
+        partitions: where the partition is noted while it is taken.
+    """
+
+    def __init__(self, device: jax.Device, partitions: list[TracedPartition]) -> None:
+        super().__init__(device)
+        self._partitions = partitions
+        self._shapes: list[tuple[int, ...]] | None = None
+
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        super().init(context, params)
+        self._params = params
+        self._traced = TracedPartition(params, context.numerics)
+        self._partitions.append(self._traced)
+        nodes = [context.get_node_and_registration(i)[0] for i in params.nodes_to_replace]
+        if any(map(calls, nodes)):
+            for index in params.partition_model().called:
+                with suppress(DelegateError):  # LiteRT cannot; it never prepares them either
+                    context.mark_subgraph_as_delegation_skippable(index)
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        shapes = [tensor.shape for tensor in self._inputs]
+        if shapes != self._shapes:
+            self._compile(context)
+            self._shapes = shapes
+        super().prepare(context, node)
+
+    def close(self) -> None:
+        super().close()
+        if self._traced in self._partitions:
+            self._partitions.remove(self._traced)
+
+    def _compile(self, context: DelegateContext) -> None:
+        """Take the executable for the shapes of now, from the cache if it is there."""
+        model, device, numerics = self._params.partition_model(), self._device, context.numerics
+        key = f"{model.digest} {numerics} {device.platform} {device.device_kind}"
+        cache = context.cache("jax", version())
+        path = cache.get_or_make(key, lambda: compiled(model, device, numerics))
+        self.load(path.read_bytes())
+        traced = TracedPartition(self._params, numerics)  # of these shapes
+        self._partitions[self._partitions.index(self._traced)] = traced
+        self._traced = traced
 
 
 def shared(data: NDArray[Any], device: jax.Device) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from delegraph import DelegateSpec, hookimpl
+from delegraph import CompilerSpec, DelegateSpec, hookimpl
 from delegraph_jax.options import JaxOptions
 
 if TYPE_CHECKING:
+    from delegraph import DelegateContext, DelegateParams, PartitionModel
     from delegraph_jax.delegate import JaxDelegate
+    from delegraph_jax.kernel import ExecutableKernel
 
 DELEGRAPH_API = 1
 
@@ -19,9 +21,35 @@ def _load() -> type[JaxDelegate]:
     return JaxDelegate
 
 
+def _compile(model: PartitionModel, options: JaxOptions) -> bytes:
+    from delegraph_jax.ahead_of_time import compile_partition
+
+    return compile_partition(model, options)
+
+
+def _load_compiled(
+    blob: bytes, context: DelegateContext, params: DelegateParams
+) -> ExecutableKernel:
+    from delegraph_jax.ahead_of_time import load_compiled
+
+    return load_compiled(blob, context, params)
+
+
+def _version() -> str:
+    from delegraph_jax.compiling import version
+
+    return version()
+
+
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
     """Return what this plugin offers."""
     return [
         DelegateSpec("jax", "any device of JAX, by functions that XLA compiles", _load, JaxOptions)
     ]
+
+
+@hookimpl
+def delegraph_compilers() -> list[CompilerSpec]:
+    """Return what compiles its partitions ahead of time, for one JAX and one kind of processor."""
+    return [CompilerSpec("jax", _compile, _load_compiled, _version)]

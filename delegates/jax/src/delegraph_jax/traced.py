@@ -3,16 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from delegraph import DelegateContext, DelegateParams
+from delegraph import DelegateParams
 from delegraph.arithmetic.weights import dense_values
 from delegraph.errors import OperatorError, in_words
+from delegraph.operators.numerics import Numerics
+from delegraph_jax.graphs import Graph, Step, graphs_of
 from delegraph_jax.operators import Call, operator_of
+from delegraph_jax.operators.registry import Doubt, all_of
+
+
+class TracedGraphs:
+    """Subgraphs that call each other as one function: that of the first.
+
+    Args:
+        graphs: the subgraphs.
+        numerics: which official kernels to round like.
+    """
+
+    def __init__(self, graphs: Sequence[Graph], numerics: Numerics) -> None:
+        self._graphs, self._numerics = graphs, numerics
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        """Return the outputs."""
+        return self._run(0, arguments)[0]
+
+    def checked(self, doubts: list[str], *arguments: Any) -> list[Any]:
+        """Return the outputs, and which of the doubts about the values are true: ``[D], bool``.
+
+        What each is about is added to *doubts* while this is traced.
+        """
+        outputs, found = self._run(0, arguments)
+        doubts += [why for _, why in found]
+        return [*outputs, all_of(found)]
+
+    def _run(self, index: int, arguments: Sequence[Any]) -> tuple[list[Any], list[Doubt]]:
+        graph = self._graphs[index]
+        # Arrays of NumPy: what is done with constants alone is done once, while tracing.
+        values: dict[int, Any] = {
+            tensor.index: np.asarray(dense_values(tensor)) for tensor in graph.constants
+        }
+        values.update(zip(graph.inputs, arguments, strict=True))
+        doubts: list[Doubt] = []
+        for step in graph.steps:
+            doubts += self._compute(step, graph, values)
+        return [jnp.asarray(values[i]) for i in graph.outputs], doubts
+
+    def _compute(self, step: Step, graph: Graph, values: dict[int, Any]) -> list[Doubt]:
+        """Add a node's outputs to *values*; return what may be wrong with them."""
+        node, tensors = step.node, graph.tensors
+        call = Call(node, step.registration, tensors, values, self._numerics, self._run)
+        try:
+            results = operator_of(call.name, node, tensors).compute(call)
+        except Exception as error:
+            raise OperatorError(f"{step.where}: {in_words(error)}") from error
+        if not isinstance(results, Sequence):
+            results = (results,)
+        for index, output, result in zip(node.outputs, call.outputs, results, strict=True):
+            if index < 0:
+                continue
+            if result.shape != output.shape:
+                raise OperatorError(
+                    f"{step.where} gives {list(result.shape)}, the host expects "
+                    f"{list(output.shape)}"
+                )
+            values[index] = result.astype(np.dtype(output.dtype))
+        return [(is_wrong, f"{step.where}: {why}") for is_wrong, why in call.doubts]
 
 
 class TracedPartition:
@@ -23,15 +84,11 @@ class TracedPartition:
         outputs: tensor indices of the results.
     """
 
-    def __init__(self, context: DelegateContext, params: DelegateParams) -> None:
-        self._tensors, self._numerics = context.tensors, context.numerics
-        self._nodes = [context.get_node_and_registration(i) for i in params.nodes_to_replace]
-        self.inputs = [i for i in params.input_tensors if not self._tensors[i].is_constant]
+    def __init__(self, params: DelegateParams, numerics: Numerics) -> None:
+        tensors = params.context.tensors
+        self._params, self._numerics = params, numerics
+        self.inputs = [i for i in params.input_tensors if not tensors[i].is_constant]
         self.outputs = list(params.output_tensors)
-        read = {i for node, _ in self._nodes for i in node.inputs if i >= 0}
-        self._constants = {
-            i: self._tensors[i] for i in sorted(read) if self._tensors[i].is_constant
-        }
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Return the outputs, in the order of :attr:`outputs`.
@@ -40,52 +97,9 @@ class TracedPartition:
             OperatorError: a node cannot be computed, or its result has another shape than the host
                 says.
         """
-        return self._computed(arguments)[0]
+        return self._graphs(*arguments)
 
-    def checked(self, *arguments: Any) -> list[Any]:
-        """Return the outputs, and which of the doubts about the values are true: ``[D], bool``."""
-        outputs, doubts = self._computed(arguments)
-        return [*outputs, jnp.array([is_wrong for is_wrong, _ in doubts], np.bool_)]
-
-    def doubts(self) -> list[str]:
-        """Return what each of the doubts is about."""
-        found: list[str] = []
-
-        def keep(*arguments: Any) -> list[Any]:
-            outputs, doubts = self._computed(arguments)
-            found.extend(why for _, why in doubts)
-            return outputs
-
-        tensors = [self._tensors[i] for i in self.inputs]
-        jax.eval_shape(keep, *[jax.ShapeDtypeStruct(each.shape, each.dtype) for each in tensors])
-        return found
-
-    def _computed(self, arguments: Sequence[Any]) -> tuple[list[Any], list[tuple[Any, str]]]:
-        values: dict[int, Any] = {
-            # A copy: JAX may otherwise keep a view of memory that is the host's. One of NumPy:
-            # what is done with constants alone is done once, while tracing.
-            i: np.array(dense_values(tensor))
-            for i, tensor in self._constants.items()
-        }
-        values.update(zip(self.inputs, arguments, strict=True))
-        doubts: list[tuple[Any, str]] = []
-        for node, registration in self._nodes:
-            call = Call(node, registration, self._tensors, values, self._numerics)
-            try:
-                results = operator_of(call.name, node, self._tensors).compute(call)
-            except Exception as error:
-                raise OperatorError(
-                    f"node {node.index} ({call.name}): {in_words(error)}"
-                ) from error
-            where = f"node {node.index} ({call.name})"
-            doubts += [(is_wrong, f"{where}: {why}") for is_wrong, why in call.doubts]
-            if not isinstance(results, Sequence):
-                results = (results,)
-            for index, output, result in zip(node.outputs, call.outputs, results, strict=True):
-                if result.shape != output.shape:
-                    raise OperatorError(
-                        f"node {node.index} ({call.name}) gives {list(result.shape)}, the host "
-                        f"expects {list(output.shape)}"
-                    )
-                values[index] = result.astype(np.dtype(output.dtype))
-        return [values[i] for i in self.outputs], doubts
+    @cached_property
+    def _graphs(self) -> TracedGraphs:
+        """The function; made by the first who calls it, for it takes memory."""
+        return TracedGraphs(graphs_of(self._params.partition_model()), self._numerics)

@@ -3,6 +3,7 @@
 from delegraph_jax.operators import (
     activations,
     comparing,
+    control_flow,
     convolution,
     elementwise,
     hybrid,
@@ -26,6 +27,7 @@ __all__ = [
     "Operator",
     "activations",
     "comparing",
+    "control_flow",
     "convolution",
     "elementwise",
     "hybrid",

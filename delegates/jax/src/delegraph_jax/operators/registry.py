@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,6 +28,43 @@ ANY = (*MOVED, "UINT16", "UINT32", "UINT64")
 """What operators take that only move elements; some take only a part of it."""
 
 
+Doubt = tuple[Any, str]
+"""What may be wrong with a node's values: an array of one bool, true where it is, and why."""
+
+Run = Callable[[int, Sequence[Any]], tuple[list[Any], list[Doubt]]]
+"""Computes a subgraph, by its index, of the values of its inputs: outputs and doubts."""
+
+
+class Callee:
+    """A subgraph that a node calls, as a function that a loop or a branch of JAX may hold."""
+
+    def __init__(self, run: Run, index: int) -> None:
+        self._run = run
+        self._index = index
+
+    def __call__(self, values: Sequence[Any]) -> tuple[list[Any], jax.Array]:
+        """Return its outputs, and which of its doubts are true: ``[D], bool``."""
+        outputs, doubts = self._run(self._index, values)
+        return [jnp.asarray(value) for value in outputs], all_of(doubts)
+
+    def doubts(self, values: Sequence[Any]) -> list[str]:
+        """Return what each of the doubts is about, with values of these shapes."""
+        found: list[str] = []
+
+        def keep(*values: Any) -> list[Any]:
+            outputs, doubts = self._run(self._index, values)
+            found.extend(why for _, why in doubts)
+            return outputs
+
+        jax.eval_shape(keep, *values)
+        return found
+
+
+def all_of(doubts: Sequence[Doubt]) -> jax.Array:
+    """Return which doubts are true: ``[D], bool``."""
+    return jnp.array([is_wrong for is_wrong, _ in doubts], bool)
+
+
 class Call:
     """One node while its partition is traced.
 
@@ -35,7 +73,7 @@ class Call:
         name: its operator.
         outputs: its output tensors, with their shapes.
         numerics: which official kernels to round like.
-        doubts: what may be wrong with its values: an array of one bool, true where it is, and why.
+        doubts: what may be wrong with its values.
     """
 
     def __init__(
@@ -45,12 +83,14 @@ class Call:
         tensors: Sequence[Tensor],
         values: Mapping[int, jax.Array],
         numerics: Numerics,
+        run: Run,
     ) -> None:
         self.node = node
         self.name = registration.name
         self.outputs = [tensors[i] for i in node.outputs]
         self.numerics = numerics
-        self.doubts: list[tuple[Any, str]] = []
+        self.doubts: list[Doubt] = []
+        self._run = run
         self._tensors = tensors
         self._values = values
 
@@ -105,6 +145,15 @@ class Call:
         """Have the host raise when positions are outside ``[0, size)``."""
         is_wrong = ((positions < 0) | (positions >= size)).any()
         self.doubts.append((is_wrong, f"a position is outside [0, {size})"))
+
+    def callee(self, index: int) -> Callee:
+        """Return a subgraph that the node calls."""
+        return Callee(self._run, index)
+
+    def doubt(self, wrong: Sequence[jax.Array], about: Sequence[Sequence[str]]) -> None:
+        """Have the host raise where one of several ``[D], bool`` is true, for its reason."""
+        for flags, reasons in zip(wrong, about, strict=True):
+            self.doubts += [(flags[i], why) for i, why in enumerate(reasons)]
 
     def evaluated(self, *inputs: NDArray[Any], numerics: Numerics | None = None) -> NDArray[Any]:
         """Return what Delegraph's own kernel makes of other inputs.

@@ -1,0 +1,88 @@
+"""Partitions as executables of XLA, in bytes that a file can keep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import jax
+from jax.experimental import serialize_executable
+
+from delegraph import PartitionModel
+from delegraph.operators.numerics import Numerics
+from delegraph_jax.compiling import compile_safely
+from delegraph_jax.devices import name_of
+from delegraph_jax.graphs import graphs_of
+from delegraph_jax.traced import TracedGraphs
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is known of an executable without loading it.
+
+    Attributes:
+        device: what it was compiled for, as the option names it.
+        numerics: which official kernels it rounds like.
+        shapes: of its outputs.
+        doubts: what each element of the last result is about, which follows the outputs.
+    """
+
+    device: str
+    numerics: Numerics
+    shapes: Sequence[Sequence[int]]
+    doubts: Sequence[str]
+
+
+def compiled(model: PartitionModel, device: jax.Device, numerics: Numerics) -> bytes:
+    """Return a partition compiled for a device: a line of :class:`Contents`, and the executable.
+
+    Its arguments are the inputs, and memory for the outputs, which it takes from the caller.
+
+    Raises:
+        OperatorError: a node cannot be computed.
+    """
+    main, *called = graphs_of(model)
+    doubts: list[str] = []
+    function = partial(TracedGraphs([main, *called], numerics).checked, doubts)
+    structs = [
+        [jax.ShapeDtypeStruct(main.tensors[i].shape, main.tensors[i].dtype) for i in border]
+        for border in (main.inputs, main.outputs)
+    ]
+    with jax.enable_x64(True), jax.default_device(device):
+        donating = jax.jit(
+            lambda inputs, memory: function(*inputs), donate_argnums=1, keep_unused=True
+        )
+        executable = compile_safely(donating.lower(*structs), device.platform)
+    shapes = [struct.shape for struct in structs[1]]
+    contents = Contents(name_of(device), numerics, shapes, doubts)
+    payload: bytes = serialize_executable.serialize(executable)[0]
+    return json.dumps(asdict(contents)).encode() + b"\n" + payload
+
+
+def contents_of(content: bytes) -> Contents:
+    """Return what is known of the executable in *content*."""
+    return Contents(**json.loads(content.partition(b"\n")[0]))
+
+
+def loaded(content: bytes, inputs: int, outputs: int, device: jax.Device) -> Any:
+    """Return what :func:`compiled` returned as a function of lists: inputs, and memory to use.
+
+    Loading runs what *content* says, machine code included.
+
+    Args:
+        content: the bytes.
+        inputs: how many the partition has.
+        outputs: the same.
+        device: of the kind that it was compiled for.
+    """
+    payload = content.partition(b"\n")[2]
+    return serialize_executable.deserialize_and_load(
+        payload,
+        jax.tree.structure((([0] * inputs, [0] * outputs), {})),
+        jax.tree.structure([0] * (outputs + 1)),
+        backend=device.platform,
+        execution_devices=[device],
+    )

@@ -1,0 +1,84 @@
+"""WHILE, IF and others that call subgraphs: loops and branches of XLA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+from delegraph_jax.operators.registry import MOVED, Call, Callee, operator
+
+
+@operator("WHILE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
+def while_loop(call: Call) -> Any:
+    """Return what goes round in a loop of XLA's when the condition no longer holds.
+
+    Doubts go round with it: what is wrong in one turn stays wrong.
+    """
+    condition = call.callee(call.options.cond_subgraph_index)
+    body = call.callee(call.options.body_subgraph_index)
+    start = [jnp.asarray(value) for value in call.inputs()]
+
+    def turn(state: Any) -> Any:
+        values, _, wrong = state
+        values, wrong_body = body(values)
+        [holds], wrong_condition = condition(values)
+        return values, holds.reshape(()), [wrong[0] | wrong_body, wrong[1] | wrong_condition]
+
+    [holds], wrong = condition(start)
+    none = jnp.zeros(len(body.doubts(start)), bool)
+    found, _, wrongs = lax.while_loop(
+        lambda state: state[1], turn, (start, holds.reshape(()), [none, wrong])
+    )
+    call.doubt(wrongs, [body.doubts(start), condition.doubts(start)])
+    return found
+
+
+@operator("IF", MOVED, features=("subgraph",), lacks=("dynamic-shapes",), condition="BOOL")
+def branch(call: Call) -> Any:
+    """Return what one of two subgraphs gives."""
+    options = call.options
+    indices = (options.else_subgraph_index, options.then_subgraph_index)
+    return chosen(call, call.input(0).astype(jnp.int32), indices)
+
+
+@operator("STABLEHLO_CASE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
+def case(call: Call) -> Any:
+    """Return what the subgraph of a number gives; that of the last for a number outside."""
+    indices = call.options.branch_subgraph_indices
+    number = call.input(0)
+    is_inside = (number >= 0) & (number < len(indices))
+    return chosen(call, jnp.where(is_inside, number, len(indices) - 1), indices)
+
+
+@operator("STABLEHLO_COMPOSITE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
+def composite(call: Call) -> Any:
+    """Return what the decomposition gives, as part of the caller."""
+    decomposition = call.callee(call.options.decomposition_subgraph_index)
+    values = call.inputs()
+    found, wrong = decomposition(values)
+    call.doubt([wrong], [decomposition.doubts(values)])
+    return found
+
+
+def chosen(call: Call, position: Any, indices: Sequence[int]) -> Any:
+    """Return what one of several subgraphs makes of all inputs but the first."""
+    callees = [call.callee(index) for index in indices]
+    values = [jnp.asarray(value) for value in call.inputs()[1:]]
+    doubts = [callee.doubts(values) for callee in callees]
+
+    def taken(own: int, callee: Callee) -> Any:
+        def run(*values: Any) -> Any:
+            found, wrong = callee(values)
+            wrongs = [jnp.zeros(len(each), bool) for each in doubts]
+            wrongs[own] = wrong
+            return found, wrongs
+
+        return run
+
+    branches = [taken(own, callee) for own, callee in enumerate(callees)]
+    found, wrongs = lax.switch(jnp.asarray(position).reshape(()), branches, *values)
+    call.doubt(wrongs, doubts)
+    return found
