@@ -114,8 +114,7 @@ class JaxKernel(ExecutableKernel):
         model, device, numerics = self._params.partition_model(), self._device, context.numerics
         key = f"{model.digest} {numerics} {device.platform} {device.device_kind}"
         cache = context.cache("jax", version())
-        path = cache.get_or_make(key, lambda: compiled(model, device, numerics))
-        self.load(path.read_bytes())
+        self.load(cache.read_or_make(key, lambda: compiled(model, device, numerics)))
         traced = TracedPartition(self._params, numerics)  # of these shapes
         self._partitions[self._partitions.index(self._traced)] = traced
         self._traced = traced
