@@ -24,15 +24,17 @@ from delegraph.schema.options import (
     FullyConnectedOptions,
     MatrixDiagOptions,
     MatrixSetDiagOptions,
+    MulOptions,
     ReducerOptions,
     Rfft2dOptions,
     SplitOptions,
     StridedSliceOptions,
+    SubOptions,
     UnidirectionalSequenceLSTMOptions,
 )
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
-from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 from delegraph.testing.one_op import one_op_records
 from delegraph.testing.operator_case import Fed, Given, fed, operator_case
 from delegraph.testing.operator_cases.quantizing import with_blocks
@@ -65,6 +67,26 @@ def floats(*shape: int) -> np.ndarray:
 def _() -> Sides:
     inputs = [fed(floats(4, 6)), constant(np.int32([2, 1]))]
     return of_one("RFFT2D", inputs, ["COMPLEX64"], Rfft2dOptions())
+
+
+@difference("an-input-overwritten-in-place")
+def _() -> Sides:
+    one, two, ten = (constant(np.full(4, value, np.float32)) for value in (1, 2, 10))
+    model = graph_model(
+        [
+            ("ADD", "x one", "a", AddOptions()),
+            ("MUL", "a two", "b", MulOptions()),  # in place of a
+            ("RESHAPE", "b shape", "c"),
+            ("MUL", "c ten", "d", MulOptions()),  # in place of c, and so of b
+            ("SUB", "b d", "y", SubOptions()),
+        ],
+        inputs="x",
+        outputs="y",
+        tensors={"one": one, "two": two, "ten": ten, "shape": constant(np.array([4], np.int32))},
+    )
+    ours, theirs = both(model, [np.arange(4, dtype=np.float32)])
+    np.testing.assert_array_equal(ours[0][0], [-18, -36, -54, -72])
+    return ours, theirs
 
 
 @difference("atan2-of-two-sizes")

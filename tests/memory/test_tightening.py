@@ -68,6 +68,43 @@ def test_tightened_plans_are_right_and_never_larger():
     assert smaller > 20
 
 
+RESHAPE, BINARY = 1 | 4, 4 | 8
+
+
+def any_node(rng, position):
+    """Return a node that makes the next tensor of one or two of the last three."""
+    reads = rng.sample(
+        range(max(0, position - 2), position + 1), min(position + 1, rng.choice([1, 2]))
+    )
+    return PlanNode(reads, [position + 1], inplace=rng.choice([0, RESHAPE, BINARY, BINARY]))
+
+
+def wrong_reads(graph, root_of):
+    """Return the nodes that read an input after another tensor's values have taken its place."""
+    values = {}  # of the tensor that each root's memory holds, by what made them
+    made = {0: "input"}
+    values[root_of(0)] = "input"
+    wrong = []
+    for position, node in enumerate(graph.nodes):
+        if any(values[root_of(tensor)] != made[tensor] for tensor in node.inputs):
+            wrong.append(position)
+        output = node.outputs[0]
+        made[output] = made[node.inputs[0]] if node.inplace == RESHAPE else position
+        values[root_of(output)] = made[output]
+    return wrong
+
+
+def test_nothing_is_overwritten_in_place_that_is_read_afterwards():
+    rng = random.Random(4)
+    as_tflite = 0
+    for _ in range(600):
+        graph = Graph([any_node(rng, i) for i in range(10)], [64] * 11, [0], [10])
+        planner, *_ = planned(graph, tighten=True)
+        assert not wrong_reads(graph, planner.shared_root)
+        as_tflite += bool(wrong_reads(graph, planned(graph)[0].shared_root))
+    assert as_tflite  # there are such graphs among them
+
+
 def test_a_graph_whose_shapes_become_known_late_is_planned_on():
     rng = random.Random(3)
     for _ in range(60):

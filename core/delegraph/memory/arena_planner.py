@@ -5,12 +5,13 @@ The gap for each tensor, the best fit, is found in :mod:`delegraph.memory.best_f
 Source:
     ArenaPlanner, tflite/arena_planner.cc. Same offsets; among tensors of the same size that come
     into use at the same node, where TFLite's order is unspecified, the lower index goes first.
-    Tightening is ours.
+    Tightening is ours; TFLite counts readers of the tensor overwritten and of the one that had the
+    memory first, and overwrites what others that share it have yet to be read for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError
 from delegraph.memory.arena import BUFFER_ALIGNMENT, Allocation, SimpleMemoryArena
 from delegraph.memory.best_fit import NEVER
+from delegraph.memory.last_reads import LastReads
 from delegraph.memory.planner_graph import PlannerGraph as PlannerGraph
 from delegraph.memory.planner_graph import PlanNode as PlanNode
 from delegraph.memory.planner_graph import TensorKind as TensorKind
@@ -42,7 +44,9 @@ class ArenaPlanner:
         graph: the subgraph.
         preserve_all_tensors: let no tensors share memory.
         alignment: bytes that every tensor's address is a multiple of; 1 to 64.
-        tighten: search for a smaller plan where TFLite's takes clearly more than it must.
+        tighten: plan as Delegraph's runtime does: nothing is overwritten in place that another
+            node reads afterwards, and a smaller plan is searched for where TFLite's takes clearly
+            more than it must.
     """
 
     def __init__(
@@ -214,11 +218,12 @@ class ArenaPlanner:
         is. Graph inputs and outputs never share, nor do outputs that are variables: what they hold
         outlives the input.
         """
-        inputs = set(self._graph.inputs)
-        kept = {*self._graph.outputs, *self._graph.variables}
+        graph = self._graph
+        inputs = set(graph.inputs)
+        kept = {*graph.outputs, *graph.variables}
         roots: set[int] = set()
-        is_held = self._holding()
-        for position, node in enumerate(self._graph.nodes):
+        reads = self._last_reads()
+        for position, node in enumerate(graph.nodes):
             output = node.outputs[0] if node.outputs else -1
             if not node.inplace or output in kept or output == -1:
                 continue
@@ -227,31 +232,22 @@ class ArenaPlanner:
                     root = self._planned_root(tensor)
                     keeps_data = node.inplace & _DATA_UNMODIFIED
                     only_reader = references[root] <= 1
-                    if is_held(position, tensor) and not keeps_data:
+                    if reads is not None and not keeps_data and reads.forbid(position, tensor):
                         break
                     # In a graph out of order, others may share the output already.
                     if (keeps_data or only_reader) and output != root and output not in roots:
                         self._root[output] = root
                         roots.add(root)
+                        if reads is not None:
+                            reads.share(root, output)
                     break
 
-    def _holding(self) -> Callable[[int, int], bool]:
-        """Return a function that says whether a tensor must stay as a node finds it.
-
-        Where asynchronous nodes read while others run, that is so for what any of those that share
-        its memory is read for by then or later. Elsewhere TFLite's count of readers is enough.
-        """
+    def _last_reads(self) -> LastReads | None:
+        """Return what says whether an input may be overwritten; None where TFLite's count does."""
         nodes = self._graph.nodes
-        if not any(node.held for node in nodes):
-            return lambda position, tensor: False
-        last = {tensor: i for i, node in enumerate(nodes) for tensor in _read(node)}
-
-        def is_held(position: int, tensor: int) -> bool:
-            root = self._planned_root(tensor)
-            sharers = (t for t in (root, *self._root) if self._planned_root(t) == root)
-            return any(last.get(t, -1) > position - (t != tensor) for t in sharers)
-
-        return is_held
+        if not self._tighten and not any(node.held for node in nodes):
+            return None
+        return LastReads([tuple(_read(node)) for node in nodes], self._root)
 
     def _shareable_inputs(self, node: PlanNode) -> Iterator[int]:
         for i, tensor in enumerate(node.inputs[:_MOST_SHAREABLE_INPUTS]):
