@@ -130,9 +130,11 @@ def test_branches_of_different_shapes_are_refused() -> None:
     assert "node 0 (IF) gives 'y' a shape" in reasons(branched(longer))
 
 
-@pytest.mark.parametrize(("x", "is_wrong"), [(8, False), (7, False), (0, True)])
-def test_positions_outside_are_found_in_any_turn(x: float, is_wrong: bool) -> None:
-    """Each turn adds the next of two rows; the third turn finds none."""
+@pytest.mark.parametrize(
+    ("first", "x", "turns"), [(0, 8, 1), (0, 7, 2), (0, 0, None), (-1, 6.5, None)]
+)
+def test_positions_outside_are_found_in_any_turn(first: int, x: float, turns: int | None) -> None:
+    """Each turn adds the next of two rows; before the first and after the second there is none."""
     tensors = {
         "rows": constant(np.float32([1, 2])),
         "one": constant(np.int32(1), "INT32"),
@@ -150,12 +152,12 @@ def test_positions_outside_are_found_in_any_turn(x: float, is_wrong: bool) -> No
     condition = (SMALL[0], "i x", "holds", X | LIMIT | tensors)
     body = (nodes, "i x", "j y", X | tensors)
     with delegated(subgraphs_model([main, condition, body])) as interpreter:
-        if is_wrong:
+        if turns is None:
             message = r"node 0 \(GATHER\) of subgraph 2: a position is outside \[0, 2\)"
             with pytest.raises(DelegraphError, match=message):
-                run(interpreter, 0, [x, x])
+                run(interpreter, first, [x, x])
         else:
-            assert run(interpreter, 0, [x, x]) == {8: 1, 7: 2}[x]  # turns
+            assert run(interpreter, first, [x, x]) == first + turns
 
 
 def test_doubts_of_the_branch_that_is_not_taken_do_not_count() -> None:
