@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Ask OpenVINO what it computes as TFLite does, and write the claims of the delegate.
 
-    python delegates/openvino/tools/ask_openvino.py [--only ADD MUL] [--why]
+    python delegates/openvino/tools/ask_openvino.py asked.jsonl [--minutes 9] [--again ADD MUL]
 
 Every operator is tried with the models of the conformance kit, alone and among transpositions, in a
 child process, as some crash. Kept are the types, and of each the features, with which all results
 were right. Features whose models fail are left out, the fewest first.
+
+The answers about an operator are a line of ``asked.jsonl``. Run again, the script goes on where it
+stopped; claims are written when all operators are there, all asked of one version of OpenVINO.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ import multiprocessing
 import multiprocessing.pool
 import os
 import tempfile
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import openvino
 from transposed import transposed  # beside this file
@@ -31,7 +36,7 @@ from delegraph.testing.conformance.subject import Subject, subject_of
 from delegraph.testing.conformance.trials import Trial, trial_of
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
-from delegraph_openvino.claims import QUANTIZED, record
+from delegraph_openvino.claims import QUANTIZED
 
 CLAIMS = Path(__file__).parents[1] / "src/delegraph_openvino/claims.json"
 TYPES = ("BOOL", "FLOAT16", "FLOAT32", "INT8", "INT32", "UINT8")
@@ -103,8 +108,7 @@ def _fault(subject: Subject, trial: Trial) -> str:
         reason = " ".join(made.reasons)
         return reason if reason.startswith("OpenVINO: ") else REFUSED
     fault = wrong(subject, made)
-    others = () if trial.types & QUANTIZED else transposed(trial)  # the types make no difference
-    for case in others:
+    for case in transposed(trial):
         among = trial_of(case)
         if among is not None and not fault:
             fault = wrong(subject, attempt(subject, among))
@@ -182,27 +186,59 @@ def _blame(models: Iterable[tuple[frozenset[str], str]], name: str) -> tuple[flo
 
 
 def main() -> None:
-    """Ask about operators, and write the file anew after each."""
+    """Ask about operators, each answer kept at once, and write the claims after the last one."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="*", default=sorted(REGISTERED_OPERATORS))
-    parser.add_argument("--why", action="store_true", help="print what is wrong")
+    parser.add_argument("asked", type=Path, help="the answers so far, and where others are added")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin no operator after them")
+    parser.add_argument("--again", nargs="*", default=(), help="operators to ask about once more")
     given = parser.parse_args()
+    answers = read_answers(given.asked)
+    for op in given.again:
+        answers.pop(op, None)
+    ends = time.monotonic() + 60 * given.minutes
+    missing = [op for op in sorted(REGISTERED_OPERATORS) if op not in answers]
     with multiprocessing.pool.ThreadPool(2) as pool:
-        for op, made in zip(given.only, pool.imap(in_children, given.only), strict=True):
-            rows = [[op, dict(types), sorted(found)] for types, found in claimed(made)]
-            write([row for row in record()["claims"] if row[0] != op] + rows)
-            bad = [row for row in made if row[2]]
-            print(f"{op}: {len(made) - len(bad)} of {len(made)} right;", len(rows), flush=True)
-            for types, features, why in bad if given.why else ():
-                print("   ", dict(types), "|", *sorted(features), "|", why[:200], flush=True)
+        asked = pool.imap(lambda op: in_children(op) if time.monotonic() < ends else None, missing)
+        for op, made in zip(missing, asked, strict=True):
+            if made is not None:
+                answers[op] = answer(op, made)
+                write_answers(given.asked, answers)
+    left = sum(op not in answers for op in missing)
+    print(f"{len(answers)} operators asked, {left} left", flush=True)
+    if not left:
+        write_claims(answers.values())
 
 
-def write(rows: list[list[object]]) -> None:
-    """Write the file, a row a line."""
+def answer(op: str, made: list[Tried]) -> dict[str, object]:
+    """Return what is kept of the trials of an operator: claims, and what was wrong elsewhere."""
+    bad = [row for row in made if row[2]]
+    claims = [[op, dict(types), sorted(found)] for types, found in claimed(made)]
+    print(f"{op}: {len(made) - len(bad)} of {len(made)} right; {len(claims)}", flush=True)
+    wrong = [[dict(types), sorted(features), why[:200]] for types, features, why in bad]
+    version = openvino.__version__
+    return {"op": op, "openvino": version, "tried": len(made), "claims": claims, "wrong": wrong}
+
+
+def read_answers(path: Path) -> dict[str, dict[str, object]]:
+    """Return the answers of this version of OpenVINO, by operator."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    found = (json.loads(line) for line in lines)
+    return {each["op"]: each for each in found if each["openvino"] == openvino.__version__}
+
+
+def write_answers(path: Path, answers: dict[str, dict[str, object]]) -> None:
+    """Write the answers, a line for each operator."""
+    lines = [json.dumps(answers[op]) + "\n" for op in sorted(answers)]
+    path.with_suffix(".new").write_text("".join(lines), encoding="utf-8")
+    path.with_suffix(".new").replace(path)
+
+
+def write_claims(answers: Iterable[dict[str, Any]]) -> None:
+    """Write the package's file, a claim a line."""
+    rows = [row for each in answers for row in each["claims"]]
     lines = ",\n".join("    " + json.dumps(row) for row in sorted(rows, key=json.dumps))
     head = json.dumps({"openvino": openvino.__version__})[:-1]
     CLAIMS.write_text(f'{head}, "claims": [\n{lines}\n]}}\n', encoding="utf-8")
-    record.cache_clear()
 
 
 if __name__ == "__main__":
