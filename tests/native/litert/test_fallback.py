@@ -163,6 +163,21 @@ def test_what_the_runtime_keeps_cannot_be_computed_elsewhere() -> None:
         interpreter.invoke()
 
 
+def test_what_calls_a_subgraph_stays_with_the_runtimes_state() -> None:
+    class Acquiring(Failing):
+        def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+            return AcquiringKernel(self)
+
+    class AcquiringKernel(FailingKernel):
+        def init(self, context: DelegateContext, params: DelegateParams) -> None:
+            params.partition_model()
+
+    interpreter: Any = failing(Acquiring("eval", "WHILE"), MODELS["loop"][0])
+    interpreter.allocate_tensors()
+    with pytest.raises(OperatorError, match=r"device lost; .* calls a subgraph, whose state"):
+        interpreter.invoke()
+
+
 def test_what_is_in_a_buffer_of_the_delegate_cannot_either() -> None:
     class Buffering(Failing):
         def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:

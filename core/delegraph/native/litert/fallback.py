@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import DelegateParams
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
+from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.native.abi import NULL_BUFFER_HANDLE
 from delegraph.native.litert.context import LiteRtContext
@@ -171,6 +172,11 @@ class PartitionKernels:
         context = self.context
         replaced = self.node.options.nodes_to_replace
         nodes = [context.get_node_and_registration(index)[0] for index in replaced]
+        for node in nodes:
+            if any(True for _ in called_subgraphs(node.options)):
+                raise DelegateError(
+                    f"node {node.index} calls a subgraph, whose state is the runtime's"
+                )
         touched = {i for node in nodes for i in (*node.inputs, *node.outputs) if i >= 0}
         for tensor in (context.tensors[index] for index in sorted(touched)):
             if tensor.type in _HANDLES:
