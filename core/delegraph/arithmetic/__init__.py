@@ -15,10 +15,11 @@ Fixed point:
 
 Quantized operators:
 
-- ``quantized_add``, ``quantized_binary``, ``int16_sum``: ADD, SUB, MUL and DIV
+- ``quantized_add``, ``quantized_binary``, ``int16_sum``, ``int16_pairs``: ADD, SUB, MUL and DIV
 - ``quantized_product``: weights, bias and scale of a matrix product
 - ``quantized_reductions``: SUM, MEAN and REDUCE_PROD
 - ``fixed_point_softmax``: SOFTMAX and LOG_SOFTMAX of the reference kernels
+- ``int16_softmax``: SOFTMAX of int16
 - ``quantize_rows``, ``hybrid``: float activations with integer weights
 - ``vector_loop``: where the official vector loops end, and round otherwise
 

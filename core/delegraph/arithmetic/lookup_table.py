@@ -214,7 +214,8 @@ def interpolate(q: Integers, points: Integers) -> Integers:
     """
     i = 256 + (q >> 7)
     slope = (points[i + 1] - points[i]).astype(np.int16).astype(np.int64)  # wraps as in C
-    return np.asarray(points[i] + ((slope * (q & 0x7F) + 64) >> 7))
+    value: Integers = points[i] + ((slope * (q & 0x7F) + 64) >> 7)
+    return value
 
 
 def round_half_away(x: NDArray[Any]) -> NDArray[Any]:

@@ -7,9 +7,12 @@ them one by one.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from delegraph.arithmetic.fixed_point import saturating_rounding_doubling_high_mul
+from delegraph.arithmetic.int16_sum import ScaledSum
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
 from delegraph.arithmetic.quantized_binary import (
     power_of_two_sum,
@@ -21,6 +24,7 @@ from delegraph.arithmetic.quantized_binary import (
 )
 from delegraph.arithmetic.vector_loop import inner_loop, run_vector_loop, wrap_int16
 from delegraph.operators.checks import require_zero_points
+from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
@@ -43,21 +47,36 @@ def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tenso
         function = power_of_two_sum(node, a, b, y, 1)
         if function is not None:
             return run_int16(a, b, y, function)
+        return _run_int16_sums(context, node, a, b, y)
     scalar = scaled_sum(node, a, b, y, 1, rescale)
     if context.numerics != "builtin":
         return run_sum(context, a, b, y, scalar)
     loop = inner_loop(a.shape, b.shape)
     late = a.type is TensorType.UINT8 or (loop is not None and loop.repeats_scalar)
     vector = scaled_sum(node, a, b, y, 1, _shifted_late if late else _shifted_early)
-    if a.type is not TensorType.INT16:
-        functions = sum_function(vector, wrap_int16), sum_function(scalar)
-        return run_vector_loop(context, (a, b, y), functions, loop, 8 if late else 16)
-    length = 0 if loop is None or a.shape != b.shape else loop.length
-    vector_end = length - length % 16
-    if vector_end in (0, length):
-        return run_sum(context, a, b, y, vector if vector_end else scalar)
+    functions = sum_function(vector, wrap_int16), sum_function(scalar)
+    return run_vector_loop(context, (a, b, y), functions, loop, 8 if late else 16)
+
+
+def int16_sums(
+    node: Node, a: Tensor, b: Tensor, y: Tensor, numerics: Numerics
+) -> tuple[ScaledSum, ScaledSum, int]:
+    """Return how int16 are added in the vector loop, how after it, and where it ends.
+
+    Operands of different shapes have no vector loop: it ends before the first element.
+    """
+    has_loop = numerics == "builtin" and a.shape == b.shape
+    length = math.prod(a.shape) if has_loop else 0
+    vector, rest = (scaled_sum(node, a, b, y, 1, each) for each in (_shifted_early, rescale))
+    return vector, rest, length - length % 16
+
+
+def _run_int16_sums(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
+    vector, rest, vector_end = int16_sums(node, a, b, y, context.numerics)
+    if vector_end in (0, math.prod(y.shape)):
+        return run_sum(context, a, b, y, vector if vector_end else rest)
     run = run_sum(context, a, b, y, vector)
-    return _split_int16((a, b, y), run, sum_function(scalar), vector_end)
+    return _split_int16((a, b, y), run, sum_function(rest), vector_end)
 
 
 def _shifted_early(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:

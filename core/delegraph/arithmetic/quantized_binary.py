@@ -90,7 +90,7 @@ def sum_function(total: ScaledSum, narrow: Narrow = _unchanged) -> BinaryFunctio
         raw = total.scale_a(qa) + total.sign * total.scale_b(qb)
         result = multiply_by_quantized_multiplier(raw, total.multiplier, total.shift)
         shifted = narrow(narrow(result.astype(np.int64)) + total.zero_point)
-        return np.clip(shifted, total.low, total.high)
+        return shifted.clip(total.low, total.high)
 
     return function
 
@@ -133,8 +133,9 @@ def power_of_two_sum(
     low, high = quantized_activation_range(_activation(node), y)
 
     def function(qa: Integers, qb: Integers) -> Integers:
-        total = rounding_divide_by_pot(qa, a_shift) + sign * rounding_divide_by_pot(qb, b_shift)
-        return np.asarray(total.clip(max(low, -32768), min(high, 32767)))
+        total: Integers = rounding_divide_by_pot(qa, a_shift)
+        total = total + sign * rounding_divide_by_pot(qb, b_shift)
+        return total.clip(max(low, -32768), min(high, 32767))
 
     return function
 
@@ -150,33 +151,52 @@ def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
         integer_ops/mul}.h. Their vector loops go through int16, which shows where products are far
         beyond the output's range.
     """
-    if a.type is TensorType.INT16:
-        require_zero_points(0, a, b, y)
-    require_scales(a, b, y)
-    low, high = quantized_activation_range(_activation(node), y)
-    with np.errstate(all="ignore"):  # the multiplier is computed in float32
-        real = np.float32(a.scale) * np.float32(b.scale) / np.float32(y.scale)
-    multiplier, shift = quantize_multiplier(float(real))
-    a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
-
-    def product_function(narrow: Narrow) -> BinaryFunction:
-        def function(qa: Integers, qb: Integers) -> Integers:
-            product = (qa - a_zero) * (qb - b_zero)
-            result = multiply_by_quantized_multiplier(product, multiplier, shift).astype(np.int64)
-            return np.clip(wrap_or_not(narrow(result) + y_zero), low, high)
-
-        wrap_or_not = _unchanged if narrow is _unchanged else wrap_int16
-        return function
-
-    scalar = product_function(_unchanged)
-    fits_int16 = a.type is TensorType.INT16 or 255 * 255 * real < 32000
+    scalar = product_function(node, a, b, y)
+    fits_int16 = a.type is TensorType.INT16 or 255 * 255 * _product_scale(a, b, y) < 32000
     if fits_int16 or context.numerics != "builtin":
         return run_integers(context, a, b, y, scalar)
     loop = inner_loop(a.shape, b.shape)
     is_uint8 = a.type is TensorType.UINT8
     truncates = is_uint8 and loop is not None and loop.repeats_scalar
-    vector = product_function(wrap_int16 if truncates else _saturate_int16)
+    vector = product_function(node, a, b, y, wrap_int16 if truncates else _saturate_int16)
     return run_vector_loop(context, (a, b, y), (vector, scalar), loop, 8 if is_uint8 else 16)
+
+
+def product_function(
+    node: Node, a: Tensor, b: Tensor, y: Tensor, narrow: Narrow = _unchanged
+) -> BinaryFunction:
+    """Return the product of stored integers.
+
+    Args:
+        node: for its fused activation.
+        a: first operand.
+        b: second operand.
+        y: output.
+        narrow: how products are fitted into the integers that the official kernel's loop uses.
+
+    Raises:
+        OperatorError: an int16 tensor has a zero point, or a scale is missing.
+    """
+    if a.type is TensorType.INT16:
+        require_zero_points(0, a, b, y)
+    require_scales(a, b, y)
+    low, high = quantized_activation_range(_activation(node), y)
+    multiplier, shift = quantize_multiplier(float(_product_scale(a, b, y)))
+    a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
+    wrap_or_not = _unchanged if narrow is _unchanged else wrap_int16
+
+    def function(qa: Integers, qb: Integers) -> Integers:
+        product = (qa - a_zero) * (qb - b_zero)
+        result = multiply_by_quantized_multiplier(product, multiplier, shift).astype(np.int64)
+        return wrap_or_not(narrow(result) + y_zero).clip(low, high)
+
+    return function
+
+
+def _product_scale(a: Tensor, b: Tensor, y: Tensor) -> np.float32:
+    """Return what a product of stored integers is multiplied by, computed in float32."""
+    with np.errstate(all="ignore"):
+        return np.float32(a.scale) * np.float32(b.scale) / np.float32(y.scale)
 
 
 def _saturate_int16(x: Integers) -> Integers:

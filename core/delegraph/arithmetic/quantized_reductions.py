@@ -33,7 +33,7 @@ def total(r: Reduction, numerics: Numerics) -> Eval:
     if _lacks_scale(r):
         return _without_scale(r, saturates=numerics == "builtin")
     if numerics != "builtin":
-        return _stored(r, _fixed_point_sum(r, divisor=1)) if r.count else lambda: r.y.data.fill(0)
+        return _stored(r, fixed_point_sum(r, divisor=1)) if r.count else lambda: r.y.data.fill(0)
     scale = np.float32(r.x.scale) / np.float32(r.y.scale)
     bias = np.float32(-r.x.zero_point) * scale * np.float32(r.count)
     y, y_zero, limits = r.y, r.y.zero_point, np.iinfo(r.y.dtype)
@@ -61,7 +61,7 @@ def mean_of_sums(r: Reduction, numerics: Numerics) -> Finish:
     The mean over height and width of ``[N, H, W, C]`` 8-bit tensors that keeps its dimensions has
     an arithmetic of its own in the builtin kernels.
     """
-    return _spatial_mean(r) if _is_spatial(r, numerics) else _fixed_point_sum(r, divisor=r.count)
+    return _spatial_mean(r) if _is_spatial(r, numerics) else fixed_point_sum(r, divisor=r.count)
 
 
 def _is_spatial(r: Reduction, numerics: Numerics) -> bool:
@@ -119,7 +119,7 @@ def _spatial_mean(r: Reduction) -> Finish:
     return finish
 
 
-def _fixed_point_sum(r: Reduction, divisor: int) -> Finish:
+def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
     """Return what makes a quantized sum over *divisor*, which is divided into the multiplier.
 
     Source:

@@ -5,13 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.arithmetic import fixed_point_softmax
-from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from delegraph.arithmetic.lookup_table import (
-    Integers,
-    exponentials,
-    interpolate,
-    interpolation_points,
-)
+from delegraph.arithmetic.int16_softmax import int16_softmax
+from delegraph.arithmetic.lookup_table import exponentials
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     option,
@@ -147,38 +142,15 @@ def _is_close(scale: float, expected: float) -> bool:
 
 
 def _int16(x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the eval of int16 SOFTMAX.
-
-    Source:
-        SoftmaxInt16, tflite/kernels/internal/reference/softmax.h.
-    """
+    """Return the eval of int16 SOFTMAX."""
     require_zero_points(0, x, y)
     if not _is_close(y.scale, 1 / 32768):
         raise OperatorError(f"output scale is {y.scale}, expected 1/32768")
     if len(x.shape) > 4:
         raise OperatorError(f"input has {len(x.shape)} dimensions, expected 1 to 4 for INT16")
-    span = np.float64(65535)
-    exp_points = interpolation_points(10 / span, 32767, 2 / span, 0, np.exp)
-    inverse_points = interpolation_points(1 / span, -32768, 2 / span, 0, lambda v: 1 / (1 + v))
-    factor = float(np.float32(x.scale) * np.float32(beta)) / (10.0 / 65535.0)
-    multiplier, shift = quantize_multiplier(factor)
+    softmax = int16_softmax(x.scale, beta)
 
     def run() -> None:
-        q = x.data.astype(np.int64)
-        difference = q - q.max(-1, keepdims=True, initial=-32768)
-        scaled = multiply_by_quantized_multiplier(difference, multiplier, shift)
-        exps = interpolate((scaled.astype(np.int64) + 32767).clip(-32768, 32767), exp_points)
-        y.data[...] = _normalized(exps, inverse_points)
+        y.data[...] = softmax(x.data.astype(np.int64))
 
     return run
-
-
-def _normalized(exps: Integers, inverse_points: Integers) -> Integers:
-    """Return Q0.15 numbers divided by the sum of their row, in Q0.15."""
-    total = exps.sum(-1, keepdims=True)
-    leading_zeros = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
-    shifted = ((total << (leading_zeros - 1)) + (1 << 13)) >> 14
-    inverse = interpolate((shifted - (1 << 15) - (1 << 16)).clip(-32768, 32767), inverse_points)
-    right = 31 - leading_zeros
-    rounded = (exps * inverse + (np.int64(1) << (right - 1))) >> right
-    return np.asarray(rounded.clip(0, 32767))

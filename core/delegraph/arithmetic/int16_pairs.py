@@ -1,0 +1,68 @@
+"""Operators of two int16 operands as functions, which arrays of other libraries may be given to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delegraph.arithmetic.lookup_table import BinaryFunction
+from delegraph.arithmetic.quantized_add import int16_sums
+from delegraph.arithmetic.quantized_binary import (
+    power_of_two_sum,
+    product_function,
+    rescale,
+    scaled_sum,
+    sum_function,
+)
+from delegraph.operators.checks import require_zero_points
+from delegraph.operators.numerics import Numerics
+from delegraph.operators.registration import Node
+from delegraph.operators.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Int16Pairs:
+    """What an operator computes, of operands as int64 arrays that broadcast.
+
+    The functions use operators and methods of arrays alone, so that JAX's will do.
+
+    Attributes:
+        vector: for elements before *vector_end*, in the output's order.
+        rest: for those after.
+        vector_end: where the official kernel's vector loop ends.
+    """
+
+    vector: BinaryFunction
+    rest: BinaryFunction
+    vector_end: int
+
+
+def int16_pairs(
+    op: str, node: Node, a: Tensor, b: Tensor, y: Tensor, numerics: Numerics
+) -> Int16Pairs:
+    """Return what quantized ADD, SUB or MUL computes.
+
+    Args:
+        op: its name.
+        node: for options.
+        a: first operand, int16.
+        b: the second one.
+        y: output, int16.
+        numerics: which official kernels to round like.
+
+    Raises:
+        OperatorError: zero points or scales that the operator does not take.
+    """
+    if op == "MUL":
+        product = product_function(node, a, b, y)
+        return Int16Pairs(product, product, 0)
+    if op == "ADD":
+        require_zero_points(0, a, b, y)
+        sums = int16_sums(node, a, b, y, numerics)
+    else:
+        difference = scaled_sum(node, a, b, y, -1, rescale)
+        sums = difference, difference, 0
+    by_shifts = power_of_two_sum(node, a, b, y, sums[0].sign)
+    if by_shifts is not None:
+        return Int16Pairs(by_shifts, by_shifts, 0)
+    vector, rest, vector_end = sums
+    return Int16Pairs(sum_function(vector), sum_function(rest), vector_end)

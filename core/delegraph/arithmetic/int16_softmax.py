@@ -1,0 +1,64 @@
+"""SOFTMAX of int16 in fixed point, on NumPy's arrays or on others that have their operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.arithmetic.lookup_table import Integers, interpolate, interpolation_points
+
+_SPAN = np.float64(65535)
+_DOUBLE_MANTISSA, _DOUBLE_BIAS = 52, 1022
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Int16Softmax:
+    """What makes rows of stored integers, ``[..., C], int64``, their SOFTMAX in Q0.15.
+
+    Attributes:
+        multiplier: Q31 mantissa that brings differences to the range of the exponentials.
+        shift: its left shift.
+        exponentials: points to interpolate between, ``[513], int64``; of the library of the rows.
+        reciprocals: the same for 1 / (1 + x).
+
+    Source:
+        SoftmaxInt16, tflite/kernels/internal/reference/softmax.h.
+    """
+
+    multiplier: int
+    shift: int
+    exponentials: Integers
+    reciprocals: Integers
+
+    def __call__(self, q: Integers) -> Integers:
+        """Return the SOFTMAX of each row."""
+        difference = q - q.max(-1, keepdims=True, initial=-32768)
+        scaled = multiply_by_quantized_multiplier(difference, self.multiplier, self.shift)
+        positions = (scaled.astype(np.int64) + 32767).clip(-32768, 32767)
+        return self._normalized(interpolate(positions, self.exponentials))
+
+    def _normalized(self, exps: Integers) -> Integers:
+        """Return Q0.15 numbers divided by the sum of their row, in Q0.15."""
+        total = exps.sum(-1, keepdims=True)
+        leading_zeros = 32 - _bit_length(total)
+        shifted = ((total << (leading_zeros - 1)) + (1 << 13)) >> 14
+        positions = (shifted - (1 << 15) - (1 << 16)).clip(-32768, 32767)
+        inverse = interpolate(positions, self.reciprocals)
+        right = 31 - leading_zeros
+        rounded = (exps * inverse + (np.int64(1) << (right - 1))) >> right
+        return rounded.clip(0, 32767)
+
+
+def int16_softmax(scale: float, beta: float) -> Int16Softmax:
+    """Return the SOFTMAX of numbers of a scale, times *beta*."""
+    factor = float(np.float32(scale) * np.float32(beta)) / (10.0 / 65535.0)
+    exponentials = interpolation_points(10 / _SPAN, 32767, 2 / _SPAN, 0, np.exp)
+    reciprocals = interpolation_points(1 / _SPAN, -32768, 2 / _SPAN, 0, lambda v: 1 / (1 + v))
+    return Int16Softmax(*quantize_multiplier(factor), exponentials, reciprocals)
+
+
+def _bit_length(x: Integers) -> Integers:
+    """Return how many bits integers of 1 to 2**52 take, from their exponents as float64."""
+    return (x.astype(np.float64).view(np.int64) >> _DOUBLE_MANTISSA) - _DOUBLE_BIAS
