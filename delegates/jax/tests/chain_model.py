@@ -7,12 +7,12 @@ from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, o
 from delegraph.schema.writer import write_model
 
 
-def chain(*operators: str, size: int = 3) -> bytes:
-    """Return a ``.tflite`` of float32 vectors: each operator takes what the last one gave."""
+def chain(*operators: str, size: int = 3, type: str = "FLOAT32") -> bytes:
+    """Return a ``.tflite`` of vectors: each operator takes what the last one gave."""
     names = list(dict.fromkeys(operators))
     graph = SubGraph(
         tensors=tuple(
-            Tensor(shape=(size,), type=TensorType.FLOAT32, buffer=0, name=f"t{i}")
+            Tensor(shape=(size,), type=TensorType[type], buffer=0, name=f"t{i}")
             for i in range(len(operators) + 1)
         ),
         inputs=(0,),

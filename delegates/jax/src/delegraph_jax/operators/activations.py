@@ -7,9 +7,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from delegraph_jax.operators.registry import FLOATS, Call, operator
+from delegraph_jax.operators.registry import FLOATS, HALVES, Call, operator
 
 _EPSILON = 1e-6
 """The least square of a length that L2_NORMALIZATION divides by."""
@@ -17,23 +18,27 @@ _EPSILON = 1e-6
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "ELU": jax.nn.elu,
     "HARD_SWISH": lambda x: x * jnp.clip(x + 3, 0, 6) * (1 / 6),
-    "LOGISTIC": jax.nn.sigmoid,
     "RELU": lambda x: jnp.maximum(x, 0),
     "RELU6": lambda x: jnp.clip(x, 0, 6),
     "RELU_0_TO_1": lambda x: jnp.clip(x, 0, 1),
     "RELU_N1_TO_1": lambda x: jnp.clip(x, -1, 1),
+}
+_ACTIVATIONS_WITH_HALVES: dict[str, Callable[[Any], Any]] = {
+    "LOGISTIC": lambda x: jax.nn.sigmoid(x.astype(np.float32)),  # rounded once, as the kernels do
     "TANH": jnp.tanh,
 }
 
 
-def _enter(name: str, function: Callable[[Any], Any]) -> None:
-    @operator(name, FLOATS)
+def _enter(name: str, types: tuple[str, ...], function: Callable[[Any], Any]) -> None:
+    @operator(name, types)
     def compute(call: Call) -> Any:
         return function(call.input(0))
 
 
 for _name, _function in ACTIVATIONS.items():
-    _enter(_name, _function)
+    _enter(_name, FLOATS, _function)
+for _name, _function in _ACTIVATIONS_WITH_HALVES.items():
+    _enter(_name, (*FLOATS, *HALVES), _function)
 
 
 @operator("LEAKY_RELU", FLOATS)
@@ -43,16 +48,17 @@ def leaky_relu(call: Call) -> Any:
     return jnp.where(x > 0, x, x * call.options.alpha)
 
 
-@operator("GELU", FLOATS)
+@operator("GELU", (*FLOATS, "FLOAT16"))
 def gelu(call: Call) -> Any:
     """Return x times the share of normal numbers below it, exact or by tanh."""
     return jax.nn.gelu(call.input(0), approximate=bool(call.options.approximate))
 
 
-@operator("SOFTMAX", FLOATS)
+@operator("SOFTMAX", (*FLOATS, "FLOAT16"))
 def softmax(call: Call) -> Any:
-    """Return exp(beta * x) over the sum of all of the last axis."""
-    return jax.nn.softmax(call.input(0) * call.options.beta, axis=-1)
+    """Return exp(beta * x) over the sum of all of the last axis; 16-bit floats in float32."""
+    x = call.input(0).astype(np.float32)
+    return jax.nn.softmax(x * call.options.beta, axis=-1)
 
 
 @operator("LOG_SOFTMAX", FLOATS)

@@ -9,26 +9,25 @@ import jax.numpy as jnp
 
 from delegraph_jax.operators.registry import ANY, PLAIN, Call, operator
 
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "GREATER": jnp.greater,
-    "GREATER_EQUAL": jnp.greater_equal,
-    "LESS": jnp.less,
-    "LESS_EQUAL": jnp.less_equal,
-}
-_EQUALITIES: dict[str, Callable[[Any, Any], Any]] = {
-    "EQUAL": jnp.equal,
-    "NOT_EQUAL": jnp.not_equal,
+_PLAIN = (*PLAIN, "FLOAT16")
+_COMPARISONS: dict[str, tuple[tuple[str, ...], Callable[[Any, Any], Any]]] = {
+    "EQUAL": ((*_PLAIN, "BOOL"), jnp.equal),
+    "GREATER": ((*_PLAIN, "BFLOAT16", "INT16"), jnp.greater),
+    "GREATER_EQUAL": ((*_PLAIN, "INT16"), jnp.greater_equal),
+    "LESS": ((*_PLAIN, "BFLOAT16", "INT16"), jnp.less),
+    "LESS_EQUAL": ((*_PLAIN, "INT16"), jnp.less_equal),
+    "NOT_EQUAL": ((*_PLAIN, "BOOL"), jnp.not_equal),
 }
 
 
-def _enter(name: str, function: Callable[[Any, Any], Any]) -> None:
-    @operator(name, (*PLAIN, "BOOL"))
+def _enter(name: str, types: tuple[str, ...], function: Callable[[Any, Any], Any]) -> None:
+    @operator(name, types, output="BOOL")
     def compute(call: Call) -> Any:
         return function(call.input(0), call.input(1))
 
 
-for _name, _function in (_COMPARISONS | _EQUALITIES).items():
-    _enter(_name, _function)
+for _name, (_types, _function) in _COMPARISONS.items():
+    _enter(_name, _types, _function)
 
 
 @operator("SELECT", ANY)

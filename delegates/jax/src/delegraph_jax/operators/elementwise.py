@@ -10,18 +10,16 @@ import jax.numpy as jnp
 from jax import lax
 
 from delegraph_jax.operators.fused import check_clamp, clamp_to_finite
-from delegraph_jax.operators.registry import FLOATS, PLAIN, QUANTIZED, Call, operator
+from delegraph_jax.operators.registry import FLOATS, HALVES, PLAIN, QUANTIZED, Call, operator
 
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "CEIL": jnp.ceil,
     "EXP": jnp.exp,
-    "FLOOR": jnp.floor,
     "LOG": jnp.log,
-    "ROUND": jnp.round,
     "RSQRT": lax.rsqrt,
     "SQRT": jnp.sqrt,
+    "SQUARE": jnp.square,
 }
-_UNARY_WITH_FLOAT16: dict[str, Callable[[Any], Any]] = {"COS": jnp.cos, "SIN": jnp.sin}
 
 
 def _enter_unary(name: str, types: tuple[str, ...], function: Callable[[Any], Any]) -> None:
@@ -32,19 +30,20 @@ def _enter_unary(name: str, types: tuple[str, ...], function: Callable[[Any], An
 
 for _name, _function in _UNARY.items():
     _enter_unary(_name, FLOATS, _function)
-for _name, _function in _UNARY_WITH_FLOAT16.items():
-    _enter_unary(_name, FLOATS, _function)
 _enter_unary("ABS", ("FLOAT32", "INT32"), jnp.abs)
-_enter_unary("NEG", (*PLAIN, "INT8", "INT16"), jnp.negative)
-_enter_unary("SQUARE", FLOATS, jnp.square)
-_enter_unary("SIGN", FLOATS, jnp.sign)
+_enter_unary("COS", (*FLOATS, "FLOAT16"), jnp.cos)
+_enter_unary("FLOOR", (*FLOATS, *HALVES), jnp.floor)
+_enter_unary("NEG", (*PLAIN, *HALVES, "INT8", "INT16"), jnp.negative)
+_enter_unary("ROUND", (*FLOATS, *HALVES), jnp.round)
+_enter_unary("SIGN", ("FLOAT32", "INT32"), jnp.sign)
+_enter_unary("SIN", (*FLOATS, "FLOAT16"), jnp.sin)
 _enter_unary("LOGICAL_NOT", ("BOOL",), jnp.logical_not)
 _enter_unary("ZEROS_LIKE", PLAIN, jnp.zeros_like)
 
 _FUSED: dict[str, tuple[tuple[str, ...], Callable[[Any, Any], Any]]] = {
-    "ADD": (PLAIN, jnp.add),
+    "ADD": ((*PLAIN, "FLOAT16"), jnp.add),
     "SUB": (PLAIN, jnp.subtract),
-    "MUL": (PLAIN, jnp.multiply),
+    "MUL": ((*PLAIN, "FLOAT16"), jnp.multiply),
     "DIV": (FLOATS, jnp.divide),
 }
 
@@ -65,16 +64,18 @@ def _enter_binary(name: str, types: tuple[str, ...], function: Callable[[Any, An
         return function(call.input(0), call.input(1))
 
 
-_enter_binary("MAXIMUM", (*PLAIN, *QUANTIZED), jnp.maximum)
-_enter_binary("MINIMUM", (*PLAIN, *QUANTIZED), jnp.minimum)
+_enter_binary("MAXIMUM", (*PLAIN, *HALVES, *QUANTIZED), jnp.maximum)
+_enter_binary("MINIMUM", (*PLAIN, *HALVES, *QUANTIZED), jnp.minimum)
 _enter_binary("POW", FLOATS, jnp.power)
 _enter_binary("SQUARED_DIFFERENCE", ("FLOAT32", "INT32"), lambda a, b: jnp.square(a - b))
 _enter_binary("LOGICAL_AND", ("BOOL",), jnp.logical_and)
 _enter_binary("LOGICAL_OR", ("BOOL",), jnp.logical_or)
-_enter_binary("BITWISE_XOR", ("INT8", "INT16", "INT32", "UINT8", "UINT32"), jnp.bitwise_xor)
+_enter_binary(
+    "BITWISE_XOR", ("INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32"), jnp.bitwise_xor
+)
 
 
-@operator("ATAN2", FLOATS)
+@operator("ATAN2", (*FLOATS, *HALVES))
 def atan2(call: Call) -> Any:
     """Return the angle of (input 1, input 0)."""
     return jnp.arctan2(call.input(0), call.input(1))
