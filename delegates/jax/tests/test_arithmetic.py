@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph_jax.compiling import compile_safely
 from delegraph_jax.operators.hybrid import quantized_rows
-from delegraph_jax.operators.quantized_images import sums_in_order
 from delegraph_jax.operators.quantized_products import exact_sums, product
+from delegraph_jax.operators.quantized_softmax import sums_in_order
 from delegraph_jax.operators.rounding import rounded
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from delegraph.testing import DelegateConformance
+from delegraph.testing.operator_case import OperatorCase
+from wide_cases import wide_cases
 
 pytest.importorskip("jax", reason="JAX is not installed; `make test-engines` has it")
 
@@ -12,3 +16,6 @@ pytest.importorskip("jax", reason="JAX is not installed; `make test-engines` has
 class TestJax(DelegateConformance):
     delegate = "jax"
     examples = 15
+
+    def cases(self) -> Iterable[OperatorCase]:
+        return wide_cases()

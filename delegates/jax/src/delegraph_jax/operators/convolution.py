@@ -105,21 +105,25 @@ def conv_3d(call: Call) -> Any:
 )
 def transpose_conv(call: Call) -> Any:
     """Return what each input adds to a window of the output, by filters ``[O, KH, KW, C]``."""
-    weight, x, o = call.input(1), call.input(2), call.options
-    strides = (o.stride_h, o.stride_w)
-    edges = []
-    for axis, stride in enumerate(strides):
-        output, kernel, count = call.shape[1 + axis], weight.shape[1 + axis], x.shape[1 + axis]
-        before = window(o.padding, output, kernel, stride).before
-        low = kernel - 1 - before
-        edges.append((low, output + kernel - 1 - low - ((count - 1) * stride + 1)))
+    weight, x = call.input(1), call.input(2)
     y = lax.conv_general_dilated(
         x,
         jnp.flip(weight, (1, 2)),
         (1, 1),
-        edges,
-        lhs_dilation=strides,
+        transposed_edges(call),
+        lhs_dilation=(call.options.stride_h, call.options.stride_w),
         dimension_numbers=("NHWC", "OHWI", "NHWC"),
         precision=lax.Precision.HIGHEST,
     )
     return finish(call, y, call.optional(3))
+
+
+def transposed_edges(call: Call) -> list[tuple[int, int]]:
+    """Return how many zeros lie before and after each axis of TRANSPOSE_CONV's dilated input."""
+    o, edges = call.options, []
+    for axis, stride in ((1, o.stride_h), (2, o.stride_w)):
+        output, kernel = call.shape[axis], call.input(1).shape[axis]
+        count = call.input(2).shape[axis]
+        low = kernel - 1 - window(o.padding, output, kernel, stride).before
+        edges.append((low, output + kernel - 1 - low - ((count - 1) * stride + 1)))
+    return edges

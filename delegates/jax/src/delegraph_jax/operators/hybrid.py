@@ -14,7 +14,7 @@ from delegraph.arithmetic.padding import convolution_windows
 from delegraph_jax.operators.convolution import finish, pads, sum_of_taps
 from delegraph_jax.operators.fused import check_clamp
 from delegraph_jax.operators.quantized_products import convolution, exact_sums, product
-from delegraph_jax.operators.registry import Call, operator
+from delegraph_jax.operators.registry import Call, Check, operator
 from delegraph_jax.operators.rounding import rounded
 
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
@@ -70,18 +70,22 @@ def _scales(call: Call, channels: int) -> Any:
     return np.broadcast_to(quantization.scales.astype(np.float32), (channels,))
 
 
-def _check_scales(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Reject weights without scales, with one a block, or with another number of them."""
-    weight = tensors[node.inputs[1]]
-    quantization = weight.quantization
-    if quantization is None or quantization.block_size:
-        return Rejection("scale", expected="one, or one a channel", tensor=weight.index)
-    if len(quantization.scales) not in (1, max(weight.shape[0], weight.shape[-1])):
-        return Rejection("scale", actual=len(quantization.scales), tensor=weight.index)
-    return check_clamp(options, node, tensors)
+def _scales_along(axis: int) -> Check:
+    """Return the check that rejects weights without scales, with one a block, or too few."""
+
+    def check(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
+        weight = tensors[node.inputs[1]]
+        quantization = weight.quantization
+        if quantization is None or quantization.block_size:
+            return Rejection("scale", expected="one, or one a channel", tensor=weight.index)
+        if len(quantization.scales) not in (1, weight.shape[axis]):
+            return Rejection("scale", actual=len(quantization.scales), tensor=weight.index)
+        return check_clamp(options, node, tensors)
+
+    return check
 
 
-@operator("FULLY_CONNECTED", check=_check_scales, **_ROLES)
+@operator("FULLY_CONNECTED", check=_scales_along(0), **_ROLES)
 def fully_connected(call: Call) -> Any:
     """Return FULLY_CONNECTED, with weights ``[O, C]``."""
     weight = call.input(1).transpose(1, 0)
@@ -101,7 +105,7 @@ def _quantized_images(x: Any, asymmetric: bool) -> tuple[Any, Any, Any]:
     return q.reshape(x.shape), scales.reshape(each), zero_points.reshape(each)
 
 
-@operator("CONV_2D", check=_check_scales, **_ROLES)
+@operator("CONV_2D", check=_scales_along(0), **_ROLES)
 def conv_2d(call: Call) -> Any:
     """Return CONV_2D, with filters ``[O, KH, KW, C / groups]``."""
     x, weight = call.input(0), call.input(1).transpose(1, 2, 3, 0)
@@ -119,7 +123,7 @@ def conv_2d(call: Call) -> Any:
     return finish(call, scaled, call.optional(2))
 
 
-@operator("DEPTHWISE_CONV_2D", check=_check_scales, **{**_ROLES, "weights": "INT8"})
+@operator("DEPTHWISE_CONV_2D", check=_scales_along(-1), **{**_ROLES, "weights": "INT8"})
 def depthwise_conv_2d(call: Call) -> Any:
     """Return DEPTHWISE_CONV_2D, with filters ``[1, KH, KW, O]``."""
     x, weight = call.input(0), call.input(1)

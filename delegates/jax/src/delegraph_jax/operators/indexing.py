@@ -92,7 +92,7 @@ def dynamic_update_slice(call: Call) -> Any:
     return jax.lax.dynamic_update_slice(x, update, [places[i] for i in range(x.ndim)])
 
 
-@operator("CAST", (*ANY, "FLOAT64"))
+@operator("CAST", (*MOVED, "FLOAT64", "UINT16", "UINT32"))
 def cast(call: Call) -> Any:
     """Return the elements as another type."""
     return call.input(0).astype(call.outputs[0].dtype)

@@ -24,7 +24,11 @@ def fully_connected(call: Call) -> Any:
 @operator("BATCH_MATMUL", FLOATS, features=("computed-weights",))
 def batch_matmul(call: Call) -> Any:
     """Return the products of two stacks of matrices, either of them transposed or not."""
+    return jnp.matmul(*operands(call), precision=lax.Precision.HIGHEST)
+
+
+def operands(call: Call) -> tuple[Any, Any]:
+    """Return both stacks of BATCH_MATMUL as they are multiplied."""
     x, w = call.input(0), call.input(1)
-    x = jnp.swapaxes(x, -1, -2) if call.options.adj_x else x
-    w = jnp.swapaxes(w, -1, -2) if call.options.adj_y else w
-    return jnp.matmul(x, w, precision=lax.Precision.HIGHEST)
+    x = x.swapaxes(-1, -2) if call.options.adj_x else x
+    return x, w.swapaxes(-1, -2) if call.options.adj_y else w

@@ -1,29 +1,18 @@
-"""Pools, means and resizing of quantized images, and SOFTMAX, bit for bit."""
+"""Pools and resizing of quantized images, bit for bit."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from delegraph import Node, Rejection, Tensor
 from delegraph.arithmetic.activation import quantized_activation_range
-from delegraph.arithmetic.lookup_table import exponentials
-from delegraph.arithmetic.quantized_reductions import mean_of_sums
-from delegraph.arithmetic.reduction import Reduction
 from delegraph.arithmetic.resize_bilinear import fixed_taps, float_taps
 from delegraph_jax.operators.pooling import counts, reduced, windows_of
-from delegraph_jax.operators.reducing import axes_of
 from delegraph_jax.operators.registry import QUANTIZED, Call, operator
 from delegraph_jax.operators.rounding import rounded
-from delegraph_jax.operators.tabulated import look_up
-
-_ADDED_AT_ONCE = 32
-"""Elements of a row that one turn of a loop adds, one after the other."""
 
 
 def _clamp(call: Call, y: Any) -> Any:
@@ -47,26 +36,6 @@ def max_pool_2d(call: Call) -> Any:
     """Return maxima of windows."""
     x = call.input(0)
     return _clamp(call, reduced(x, windows_of(call), np.iinfo(x.dtype).min, lax.max))
-
-
-def _check_scales(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Reject tensors without a scale, for which the official kernels have results of their own."""
-    for index in (node.inputs[0], node.outputs[0]):
-        if not tensors[index].scale > 0:
-            return Rejection("scale", actual=tensors[index].scale, tensor=index)
-    return None
-
-
-@operator("MEAN", QUANTIZED, axis="INT32", constants=(1,), check=_check_scales)
-def mean(call: Call) -> Any:
-    """Return means along axes."""
-    x, axes, keep = call.input(0), axes_of(call), bool(call.options.keep_dims)
-    count = math.prod(x.shape[i] for i in axes)
-    if not count:
-        return jnp.zeros(call.shape, x.dtype)
-    reduction = Reduction(call.tensor(0), call.outputs[0], axes, count, keep)
-    sums = x.astype(np.int32).sum(axes, np.int32, keepdims=keep)
-    return mean_of_sums(reduction, call.numerics)(sums.astype(np.int64))
 
 
 @operator("RESIZE_BILINEAR", ("INT8", "INT16"), size="INT32", constants=(1,))
@@ -108,47 +77,3 @@ def resize_bilinear_uint8(call: Call) -> Any:
         parts = [rounded(rounded(pixels * one) * other) for pixels, one, other in corners]
         parts = [parts[i] for i in (0, 2, 1, 3)]
     return parts[0] + parts[1] + parts[2] + parts[3] + np.float32(0.5)
-
-
-def _check_softmax(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    x, y = tensors[node.inputs[0]], tensors[node.outputs[0]]
-    if not np.isfinite(exponentials(x.scale, float(options.beta))).all() or not y.scale > 2.0**-31:
-        return Rejection("beta", actual=options.beta, expected="exponentials that float32 can hold")
-    return None
-
-
-@operator("SOFTMAX", ("INT8",), output=("INT8", "INT16"), check=_check_softmax)
-@operator("SOFTMAX", ("UINT8",), output=("UINT8", "INT16"), check=_check_softmax)
-def softmax(call: Call) -> Any:
-    """Return exp(beta * x) over the sum of the last axis, with exponentials from a table."""
-    x, y = call.input(0), call.outputs[0]
-    if 0 in call.shape:
-        return jnp.zeros(call.shape, y.dtype)
-    table = exponentials(call.tensor(0).scale, float(call.options.beta))
-    exps = look_up(table, x - x.max(-1, keepdims=True))
-    is_uint8 = y.dtype == np.uint8
-    half = np.float32(0.5) if is_uint8 else np.nextafter(np.float32(0.5), np.float32(0))
-    inverse = np.float32(1) / (sums_in_order(exps) * np.float32(y.scale))
-    limits = np.iinfo(y.dtype)
-    shares = (rounded(exps * inverse) + half).astype(np.int32)
-    return (shares + (0 if is_uint8 else y.zero_point)).clip(limits.min, limits.max)
-
-
-def sums_in_order(x: Any) -> Any:
-    """Return the sums of rows, ``[..., 1]``, added one element after the other."""
-    length = x.shape[-1]
-    rest = length % _ADDED_AT_ONCE
-    total = jnp.zeros(x.shape[:-1], x.dtype)
-    for i in range(rest):
-        total = total + x[..., i]
-
-    def add_some(turn: Any, total: Any) -> Any:
-        start = rest + turn * _ADDED_AT_ONCE
-        part = lax.dynamic_slice_in_dim(x, start, _ADDED_AT_ONCE, x.ndim - 1)
-        for i in range(_ADDED_AT_ONCE):
-            total = total + part[..., i]
-        return total
-
-    if length >= _ADDED_AT_ONCE:
-        total = lax.fori_loop(0, length // _ADDED_AT_ONCE, add_some, total)
-    return total[..., None]

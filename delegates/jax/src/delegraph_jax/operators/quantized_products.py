@@ -72,7 +72,7 @@ def _signed(values: Any, zero_point: int) -> tuple[Any, int]:
     return lax.bitcast_convert_type(values ^ np.uint8(128), np.int8), zero_point - 128
 
 
-def _finish(call: Call, sums: Any, scaling: Scaling, bias: Any) -> Any:
+def finish(call: Call, sums: Any, scaling: Scaling, bias: Any) -> Any:
     """Return sums with their bias, scaled, rounded and clamped."""
     y = call.outputs[0]
     low, high = quantized_activation_range(call.options.fused_activation_function, y)
@@ -124,7 +124,7 @@ def conv_2d(call: Call) -> Any:
     zero, w_zero = tensors[0].zero_point, tensors[1].zero_point
     padded = _padded(x, windows, zero)
     sums = exact_sums(padded, zero, weight, w_zero, convolution(windows, groups), groups)
-    return _finish(call, sums, scaling, call.optional(2))
+    return finish(call, sums, scaling, call.optional(2))
 
 
 def depthwise_conv_2d(call: Call) -> Any:
@@ -146,7 +146,7 @@ def depthwise_conv_2d(call: Call) -> Any:
     weights = weight[0].astype(np.int32) - w_zero
     wide = np.int64 if windows[0].kernel * windows[1].kernel > MOST_TAPS else np.int32
     sums = sum_of_taps(centred.astype(wide), weights.astype(wide), windows)
-    return _finish(call, sums, scaling, call.optional(2))
+    return finish(call, sums, scaling, call.optional(2))
 
 
 def fully_connected(call: Call) -> Any:
@@ -163,7 +163,7 @@ def fully_connected(call: Call) -> Any:
         call.numerics,
     )
     sums = exact_sums(rows, x.zero_point, weight, call.tensor(1).zero_point, product)
-    return _finish(call, sums, scaling, call.optional(2)).reshape(call.shape)
+    return finish(call, sums, scaling, call.optional(2)).reshape(call.shape)
 
 
 def product(x: Any, weight: Any) -> Any:

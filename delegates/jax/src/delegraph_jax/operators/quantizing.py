@@ -12,6 +12,7 @@ from delegraph import Node, Rejection, Tensor
 from delegraph.arithmetic.channelwise import channel_parameters
 from delegraph.operators.evaluation import every_value
 from delegraph_jax.operators.registry import QUANTIZED, Call, operator
+from delegraph_jax.operators.rounding import round_half_away
 from delegraph_jax.operators.tabulated import look_up
 
 _LANES = 8
@@ -28,6 +29,7 @@ def _check_scale(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejecti
     return None
 
 
+@operator("QUANTIZE", ("INT16",), output="INT32", check=_check_scale, lacks=("per-channel",))
 @operator("QUANTIZE", ("FLOAT32", *QUANTIZED), check=_check_scale, lacks=("per-channel",))
 def quantize(call: Call) -> Any:
     """Return floats, or other integers, as integers."""
@@ -46,9 +48,7 @@ def _affine(call: Call, x: Any) -> Any:
     vector = _limited(flat[:end] * inverse, low, high)
     vector = jnp.rint(vector).astype(np.int32) + y.zero_point
     ratio = flat[end:].astype(np.float64) / np.float64(y.scale)
-    whole = jnp.trunc(ratio)
-    whole = whole + jnp.where(jnp.abs(ratio - whole) >= 0.5, jnp.sign(ratio), 0)
-    rest = _limited(whole + y.zero_point, limits.min, limits.max).astype(np.int32)
+    rest = _limited(round_half_away(ratio) + y.zero_point, limits.min, limits.max).astype(np.int32)
     return jnp.concatenate([vector, rest]).reshape(call.shape)
 
 

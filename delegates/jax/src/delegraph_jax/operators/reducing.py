@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -37,11 +38,18 @@ def _or_worst(function: Callable[..., Any], limit: str) -> Callable[..., Any]:
     return extreme
 
 
+def _integer_mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """Return means, truncated towards zero; 0 where there are no elements."""
+    sums = x.sum(axis, np.int64, keepdims=keepdims)
+    return lax.div(sums, jnp.full_like(sums, max(math.prod(x.shape[i] for i in axis), 1)))
+
+
 _enter("SUM", PLAIN, jnp.sum)
-_enter("MEAN", ("FLOAT32", "INT32"), jnp.mean)
+_enter("MEAN", ("FLOAT32",), jnp.mean)
+_enter("MEAN", ("INT32", "INT64"), _integer_mean)
 _enter("REDUCE_PROD", PLAIN, jnp.prod)
-_enter("REDUCE_MAX", PLAIN, _or_worst(jnp.max, "min"))
-_enter("REDUCE_MIN", PLAIN, _or_worst(jnp.min, "max"))
+_enter("REDUCE_MAX", (*PLAIN, *QUANTIZED), _or_worst(jnp.max, "min"))
+_enter("REDUCE_MIN", (*PLAIN, *QUANTIZED), _or_worst(jnp.min, "max"))
 _enter("REDUCE_ANY", ("BOOL", "INT32"), jnp.any)
 _enter("REDUCE_ALL", ("BOOL", "INT32"), jnp.all)
 

@@ -1,4 +1,4 @@
-"""Keeping roundings apart that a processor would otherwise do in one."""
+"""Roundings as the official kernels have them."""
 
 from __future__ import annotations
 
@@ -14,3 +14,9 @@ def rounded(product: Any) -> Any:
     XLA may otherwise make a fused multiply-add of the two. Minus infinity becomes a number.
     """
     return jnp.maximum(product, np.finfo(product.dtype).min)
+
+
+def round_half_away(x: Any) -> Any:
+    """Return whole numbers, halves away from zero."""
+    whole = jnp.trunc(x)
+    return whole + jnp.where(jnp.abs(x - whole) >= 0.5, jnp.sign(x), 0)

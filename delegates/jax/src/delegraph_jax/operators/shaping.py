@@ -12,6 +12,7 @@ from delegraph.arithmetic.slice_index import Masks, resolved
 from delegraph_jax.operators.registry import ANY, EIGHT_BIT, MOVED, PLAIN, Call, operator
 
 
+@operator("RESHAPE", ("COMPLEX64",), shape="INT32", constants=(1,))
 @operator("RESHAPE", ANY, constants=(1,))
 def reshape(call: Call) -> Any:
     """Return the elements in the output's shape."""
@@ -22,6 +23,12 @@ def reshape(call: Call) -> Any:
 def expand_dims(call: Call) -> Any:
     """Return the elements with one more axis."""
     return call.input(0).reshape(call.shape)
+
+
+@operator("DENSIFY", ("FLOAT16", "FLOAT32", "INT8"), features=("sparse",), constants=(0,))
+def densify(call: Call) -> Any:
+    """Return a constant with its zeros, which it was read with."""
+    return call.input(0)
 
 
 @operator("SQUEEZE", ANY)

@@ -42,6 +42,16 @@ def unary(call: Call) -> Any:
     return look_up(call.evaluated(every_value(np.dtype(x.dtype))), x)
 
 
+@operator(("SQRT", "RSQRT"), ("INT8",))
+@operator(("SQRT", "RSQRT"), ("INT16",))
+def root(call: Call) -> Any:
+    """Return roots, or their inverses, of what are no negative numbers."""
+    x, zero_point = call.input(0), call.tensor(0).zero_point
+    call.doubts.append(((x < zero_point).any(), "a value is negative"))
+    values = every_value(np.dtype(x.dtype)).clip(zero_point, None)
+    return look_up(call.evaluated(values), x)
+
+
 @operator(_COMPARISONS, ("UINT8",), output="BOOL")
 @operator(_COMPARISONS, ("INT8",), output="BOOL")
 @operator((*_PAIRS, "PRELU"), ("UINT8",), features=("computed-weights",))
@@ -58,6 +68,15 @@ def pair(call: Call) -> Any:
     a, b = (bits(call.input(i)).astype(np.int32) for i in range(2))
     places = (a << 8) | b
     return _by_position(tables, places.reshape(call.shape))
+
+
+@operator("DIV", ("INT8",), features=("computed-weights",))
+@operator("DIV", ("UINT8",), features=("computed-weights",))
+def quotient(call: Call) -> Any:
+    """Return quotients by what does not stand for zero."""
+    is_zero = (call.input(1) == call.tensor(1).zero_point).any()
+    call.doubts.append((is_zero, "a divisor is zero"))
+    return pair(call)
 
 
 def _by_position(tables: PairTables, places: Any) -> Any:

@@ -1,0 +1,52 @@
+"""Quotients and remainders that divisors of zero are an error for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from delegraph_jax.operators.fused import check_clamp, clamp
+from delegraph_jax.operators.registry import Call, operator
+
+_INTEGERS = ("INT8", "INT16", "INT32")
+
+
+def _divisor(call: Call) -> Any:
+    """Return input 1, which the host finds no zero in."""
+    divisor = call.input(1)
+    call.doubts.append(((divisor == 0).any(), "a divisor is zero"))
+    return divisor
+
+
+@operator("DIV", ("INT32",), check=check_clamp)
+def div(call: Call) -> Any:
+    """Return quotients, truncated towards zero."""
+    operands = jnp.broadcast_arrays(call.input(0), _divisor(call))
+    return clamp(call.options, lax.div(*operands))
+
+
+@operator("FLOOR_DIV", ("FLOAT32",))
+def float_floor_div(call: Call) -> Any:
+    """Return quotients, rounded down, in float64 as the official kernel does."""
+    return jnp.floor(call.input(0).astype(np.float64) / _divisor(call).astype(np.float64))
+
+
+@operator("FLOOR_DIV", _INTEGERS)
+def floor_div(call: Call) -> Any:
+    """Return quotients of integers as stored, rounded down."""
+    return jnp.floor_divide(call.input(0), _divisor(call))
+
+
+@operator("FLOOR_MOD", ("FLOAT32",))
+def float_floor_mod(call: Call) -> Any:
+    """Return remainders with the sign of the divisor, which may be zero."""
+    return jnp.remainder(call.input(0), call.input(1))
+
+
+@operator("FLOOR_MOD", (*_INTEGERS, "INT64"))
+def floor_mod(call: Call) -> Any:
+    """Return remainders of integers as stored, with the sign of the divisor."""
+    return jnp.remainder(call.input(0), _divisor(call))

@@ -1,0 +1,42 @@
+"""BATCH_MATMUL of integers, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from delegraph import Tensor
+from delegraph.arithmetic.accumulator_scaling import fixed_point_scaling, int64_scaling
+from delegraph_jax.operators.products import operands
+from delegraph_jax.operators.registry import Call, operator
+
+
+@operator("BATCH_MATMUL", ("INT8",), features=("computed-weights",))
+@operator("BATCH_MATMUL", ("INT16",), rhs=("INT8", "INT16"), features=("computed-weights",))
+def batch_matmul(call: Call) -> Any:
+    """Return the products of two stacks of matrices, either of them transposed or not."""
+    y = call.outputs[0]
+    x, w = operands(call)
+    (x_scale, x_zero), (w_scale, w_zero), (y_scale, y_zero) = (
+        _quantization(tensor) for tensor in (call.tensor(0), call.tensor(1), y)
+    )
+    # float64 holds all sums: products have 30 bits at most.
+    centred = x.astype(np.float64) - x_zero, w.astype(np.float64) - w_zero
+    sums = jnp.matmul(*centred, precision=lax.Precision.HIGHEST).astype(np.int64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.array([np.float64(x_scale * w_scale) / np.float64(y_scale)])
+    scaling = int64_scaling(factor) if x.dtype == np.int16 else fixed_point_scaling(factor, True)
+    scaled = scaling.exact(sums[..., None])[..., 0].astype(np.int64)
+    limits = np.iinfo(y.dtype)
+    return (scaled + y_zero).clip(limits.min, limits.max)
+
+
+def _quantization(tensor: Tensor) -> tuple[np.float32, int]:
+    """Return a tensor's scale and zero point: 0 for those of channels, as the official kernel."""
+    quantization = tensor.quantization
+    if quantization is None or len(quantization.scales) != 1:
+        return np.float32(0), 0
+    return np.float32(tensor.scale), tensor.zero_point

@@ -1,0 +1,36 @@
+"""Fourier transforms and the complex numbers that they give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from delegraph_jax.operators.registry import FLOATS, Call, operator
+
+
+@operator("RFFT2D", FLOATS, output="COMPLEX64", fft_length="INT32", constants=(1,))
+def rfft2d(call: Call) -> Any:
+    """Return the transform of the last two axes, cut or filled up with zeros, by float64."""
+    height, width = call.integers(1)
+    image = call.input(0)[..., :height, :width].astype(np.float64)
+    return jnp.fft.rfft2(image, (height, width))
+
+
+@operator("COMPLEX_ABS", ("COMPLEX64",), output="FLOAT32")
+def complex_abs(call: Call) -> Any:
+    """Return the distances from zero."""
+    return jnp.abs(call.input(0))
+
+
+@operator("REAL", ("COMPLEX64",), output="FLOAT32")
+def real(call: Call) -> Any:
+    """Return the real parts."""
+    return call.input(0).real
+
+
+@operator("IMAG", ("COMPLEX64",), output="FLOAT32")
+def imag(call: Call) -> Any:
+    """Return the imaginary parts."""
+    return call.input(0).imag
