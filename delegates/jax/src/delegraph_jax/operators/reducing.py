@@ -20,7 +20,7 @@ def axes_of(call: Call) -> tuple[int, ...]:
 
 
 def _enter(name: str, types: tuple[str, ...], function: Callable[..., Any]) -> None:
-    @operator(name, types, constants=(1,))
+    @operator(name, types, axis="INT32", constants=(1,))
     def compute(call: Call) -> Any:
         return function(call.input(0), axis=axes_of(call), keepdims=bool(call.options.keep_dims))
 
@@ -50,8 +50,8 @@ _enter("MEAN", ("INT32", "INT64"), _integer_mean)
 _enter("REDUCE_PROD", PLAIN, jnp.prod)
 _enter("REDUCE_MAX", (*PLAIN, *QUANTIZED), _or_worst(jnp.max, "min"))
 _enter("REDUCE_MIN", (*PLAIN, *QUANTIZED), _or_worst(jnp.min, "max"))
-_enter("REDUCE_ANY", ("BOOL", "INT32"), jnp.any)
-_enter("REDUCE_ALL", ("BOOL", "INT32"), jnp.all)
+_enter("REDUCE_ANY", ("BOOL",), jnp.any)
+_enter("REDUCE_ALL", ("BOOL",), jnp.all)
 
 
 @operator("ARG_MAX", ("BOOL", *PLAIN, *EIGHT_BIT), constants=(1,))
