@@ -1,4 +1,4 @@
-"""Models that the kit's own cases lack: int16 activations by int8 or int4 weights."""
+"""Models that the kit's own cases lack: int16 by int8 or int4, and 8 bits into int16."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from delegraph.schema.enums import TensorType
-from delegraph.schema.layer_options import Conv2DOptions, FullyConnectedOptions
+from delegraph.schema.layer_options import Conv2DOptions, FullyConnectedOptions, SoftmaxOptions
 from delegraph.testing import constant, tensor
 from delegraph.testing.convolution_operands import Kind, operands
 from delegraph.testing.operator_case import OperatorCase, fed, operator_case
@@ -17,12 +17,12 @@ _INT4 = Kind("INT16", "INT4", "INT64", per_channel=True)
 
 
 def wide_cases() -> Iterator[OperatorCase]:
-    """Yield CONV_2D and FULLY_CONNECTED with int4 weights, and BATCH_MATMUL of int16 by int8."""
+    """Yield products of int16 and narrower weights, and SOFTMAX of 8 bits into int16."""
     wide = TensorType.INT64
     image = operands(_INT4, (2, 5, 6, 4), (8, 3, 3, 4))
-    options = Conv2DOptions(stride_h=1, stride_w=2, quantized_bias_type=wide)
+    steps = Conv2DOptions(stride_h=1, stride_w=2, quantized_bias_type=wide)
     inputs = [image.x, image.weight, image.bias]
-    yield operator_case("CONV_2D", inputs, [image.y], options, version=8)
+    yield operator_case("CONV_2D", inputs, [image.y], steps, version=8)
     rows = operands(_INT4, (5, 33), (7, 33))
     dense = FullyConnectedOptions(quantized_bias_type=wide)
     inputs = [rows.x, rows.weight, rows.bias]
@@ -35,3 +35,9 @@ def wide_cases() -> Iterator[OperatorCase]:
         pair = [fed(x, scale=1e-4), constant(weight, **given)]
         y = tensor((2, 5, 4), "INT16", scale=3e-4)
         yield operator_case("BATCH_MATMUL", pair, [y], version=4)
+    for dtype in (np.int8, np.uint8):
+        limits = np.iinfo(dtype)
+        values = generator.integers(limits.min, limits.max, (3, 40), dtype, endpoint=True)
+        y = tensor((3, 40), "INT16", scale=2**-15)
+        options = SoftmaxOptions(beta=1.0)
+        yield operator_case("SOFTMAX", [fed(values, scale=0.05)], [y], options, version=3)

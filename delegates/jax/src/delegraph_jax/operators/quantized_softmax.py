@@ -13,6 +13,7 @@ from jax import lax
 from delegraph import Node, Rejection, Tensor
 from delegraph.arithmetic.int16_softmax import int16_softmax
 from delegraph.arithmetic.lookup_table import exponentials
+from delegraph.operators.evaluation import every_value
 from delegraph_jax.operators.registry import Call, operator
 from delegraph_jax.operators.rounding import rounded
 from delegraph_jax.operators.tabulated import look_up
@@ -65,11 +66,20 @@ def log_softmax(call: Call) -> Any:
     largest = x.max(-1, keepdims=True)
     exps = look_up(exponentials(call.tensor(0).scale, 1.0), x - largest)
     log = jnp.log(sums_in_order(exps).astype(np.float64)).astype(np.float32)
-    scales = np.float32(call.tensor(0).scale), np.float32(y.scale)
-    offset = (rounded(scales[0] * largest.astype(np.float32)) + log) / scales[1]
-    values = rounded(x.astype(np.float32) * (scales[0] / scales[1])) - offset
+    scale, unit = np.float32(call.tensor(0).scale), np.float32(y.scale)
+    offset = (_product(largest, scale) + log) / unit
+    values = _product(x, scale / unit) - offset
     limits = np.iinfo(y.dtype)
     return (jnp.rint(values) + y.zero_point).clip(limits.min, limits.max)
+
+
+def _product(x: Any, scale: np.float32) -> Any:
+    """Return 8-bit integers times a scale, rounded to float32.
+
+    From a table: of unsigned integers XLA knows that no product is negative, and would make a fused
+    multiply-add in spite of ``rounded``.
+    """
+    return look_up(every_value(np.dtype(x.dtype)).astype(np.float32) * scale, x)
 
 
 @operator("SOFTMAX", ("INT16",))
