@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,14 @@ os.environ[CONFIG_VARIABLE] = ""  # tests do not depend on what their user has c
 settings.register_profile(
     "default", settings.get_profile("default"), deadline=None, print_blob=True
 )
+
+
+@pytest.fixture(autouse=True)
+def _forget_fake_plugins() -> Iterator[None]:
+    """Another test may install one of the same name."""
+    yield
+    for name in [name for name in sys.modules if name.startswith("fake_")]:
+        del sys.modules[name]
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,13 +8,11 @@ from delegraph.plugins.choice import ALLOW_VARIABLE, DISABLE_VARIABLE
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder for fake distributions, first on ``sys.path``."""
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delenv(ALLOW_VARIABLE, raising=False)
     monkeypatch.delenv(DISABLE_VARIABLE, raising=False)
-    yield folder
-    for name in [name for name in sys.modules if name.startswith("fake_")]:
-        del sys.modules[name]
+    return folder

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -39,9 +38,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delenv("DELEGRAPH_PLUGINS", raising=False)
     monkeypatch.delenv("DELEGRAPH_DISABLE_PLUGINS", raising=False)
-    for name in [name for name in sys.modules if name.startswith("fake_")]:
-        if name != "fake_distributions":
-            monkeypatch.delitem(sys.modules, name)
     return tmp_path
 
 

@@ -40,7 +40,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("DELEGRAPH_PLUGINS", "bad,good,worse,worst")
     monkeypatch.delenv("DELEGRAPH_DISABLE_PLUGINS", raising=False)
-    monkeypatch.delitem(sys.modules, "fake_good", raising=False)  # another test's
     return tmp_path
 
 

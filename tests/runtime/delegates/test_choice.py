@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +45,13 @@ def delegraph_delegates():
 
 
 @pytest.fixture(autouse=True)
-def _plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Delegates a, b and c, the last of the lowest rank, are all that is installed."""
     monkeypatch.syspath_prepend(tmp_path)
     for name, rank in (("b", 0), ("a", 0), ("c", -5), ("d", 7)):
         write_plugin(tmp_path, name, RANKED.format(name=name, rank=rank))
     allowed = [f"fake-{name}:{name}" for name in "abcd"]
     monkeypatch.setattr(plugin_set, "_installed", PluginSet(allow=allowed))
-    yield
-    for name in "abcd":
-        sys.modules.pop(f"fake_{name}", None)
 
 
 def names(delegates: Any) -> list[str]:

@@ -208,7 +208,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.delitem(sys.modules, "fake_danger", raising=False)
     return folder
 
 
@@ -240,7 +239,6 @@ def test_a_spec_may_ask_for_a_process(site: Path, monkeypatch: pytest.MonkeyPatc
     assert delegate.is_isolated
     assert delegate._process._timeout == 9
     assert not load_delegate("danger", isolate="none").is_isolated
-    monkeypatch.delitem(sys.modules, "fake_danger")
 
 
 @pytest.mark.parametrize(
