@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,34 @@ from delegraph.schema.options import options_field
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
 
-if TYPE_CHECKING:
-    from delegraph.delegation.delegate import DelegateContext
+
+class PartitionedGraph(Protocol):
+    """The graph that a partition is of; a ``DelegateContext`` is one."""
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """All tensors of the subgraph, by index."""
+
+    @property
+    def inputs(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's inputs."""
+
+    @property
+    def outputs(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's outputs."""
+
+    @property
+    def subgraph_names(self) -> Sequence[str]:
+        """Names of the model's subgraphs, by index."""
+
+    def get_execution_plan(self) -> tuple[int, ...]:
+        """Return node indices in execution order, delegates' nodes included."""
+
+    def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
+        """Return a node and its implementation."""
+
+    def acquire_subgraph_context(self, index: int) -> PartitionedGraph:
+        """Return another subgraph of the model."""
 
 
 class Partition(Protocol):
@@ -84,7 +110,7 @@ class PartitionModel:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def partition_model(graph: DelegateContext, partition: Partition) -> PartitionModel:
+def partition_model(graph: PartitionedGraph, partition: Partition) -> PartitionModel:
     """Return the partition as a ``.tflite`` file, with the maps to the graph.
 
     Raises:
@@ -121,7 +147,7 @@ def _is_input(tensor: Tensor) -> bool:
 class _FileRecords:
     """Collects what the subgraphs of one file share: codes, buffers, and their own numbers."""
 
-    def __init__(self, graph: DelegateContext) -> None:
+    def __init__(self, graph: PartitionedGraph) -> None:
         self._graph = graph
         self._codes: dict[tables.OperatorCode, int] = {}
         self._buffers = [tables.Buffer()]  # the first one is empty by convention
@@ -183,7 +209,7 @@ class _SubgraphRecords:
     """
 
     def __init__(
-        self, graph: DelegateContext, file: _FileRecords, *, has_declared_shapes: bool
+        self, graph: PartitionedGraph, file: _FileRecords, *, has_declared_shapes: bool
     ) -> None:
         self._graph = graph
         self._file = file
@@ -298,7 +324,7 @@ class _SubgraphRecords:
         )
 
 
-def _model_nodes(graph: DelegateContext) -> list[int]:
+def _model_nodes(graph: PartitionedGraph) -> list[int]:
     """Return the model's own nodes of a subgraph, in its order; delegates may have taken some."""
     waiting, found = list(graph.get_execution_plan()), []
     while waiting:
