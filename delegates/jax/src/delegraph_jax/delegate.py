@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from delegraph import (
     Capabilities,
     DelegateContext,
@@ -15,6 +17,7 @@ from delegraph import (
     Tolerance,
 )
 from delegraph.operators.checks import options_or_defaults
+from delegraph.operators.numerics import Numerics
 from delegraph_jax.devices import device_named
 from delegraph_jax.graphs import calls, check_called
 from delegraph_jax.kernel import JaxKernel
@@ -56,11 +59,12 @@ class JaxDelegate(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        answer = self._supports(registration, node, context)
-        return check_called(node, context, self._supports) if answer and calls(node) else answer
+        supports = partial(self._supports, context.numerics)
+        answer = supports(registration, node, context)
+        return check_called(node, context, supports) if answer and calls(node) else answer
 
     def _supports(
-        self, registration: Registration, node: Node, context: DelegateContext
+        self, numerics: Numerics, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
         """Return whether a node is taken, apart from what it calls."""
         answer = CAPABILITIES.check(registration, node, context)
@@ -68,6 +72,9 @@ class JaxDelegate(SimpleDelegateInterface):
             return answer
         tensors = context.tensors
         operator = operator_of(registration.name, node, tensors)
+        if numerics not in operator.numerics:
+            expected = " or ".join(operator.numerics)
+            return Rejection("numerics", actual=numerics, expected=expected)
         for position in operator.constants:
             index = node.inputs[position] if position < len(node.inputs) else -1
             if index >= 0 and not tensors[index].is_constant:

@@ -13,13 +13,16 @@ from jax import lax
 from delegraph import Node, Rejection, Tensor
 from delegraph.arithmetic.int16_softmax import int16_softmax
 from delegraph.arithmetic.lookup_table import exponentials
-from delegraph.operators.evaluation import every_value
+from delegraph.operators.numerics import Numerics
 from delegraph_jax.operators.registry import Call, operator
 from delegraph_jax.operators.rounding import rounded
 from delegraph_jax.operators.tabulated import look_up
 
 _ADDED_AT_ONCE = 32
 """Elements of a row that one turn of a loop adds, one after the other."""
+
+_FLOATS: tuple[Numerics, ...] = ("builtin",)
+"""Whose exponentials are floats; the others compute them in fixed point."""
 
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
@@ -39,8 +42,8 @@ def _check_softmax(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejec
     return None
 
 
-@operator("SOFTMAX", ("INT8",), output=("INT8", "INT16"), check=_check_softmax)
-@operator("SOFTMAX", ("UINT8",), output=("UINT8", "INT16"), check=_check_softmax)
+@operator("SOFTMAX", ("INT8",), output=("INT8", "INT16"), check=_check_softmax, numerics=_FLOATS)
+@operator("SOFTMAX", ("UINT8",), output=("UINT8", "INT16"), check=_check_softmax, numerics=_FLOATS)
 def softmax(call: Call) -> Any:
     """Return exp(beta * x) over the sum of the last axis, with exponentials from a table."""
     x, y = call.input(0), call.outputs[0]
@@ -56,8 +59,8 @@ def softmax(call: Call) -> Any:
     return (shares + (0 if is_uint8 else y.zero_point)).clip(limits.min, limits.max)
 
 
-@operator("LOG_SOFTMAX", ("INT8",), check=_check_log_softmax)
-@operator("LOG_SOFTMAX", ("UINT8",), check=_check_log_softmax)
+@operator("LOG_SOFTMAX", ("INT8",), check=_check_log_softmax, numerics=_FLOATS)
+@operator("LOG_SOFTMAX", ("UINT8",), check=_check_log_softmax, numerics=_FLOATS)
 def log_softmax(call: Call) -> Any:
     """Return the logarithm of SOFTMAX with a beta of 1."""
     x, y = call.input(0), call.outputs[0]
@@ -67,19 +70,10 @@ def log_softmax(call: Call) -> Any:
     exps = look_up(exponentials(call.tensor(0).scale, 1.0), x - largest)
     log = jnp.log(sums_in_order(exps).astype(np.float64)).astype(np.float32)
     scale, unit = np.float32(call.tensor(0).scale), np.float32(y.scale)
-    offset = (_product(largest, scale) + log) / unit
-    values = _product(x, scale / unit) - offset
+    offset = (rounded(largest.astype(np.float32) * scale) + log) / unit
+    values = rounded(x.astype(np.float32) * (scale / unit)) - offset
     limits = np.iinfo(y.dtype)
     return (jnp.rint(values) + y.zero_point).clip(limits.min, limits.max)
-
-
-def _product(x: Any, scale: np.float32) -> Any:
-    """Return 8-bit integers times a scale, rounded to float32.
-
-    From a table: of unsigned integers XLA knows that no product is negative, and would make a fused
-    multiply-add in spite of ``rounded``.
-    """
-    return look_up(every_value(np.dtype(x.dtype)).astype(np.float32) * scale, x)
 
 
 @operator("SOFTMAX", ("INT16",))

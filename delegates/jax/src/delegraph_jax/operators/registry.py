@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import jax
 import jax.numpy as jnp
@@ -190,12 +190,14 @@ class Operator:
         claim: what is claimed for it.
         constants: positions of inputs that decide about shapes, so that the file must hold them.
         check: see :data:`Check`.
+        numerics: the official kernels that it can round like.
     """
 
     compute: Compute
     claim: Claim
     constants: tuple[int, ...] = ()
     check: Check | None = None
+    numerics: Sequence[Numerics] = get_args(Numerics)
 
 
 OPERATORS: dict[str, list[Operator]] = {}
@@ -222,6 +224,7 @@ def operator(
     constants: Sequence[int] = (),
     check: Check | None = None,
     lacks: Sequence[str] = (),
+    numerics: Sequence[Numerics] = get_args(Numerics),
     **roles: Any,
 ) -> Callable[[Compute], Compute]:
     """Return a decorator that enters a function for one or several operators.
@@ -233,6 +236,7 @@ def operator(
         constants: see :class:`Operator`.
         check: see :data:`Check`.
         lacks: features that all others have.
+        numerics: see :class:`Operator`.
         roles: types of operands with a role of their own, see ``Claim``.
     """
     offered = [name for name in (*_FEATURES, *features) if name not in lacks]
@@ -240,7 +244,7 @@ def operator(
     def enter(compute: Compute) -> Compute:
         for name in (names,) if isinstance(names, str) else names:
             claim = Claim(name, types, *offered, **roles)
-            entry = Operator(compute, claim, tuple(constants), check)
+            entry = Operator(compute, claim, tuple(constants), check, numerics)
             OPERATORS.setdefault(name, []).append(entry)
         return compute
 

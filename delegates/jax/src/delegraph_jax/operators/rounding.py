@@ -6,14 +6,17 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 
 def rounded(product: Any) -> Any:
     """Return a product as its type has it: what is added to it is added after it was rounded.
 
-    XLA may otherwise make a fused multiply-add of the two. Minus infinity becomes a number.
+    XLA may otherwise make a fused multiply-add of the two. One limit would not prevent it: XLA
+    drops the lower one where it can prove that no product is negative. Infinities become numbers.
     """
-    return jnp.maximum(product, np.finfo(product.dtype).min)
+    limits = np.finfo(product.dtype)
+    return lax.clamp(limits.min, product, limits.max)
 
 
 def round_half_away(x: Any) -> Any:

@@ -1,0 +1,53 @@
+"""What rounds otherwise in the official reference kernels is computed like them, or left."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jax", reason="JAX is not installed here")
+
+from delegraph import Interpreter
+from delegraph.operators.numerics import Numerics
+from delegraph.schema.options import SoftmaxOptions, StableHLOCompositeOptions
+from delegraph.testing import one_op_model, subgraphs_model, tensor
+from delegraph_jax.delegate import JaxDelegate
+from delegraph_jax.options import JaxOptions
+
+X = tensor((2, 5), "INT8", scale=0.1)
+SHARES = tensor((2, 5), "INT8", scale=1 / 256, zero_point=-128)
+LOGS = tensor((2, 5), "INT8", scale=1 / 16, zero_point=127)
+SOFTMAX = SoftmaxOptions(beta=1.0)
+
+
+def reasons(model: bytes, numerics: Numerics) -> str:
+    """Return why the first node is left; nothing when it is taken."""
+    delegates = [JaxDelegate(JaxOptions())]
+    with Interpreter(
+        model_content=model, experimental_delegates=delegates, numerics=numerics
+    ) as interpreter:
+        node = interpreter.placement.nodes[0]
+        return " ".join(str(rejection) for rejection in node.rejections.values())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        one_op_model("SOFTMAX", [X], [SHARES], SOFTMAX),
+        one_op_model("LOG_SOFTMAX", [X], [LOGS]),
+    ],
+    ids=["SOFTMAX", "LOG_SOFTMAX"],
+)
+def test_exponentials_in_fixed_point_are_left(model: bytes) -> None:
+    assert reasons(model, "reference") == "numerics: is reference, needs builtin"
+    assert not reasons(model, "builtin")
+
+
+def test_they_are_left_inside_of_what_calls_them() -> None:
+    tensors = {"x": X, "y": SHARES}
+    options = StableHLOCompositeOptions(name="shares", decomposition_subgraph_index=1)
+    caller = ([("STABLEHLO_COMPOSITE", "x", "y", options)], "x", "y", tensors)
+    called = ([("SOFTMAX", "x", "y", SOFTMAX)], "x", "y", tensors)
+    model = subgraphs_model([caller, called])
+
+    assert "(SOFTMAX) of subgraph 1: numerics" in reasons(model, "reference")
+    assert not reasons(model, "builtin")
