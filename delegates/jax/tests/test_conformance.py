@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 import pytest
 
+from control_flow_cases import control_flow_cases
 from delegraph.testing import DelegateConformance
 from delegraph.testing.operator_case import OperatorCase
 from wide_cases import wide_cases
@@ -18,4 +20,4 @@ class TestJax(DelegateConformance):
     examples = 15
 
     def cases(self) -> Iterable[OperatorCase]:
-        return wide_cases()
+        return chain(wide_cases(), control_flow_cases())
