@@ -421,6 +421,22 @@ class Hangs(SoundKernel):
         return super().result(step, registration, a, b)
 
 
+def hangs_in(method: str, *, from_call: int = 1) -> type[SoundDelegate]:
+    """Return the sound delegate that never comes back from a method, its own or its kernel's."""
+    owner = SoundKernel if hasattr(SoundKernel, method) else SoundDelegate
+    calls = 0
+
+    def hang(self: Any, *arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        while calls >= from_call:
+            time.sleep(0.1)
+        return getattr(owner, method)(self, *arguments)
+
+    faulty = type("Hangs", (owner,), {method: hang})
+    return with_kernel(faulty) if owner is SoundKernel else faulty
+
+
 class CrashesAfterAResize(SoundKernel):
     """Runs into memory that is no longer its own."""
 

@@ -69,7 +69,8 @@ def test_a_hang_is_ended_and_says_where_it_was(author: Author) -> None:
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         [
-            "MUL of FLOAT32: the delegate 'careful' hung: ended after 2 s (--delegate-timeout)",
+            "MUL of FLOAT32: the delegate 'careful' hung: ended after 2 s with nothing done "
+            "(--delegate-timeout); if it is slow and not stuck, give it more seconds, *",
             "  File *seeded_faults.py*, line * in result",
             "  saved: *careful-MUL-died.tflite",
         ]
@@ -98,7 +99,13 @@ def test_a_crash_at_a_question_names_the_operator(author: Author) -> None:
 def test_a_delegate_that_crashes_when_it_is_made_cannot_be_collected(author: Author) -> None:
     result = author.run("faulty.CrashesWhenMade", "")
     result.stdout.fnmatch_lines(
-        ["UsageError: the delegate crashed (SIGABRT)", "*in __init__", "*asked what it claims"]
+        [
+            "UsageError: the delegate of TestFaulty crashed (SIGABRT)",
+            "*in __init__",
+            "  when it was loaded and made",
+            "TestFaulty: FAILED",
+            "  contract: is loaded: the delegate of TestFaulty crashed (SIGABRT)",
+        ]
     )
 
 
@@ -157,3 +164,63 @@ def test_a_fault_of_the_model_alone_is_not_called_one_of_state(author: Author) -
     result = author.run(KILLED.format("WrongIntegers"), "numbers")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.no_fnmatch_line("*depends on state*")
+
+
+HUNG = "hung: ended after 3 s with nothing done (--delegate-timeout); *"
+
+
+@pytest.mark.parametrize(
+    ("fault", "checks", "lines"),
+    [
+        (
+            "hangs_in('is_node_supported_by_delegate')",
+            "nothing_unclaimed",
+            ["in the check 'nothing unclaimed is taken' the delegate 'careful' " + HUNG],
+        ),
+        (
+            "hangs_in('prepare', from_call=4)",
+            "prepare_is",
+            ["in the check 'prepare is idempotent' the delegate 'careful' " + HUNG],
+        ),
+        (
+            "hangs_in('close')",
+            "numbers",
+            ["* of *: the delegate 'careful' " + HUNG],
+        ),
+    ],
+)
+def test_a_hang_names_check_model_and_place(
+    author: Author, fault: str, checks: str, lines: list[str]
+) -> None:
+    result = author.run(f"faulty.{fault}", checks, "--delegate-timeout=3")
+    result.stdout.fnmatch_lines(
+        [*lines, "  File *, line * in hang", "  model: *", "  saved: *", "careful: FAILED"]
+    )
+
+
+def test_a_hang_when_it_is_loaded_is_in_the_scorecard(author: Author) -> None:
+    result = author.run("faulty.hangs_in('capabilities')", "", "--delegate-timeout=3")
+    result.stdout.fnmatch_lines(
+        [
+            "UsageError: the delegate of TestFaulty hung: ended after 3 s with nothing done *",
+            "  File *, line * in hang",
+            "  when it was asked what it claims",
+            "TestFaulty: FAILED",
+            "  contract: is loaded: the delegate of TestFaulty hung: *",
+        ]
+    )
+
+
+@pytest.mark.parametrize("options", [(), ("--delegate-timeout=0",)])
+def test_the_limit_of_pytest_itself_names_check_and_model(
+    author: Author, options: tuple[str, ...]
+) -> None:
+    result = author.run(KILLED.format("Hangs"), "numbers and MUL", "--timeout=5", *options)
+    result.stdout.fnmatch_lines(
+        [
+            "in the check 'MUL' the delegate 'careful' took *; raise that *--timeout*",
+            "  model: *",
+            "  saved: *",
+            "careful: FAILED",
+        ]
+    )

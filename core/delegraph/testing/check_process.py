@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import pytest
 
-from delegraph.testing.conformance.witness import Sign
+from delegraph.testing.conformance.witness import PhaseBegins, Sign, TimeIsLimited
 from delegraph.testing.pytest_plugin import TIME_LIMIT
 from delegraph.tools.child_process import end_with_its_own, how_it_ended
 
@@ -49,13 +51,62 @@ class Death:
     Attributes:
         what: in words: ``crashed (SIGSEGV)``.
         where: lines of its Python stack, the innermost first; none where nobody knows.
+        is_hang: whether it said nothing for too long.
+        is_end_of_test: whether the test as a whole had no time left.
     """
 
     what: str
     where: tuple[str, ...] = ()
+    is_hang: bool = False
+    is_end_of_test: bool = False
 
     def __str__(self) -> str:
         return self.what + "".join(f"\n  {line}" for line in self.where)
+
+
+_LIMIT = (
+    "hung: ended after {seconds:g} s with nothing done (--delegate-timeout); if it is slow and not "
+    "stuck, give it more seconds, or try less with --delegate-quick"
+)
+_LIMIT_OF_ALL = (
+    "took over {seconds:g} s in all, pytest's own limit of a test; raise that (--timeout, or "
+    "`timeout` in the configuration of pytest), or try less with --delegate-quick"
+)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """How long a process may take.
+
+    Attributes:
+        what: what is said of one that says nothing for too long.
+        seconds: which is that long.
+        what_of_all: what is said when the test as a whole takes longer.
+        end: when that is so, by the monotonic clock; None for never.
+    """
+
+    what: str
+    seconds: float
+    what_of_all: str = ""
+    end: float | None = None
+
+    def with_all(self, seconds: float | None) -> _Limits:
+        """Return the limits of a test that may take some seconds, from now on."""
+        if seconds is None:
+            return replace(self, end=None)
+        what = _LIMIT_OF_ALL.format(seconds=seconds)
+        return replace(self, what_of_all=what, end=time.monotonic() + seconds)
+
+    def next(self) -> tuple[float, Death]:
+        """Return for how many seconds to wait now, and what it means if nothing comes."""
+        left = math.inf if self.end is None else self.end - time.monotonic()
+        if left < self.seconds:
+            return max(left, 0), Death(self.what_of_all, is_end_of_test=True)
+        return self.seconds, Death(self.what, is_hang=True)
+
+
+def _limits(seconds: float) -> _Limits:
+    return _Limits(_LIMIT.format(seconds=seconds), seconds)
 
 
 class CheckProcess:
@@ -90,16 +141,20 @@ class CheckProcess:
             heard: is told of the signs that come before the answer.
             patiently: whether it may take long, as imports do.
         """
-        time_limit = max(self._time_limit, TIME_LIMIT) if patiently else self._time_limit
+        limits = _limits(max(self._time_limit, TIME_LIMIT) if patiently else self._time_limit)
         if self._child is None:
             self._child = _Child(self._params, self._folder)
         child = self._child
         try:
             child.send(request)
             while True:
-                kind, content = child.receive(time_limit)
+                kind, content = child.receive(limits)
                 if kind == "answer":
                     return content
+                if isinstance(content, TimeIsLimited):
+                    limits = limits.with_all(content.seconds)
+                elif isinstance(content, PhaseBegins) and not content.imports:
+                    limits = _limits(self._time_limit)
                 heard(content)
         except (EOFError, OSError, pickle.UnpicklingError):  # also half an answer
             self._child = None
@@ -123,7 +178,7 @@ class _Child:
         folder.mkdir(parents=True, exist_ok=True)
         self._stack = folder / f"stack-{os.getpid()}-{next(_NUMBERS)}.txt"
         self._stack.write_text("")
-        self._limit: float | None = None  # set when it has been overrun
+        self._late: Death | None = None  # set when it has been ended for that
         args = [str(arg) for arg in params.args]
         args += [f"--delegate-folder={folder}", f"--delegate-stack={self._stack}"]
         self._process = subprocess.Popen(
@@ -140,9 +195,10 @@ class _Child:
         pickle.dump(message, self._requests)
         self._requests.flush()
 
-    def receive(self, time_limit: float) -> tuple[str, Any]:
-        """Return what it says next, within the limit."""
-        timer = threading.Timer(time_limit, self._end_late, [time_limit])
+    def receive(self, limits: _Limits) -> tuple[str, Any]:
+        """Return what it says next, within the limits."""
+        seconds, death = limits.next()
+        timer = threading.Timer(seconds, self._end_late, [death])
         timer.daemon = True
         timer.start()
         try:
@@ -155,13 +211,11 @@ class _Child:
         """Wait for its end and return how it came."""
         status = self._process.wait()
         self._close()
-        if self._limit is not None:
-            what = f"hung: ended after {self._limit:g} s (--delegate-timeout)"
-        elif status < 0:
-            what = f"crashed ({how_it_ended(status)})"
-        else:
-            what = f"ended its process ({how_it_ended(status)})"
-        return Death(what, _innermost(self._stack_text))
+        where = _innermost(self._stack_text)
+        if self._late is not None:
+            return replace(self._late, where=where)
+        did = "crashed" if status < 0 else "ended its process"
+        return Death(f"{did} ({how_it_ended(status)})", where)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -170,9 +224,9 @@ class _Child:
             self._process.wait(_PATIENCE)
         self._close()
 
-    def _end_late(self, time_limit: float) -> None:
+    def _end_late(self, death: Death) -> None:
         """End it, after it has written its stack."""
-        self._limit = time_limit
+        self._late = death
         if sys.platform != "win32":
             self._process.send_signal(signal.SIGABRT)
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -11,8 +11,10 @@ model fails the check of its operator, and not all that need models of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,10 +25,22 @@ from delegraph.testing.check_progress import CheckProgress
 from delegraph.testing.check_requests import Judgement, Outline, Run
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.subject import Identity
-from delegraph.testing.conformance.witness import CheckBegins, ModelBegins, Sign, Suspect
-from delegraph.testing.pytest_plugin import RESULT
+from delegraph.testing.conformance.witness import (
+    CheckBegins,
+    ModelBegins,
+    PhaseBegins,
+    Sign,
+    Suspect,
+    Working,
+)
+from delegraph.testing.pytest_plugin import RESULT, add_failure
 
 _NAME = "delegraph-check-runner"
+
+_MOST_HANGS = 3
+"""Of a class, after which nothing more is tried: a delegate that always hangs would take days."""
+
+_TOO_MANY_HANGS = f"has hung {_MOST_HANGS} times before, so this was not tried"
 
 _DEPENDS_ON_STATE = (
     "alone, in a new process, this model comes out right: the fault depends on state that models "
@@ -43,7 +57,7 @@ def check_runner(config: pytest.Config, folder: Path) -> CheckRunner | None:
     if found is None:
         process = CheckProcess(config.invocation_params, folder, limit)
         progress = CheckProgress(lambda: config.get_terminal_writer().width_of_current_line)
-        found = CheckRunner(process, progress)
+        found = CheckRunner(process, progress, partial(add_failure, config))
         config.pluginmanager.register(found, _NAME)
     return found
 
@@ -51,14 +65,22 @@ def check_runner(config: pytest.Config, folder: Path) -> CheckRunner | None:
 class CheckRunner:
     """A pytest plugin that has the tests of some classes run by another process."""
 
-    def __init__(self, process: CheckProcess, progress: CheckProgress) -> None:
+    def __init__(
+        self,
+        process: CheckProcess,
+        progress: CheckProgress,
+        add_note: Callable[[Mapping[str, Any]], object],
+    ) -> None:
         self._process = process
         self._progress = progress
+        self._add_note = add_note
         self._tests: dict[type, str] = {}
         self._deaths: dict[type, dict[str, str]] = {}
+        self._hangs: Counter[type] = Counter()
         self._note: dict[str, Any] = {}
         self._model: ModelBegins | None = None
         self._suspect: Suspect | None = None
+        self._phase: PhaseBegins | None = None
 
     def identities(self, kind: type, tests: str) -> list[Identity]:
         """Return what a class tests, and run its tests from now on.
@@ -66,14 +88,23 @@ class CheckRunner:
         Raises:
             pytest.UsageError: it cannot be collected; the message says why.
         """
+        self._phase = None
         answer = self._process.ask(Outline(tests), self._hear, patiently=True)
         if isinstance(answer, Death):
-            raise pytest.UsageError(f"the delegate {answer}\n  when it was asked what it claims")
+            raise self._not_loaded(kind, answer)
         if isinstance(answer, str):
             raise pytest.UsageError(answer)
         self._tests[kind], self._deaths[kind] = tests, {}
         found: list[Identity] = answer
         return found
+
+    def _not_loaded(self, kind: type, death: Death) -> pytest.UsageError:
+        """Return the error for a delegate of which nothing can be tested; the scorecard has it."""
+        phase = self._phase or PhaseBegins("", "its tests were collected")
+        name = phase.delegate or kind.__name__
+        message = f"the delegate of {name} {death}\n  when {phase.phase}"
+        self._add_note({"delegate": name, "check": "is loaded", "message": message})
+        return pytest.UsageError(message)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(
@@ -105,6 +136,10 @@ class CheckRunner:
         deaths = self._deaths[kind]
         next_name = nextitem.name if nextitem and _class_of(nextitem) is kind else ""
         request = Run(self._tests[kind], item.name, next_name, deaths)
+        if self._hangs[kind] >= _MOST_HANGS:
+            self._forget()
+            yield self._report(item, Death(_TOO_MANY_HANGS))
+            return
         while True:
             answer = self._answer(request)
             if not isinstance(answer, Death):
@@ -116,7 +151,13 @@ class CheckRunner:
                     yield report
                 return
             key = "" if self._model is None else self._model.key
-            if not key or key in deaths:
+            self._hangs[kind] += answer.is_hang
+            if (
+                not key
+                or key in deaths
+                or answer.is_end_of_test
+                or self._hangs[kind] >= _MOST_HANGS
+            ):
                 yield self._report(item, answer)
                 return
             deaths[key] = str(answer)
@@ -124,8 +165,11 @@ class CheckRunner:
     def _answer(self, request: Run) -> Any:
         if not self._process.is_alive:
             self._process.ask(Outline(request.tests), self._hear, patiently=True)
-        self._note, self._model, self._suspect = {}, None, None
+        self._forget()
         return self._process.ask(request, self._hear)
+
+    def _forget(self) -> None:
+        self._note, self._model, self._suspect = {}, None, None
 
     def _hear(self, sign: Sign) -> None:
         self._progress.hear(sign)
@@ -135,7 +179,9 @@ class CheckRunner:
             self._model = sign
         elif isinstance(sign, Suspect):
             self._suspect = sign
-        elif self._model is not None:
+        elif isinstance(sign, PhaseBegins):
+            self._phase = sign
+        elif isinstance(sign, Working) and self._model is not None:
             self._model = replace(self._model, key="")
 
     def _add_confirmation(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from delegraph.testing.check_requests import Judgement, Outline, Run
+from delegraph.testing.conformance.witness import WITNESS, TimeIsLimited
 
 if TYPE_CHECKING:
     from delegraph.testing.conformance.subject import Subject
@@ -96,8 +97,6 @@ class CheckServer:
 
     def serve(self) -> None:
         """Answer until nobody asks any more."""
-        from delegraph.testing.conformance.witness import WITNESS
-
         WITNESS.tell = lambda sign: self._send("sign", sign)
         while True:
             try:
@@ -112,6 +111,18 @@ class CheckServer:
             else:
                 answer = self._outline(request.tests)
             self._send("answer", answer)
+
+    @pytest.hookimpl(tryfirst=True, optionalhook=True)
+    def pytest_timeout_set_timer(self, settings: Any) -> bool:
+        """Let the other process keep the limit of pytest-timeout, which is told here."""
+        self._send("sign", TimeIsLimited(settings.timeout))
+        return True
+
+    @pytest.hookimpl(tryfirst=True, optionalhook=True)
+    def pytest_timeout_cancel_timer(self) -> bool:
+        """The limit holds no longer."""
+        self._send("sign", TimeIsLimited(None))
+        return True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep why a class cannot be collected."""

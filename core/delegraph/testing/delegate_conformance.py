@@ -22,6 +22,7 @@ from delegraph.testing.check_runner import check_runner
 from delegraph.testing.conformance import contract, isolation, leftovers, numbers, soundness
 from delegraph.testing.conformance.effort import FULL, QUICK
 from delegraph.testing.conformance.generated import EXAMPLES, check_generated_models
+from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.subject import (
     Identity,
     Subject,
@@ -29,7 +30,8 @@ from delegraph.testing.conformance.subject import (
     require_claims,
     subject_of,
 )
-from delegraph.testing.conformance.witness import check_begins
+from delegraph.testing.conformance.transpositions import transposed_are_right
+from delegraph.testing.conformance.witness import WITNESS, check_begins
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.pytest_plugin import RESULT
 
@@ -160,6 +162,11 @@ class DelegateConformance:
             note["types"] = numbers.results_by_type(subject, operator)
             numbers.results_are_right(subject, operator)
 
+    def test_transposed(self, subject: Subject, request: pytest.FixtureRequest) -> None:
+        """So they are between transpositions, which engines move."""
+        with _verdict(request, subject, "numbers", "between TRANSPOSEs"):
+            transposed_are_right(subject)
+
     def test_generated_models(self, subject: Subject, request: pytest.FixtureRequest) -> None:
         """So they are on models of several nodes and partitions."""
         with _verdict(request, subject, "numbers", "generated models"):
@@ -187,6 +194,17 @@ def failures_folder(config: pytest.Config) -> Path:
     return Path(cache.mkdir("delegraph"))
 
 
+def _failure(check: str, subject: Subject, error: BaseException) -> str:
+    """Return the message of a failed check; pytest's own limit knows neither check nor model."""
+    if isinstance(error, AssertionError) or "pytest-timeout" not in str(error):
+        return str(error)
+    last = "" if WITNESS.case is None else rerun(subject, WITNESS.case, "timeout")
+    return (
+        f"in the check {check!r} the delegate {subject.name!r} took too long: {error}; raise that "
+        f"limit (--timeout), or try less with --delegate-quick{last}"
+    )
+
+
 def _named(rows: Sequence[tuple[Subject | Identity, object, str]]) -> list[Any]:
     """Return parameter sets of a subject and something, with the name of that in their ids."""
     return [
@@ -206,9 +224,9 @@ def _verdict(
     request.node.user_properties.append((RESULT, note))
     try:
         yield note
-    except AssertionError as error:
-        note["message"] = str(error)
-        raise pytest.fail.Exception(str(error), pytrace=False) from None
+    except (AssertionError, pytest.fail.Exception) as error:
+        note["message"] = _failure(check, subject, error)
+        raise pytest.fail.Exception(note["message"], pytrace=False) from None
     except DelegraphError as error:
         note["message"] = f"{type(error).__name__}: {error}"
         raise

@@ -138,6 +138,12 @@ class OperatorCase:
         outputs = () if node is None else node.outputs or ()
         return tuple(tensors[i].type.name for i in outputs if i >= 0)
 
+    def declared_types(self) -> tuple[tuple[str, str], ...]:
+        """Return role and type of each operand, outputs as they are declared."""
+        types = self.output_types()
+        outputs = zip(operand_roles(self.op, 0, len(types)), types, strict=True)
+        return (*self.input_form().types, *outputs)
+
     def _node(self) -> tables.Operator | None:
         """Return the first node it is about; None if there is none in the main subgraph."""
         codes = self.records.operator_codes or ()

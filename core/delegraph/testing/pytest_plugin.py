@@ -6,7 +6,7 @@ but pytest, and does nothing in runs without conformance tests.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ TIME_LIMIT = 120.0
 """Seconds that a check may take for one model."""
 
 _KIT = "delegraph.testing"
+_NOTES = "delegraph-notes"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -70,7 +71,13 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--delegate-report {path!r} ends in {ending!r}, not .json or .md")
     if config.getoption("delegate_timeout") < 0:
         raise pytest.UsageError("--delegate-timeout is negative; 0 is for no limit")
-    config.pluginmanager.register(_Notes(config), "delegraph-notes")
+    config.pluginmanager.register(_Notes(config), _NOTES)
+
+
+def add_failure(config: pytest.Config, note: Mapping[str, Any]) -> None:
+    """Add to the scorecard what no test reports, as it cannot even be collected."""
+    notes: Any = config.pluginmanager.get_plugin(_NOTES)
+    notes.add({"section": "contract", "types": {}, "outcome": "failed", **note})
 
 
 class _Notes:
@@ -79,6 +86,9 @@ class _Notes:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._notes: list[dict[str, Any]] = []
+
+    def add(self, note: dict[str, Any]) -> None:
+        self._notes.append(note)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties:

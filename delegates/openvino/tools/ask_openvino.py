@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import openvino
-from transposed import transposed  # beside this file
 
 from delegraph import Capabilities, Claim
 from delegraph.delegation.capabilities import FEATURES
 from delegraph.testing.conformance.attempts import attempt, wrong
 from delegraph.testing.conformance.subject import Subject, subject_of
+from delegraph.testing.conformance.transposed import transposed
 from delegraph.testing.conformance.trials import Trial, trial_of
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS

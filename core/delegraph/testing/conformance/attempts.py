@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from delegraph.delegation.node_form import NodeForm
 from delegraph.delegation.placement import NodePlacement
 from delegraph.errors import DelegraphError
-from delegraph.testing.conformance.demands import Demand, at_versions, demands, is_near, shown
+from delegraph.testing.conformance.demands import (
+    Demand,
+    at_versions,
+    demands,
+    is_near,
+    may_show,
+    shown,
+)
 from delegraph.testing.conformance.differences import difference
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import (
@@ -119,7 +127,8 @@ def drawn(
         subject: what is tested.
         op: the operator.
         make: makes an attempt.
-        known: those that have been made already.
+        known: those of cases that have been drawn already; types that none of them shows count
+            as such of which there is no model.
     """
     found, effort = _Attempts(subject, op, make, known), subject.effort
     found.try_all(case for case in subject.cases if case.op == op)
@@ -151,17 +160,22 @@ class _Attempts:
         self._make = make
         self.claims = [claim for claim in subject.capabilities.claims if op in claim.operators]
         self._other_forms: set[tuple[NodeForm, tuple[str, ...]]] = set()
+        self._tried: Counter[tuple[tuple[str, str], ...]] = Counter()  # by types, for missing ones
         self._seen: set[Demand] = set()
         wanted = (demand for claim in self.claims for demand in demands(claim))
         self.missing = {each for each in wanted if each.is_type or subject.effort.shows_all}
         self.made: list[Attempt] = []
         for each in known:
-            self._add(each)
+            if not self.is_over:
+                self._add(each)
+        if self.made:  # nothing else was found when they were drawn
+            self.missing &= {each for made in self.made for each in self._shown(made.trial)}
 
     @property
     def is_over(self) -> bool:
-        """Whether the last one has ended a process."""
-        return bool(self.made) and self.made[-1].is_deadly
+        """Whether the last one has ended a process, or there were errors enough."""
+        errors = sum(bool(each.error) for each in self.made)
+        return bool(errors) and (self.made[-1].is_deadly or errors >= self._subject.effort.errors)
 
     @property
     def is_complete(self) -> bool:
@@ -184,14 +198,33 @@ class _Attempts:
         for case in given:
             if self.is_over or (only_missing and self.is_complete):
                 return
+            is_for_missing = only_missing and self.has_enough
+            if is_for_missing and not self._may_show_missing(case):
+                continue
             trial = self._worth_trying(case)
             if trial is None:
                 continue
             found = self._shown(trial)
             self._seen |= found
-            if only_missing and self.has_enough and not found & self.missing:
+            if is_for_missing and not found & self.missing:
                 continue
             self._add(self._make(trial))
+
+    def _may_show_missing(self, case: OperatorCase) -> bool:
+        """Return whether it is worth running a case to see whether it shows what is missing.
+
+        It is not if all that is missing are types that it does not declare, nor after many models
+        of its types, or of any, have been run for that.
+        """
+        if not all(each.is_type for each in self.missing):
+            return True
+        if self.missing.isdisjoint({d for claim in self.claims for d in may_show(claim, case)}):
+            return False
+        types, patience = case.declared_types(), self._subject.effort.patience
+        if self._tried[types] >= patience or self._tried.total() >= 2 * patience:
+            return False
+        self._tried[types] += 1
+        return True
 
     def _add(self, made: Attempt) -> None:
         self.made.append(made)

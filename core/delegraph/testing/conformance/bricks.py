@@ -79,8 +79,9 @@ def _fitting(subject: Subject, op: str) -> list[Trial]:
     if op in MAKERS and not subject.effort.tries_bricks:
         if any(wrong(subject, each) for each in attempts(subject, op)):
             return []
-        tried = trials_of(palette_cases(op, subject.effort.bricks))
-        return [trial for trial in tried if _may_be_brick(subject, trial)]
+        count = subject.effort.bricks
+        drawn = [*palette_cases(op, count)][-2 * count :]  # the random ones come last
+        return [trial for trial in trials_of(drawn) if _may_be_brick(subject, trial)]
     made = (each for each in _attempts_of(subject, op) if not wrong(subject, each))
     return [each.trial for each in made if each.is_taken]
 

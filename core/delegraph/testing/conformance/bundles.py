@@ -5,7 +5,7 @@ What comes out right there is right. Everything else is tried alone, as it is wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -17,33 +17,62 @@ from delegraph.testing.conformance.trials import Trial, answers, open_interprete
 from delegraph.testing.conformance.watching import PATTERN, KernelWatch, WatchedDelegate
 from delegraph.testing.conformance.witness import remembered
 
+_FEW = 4
+"""Parts of a bundle that is not cut any more; each is tried alone."""
+
 
 @cache
 def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
     """Return the attempts of the cases of an operator; see :func:`drawn`."""
-    size = subject.effort.bundle
-    known = [made for made in _bundled(subject) if made.trial.case.op == op] if size > 1 else []
-    return drawn(subject, op, partial(careful_attempt, subject), known)
+    make = partial(careful_attempt, subject)
+    if subject.effort.bundle == 1:
+        return drawn(subject, op, make)
+    right = _bundled(subject)
+    trials = (made.trial for made in _assumed_attempts(subject, op))
+    return drawn(subject, op, make, (right.get(trial) or make(trial) for trial in trials))
 
 
 @cache
-def _bundled(subject: Subject) -> tuple[Attempt, ...]:
-    """Return attempts that came out right in bundles, of every operator."""
-    assume = partial(_assumed, subject)
-    first = [made for op in subject.operators for made in drawn(subject, op, assume)]
-    parts = [made.trial for made in first if made.is_claimed and _may_be_part(made.trial)]
-    size = subject.effort.bundle
-    bundles = [_Bundle.of(parts[i : i + size]) for i in range(0, len(parts), size)]
-    return tuple(made for bundle in bundles for made in bundle.attempts(subject))
+def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
+    """Return the attempts of a delegate that takes what it claims; nothing is given to it."""
+
+    def assumed(trial: Trial) -> Attempt:
+        is_claimed = subject.claims(trial.forms, trial.features)
+        return Attempt(trial, is_claimed, taken=(op,) if is_claimed else ())
+
+    return drawn(subject, op, assumed)
 
 
-def _assumed(subject: Subject, trial: Trial) -> Attempt:
-    """Return the attempt of a delegate that takes what it claims; nothing runs."""
-    is_claimed = subject.claims(trial.forms, trial.features)
-    return Attempt(trial, is_claimed, taken=(trial.case.op,) if is_claimed else ())
+@cache
+def _bundled(subject: Subject) -> dict[Trial, Attempt]:
+    """Return attempts that came out right in bundles, of every operator, by their trials."""
+    first = (made for op in subject.operators for made in _assumed_attempts(subject, op))
+    parts = [made.trial for made in first if made.is_claimed and may_be_part(made.trial)]
+    size = max(subject.effort.bundle, -(-len(parts) // subject.effort.bundles))
+    return {made.trial: made for made in right_in_bundles(subject, parts, size)}
 
 
-def _may_be_part(trial: Trial) -> bool:
+def right_in_bundles(subject: Subject, parts: Sequence[Trial], size: int) -> Iterator[Attempt]:
+    """Yield the attempts of those parts that are taken and come out right, side by side.
+
+    A bundle that the delegate cannot compute is cut in halves, to lose little for one bad part.
+
+    Args:
+        subject: what is tested.
+        parts: claimed, and such as :func:`may_be_part` lets be parts.
+        size: parts of a bundle.
+    """
+    for start in range(0, len(parts), size):
+        some = parts[start : start + size]
+        made = _Bundle.of(some).attempts(subject)
+        if made is not None:
+            yield from made
+        elif len(some) > _FEW:
+            yield from right_in_bundles(subject, some, -(-len(some) // 2))
+
+
+def may_be_part(trial: Trial) -> bool:
+    """Return whether a trial can stand beside others in one model."""
     case = trial.case
     return (
         len(case.steps) == 1
@@ -78,15 +107,21 @@ class _Bundle:
             nodes.append(model.num_operators)
         return cls(parts, nodes, trial_of(model.case(parts[0].case.op, ends)))
 
-    def attempts(self, subject: Subject) -> list[Attempt]:
-        """Return the attempts of the parts that are taken and come out right."""
+    def attempts(self, subject: Subject) -> list[Attempt] | None:
+        """Return the attempts of the parts that are taken and come out right.
+
+        None where there is no result. One that has ended a process has no such parts: to find the
+        bad one among them, each half would cost a process again.
+        """
         if self.whole is None:
-            return []
+            return None
         with remembered(subject.name, "bundle", self.whole.case) as death:
             made = [] if death else self._made(subject, self.whole)
+        if made is None:
+            return None
         return [each for each in made if each.is_taken and not wrong(subject, each)]
 
-    def _made(self, subject: Subject, whole: Trial) -> list[Attempt]:
+    def _made(self, subject: Subject, whole: Trial) -> list[Attempt] | None:
         watch = KernelWatch(PATTERN)
         try:
             watched = WatchedDelegate(subject.make(), watch)
@@ -95,7 +130,7 @@ class _Bundle:
                 ops = [node.op for node in interpreter.placement.nodes]
                 outputs = list(answers(interpreter, whole.case.steps[0]))
         except DelegraphError:
-            return []
+            return None
         found = []
         for part, first, end in zip(self.parts, self.nodes, self.nodes[1:], strict=False):
             own, outputs = outputs[: len(part.outputs)], outputs[len(part.outputs) :]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from delegraph.delegation.capabilities import Claim
 from delegraph.delegation.node_form import NodeForm
+from delegraph.operators.roles import roles_of
 from delegraph.testing.conformance.trials import Trial
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
@@ -30,16 +32,24 @@ class Demand:
         return self.what
 
 
+@cache
 def demands(claim: Claim) -> tuple[Demand, ...]:
     """Return all that a claim names."""
     first, last = claim.versions or (1, 0)
-    types = [*(f"{role} {type}" for role, types in claim.roles for type in types), *claim.types]
+    types = [f"{role} {type}" for role, types in claim.roles for type in types]
+    types += claim.types if _leaves_roles(claim) else ()
     others = [
         *(f"version {version}" for version in range(first, last + 1)),
         *(f"activation {name}" for name in claim.activations),
         *(f"feature {name!r}" for name in sorted(claim.features)),
     ]
     return (*(Demand(claim, type, True) for type in types), *(Demand(claim, o) for o in others))
+
+
+def _leaves_roles(claim: Claim) -> bool:
+    """Return whether some operand has a role that the claim does not name."""
+    named = dict(claim.roles)
+    return any(role not in named for op in claim.operators for role in roles_of(op))
 
 
 def shown(claim: Claim, trial: Trial) -> set[Demand]:
@@ -55,6 +65,17 @@ def shown(claim: Claim, trial: Trial) -> set[Demand]:
 
 def _type_of(claim: Claim, role: str, type: str) -> str:
     return f"{role} {type}" if role in dict(claim.roles) else type
+
+
+def may_show(claim: Claim, case: OperatorCase) -> set[Demand]:
+    """Return the types of a claim that a case shows if it is run; nothing if it cannot be covered.
+
+    The types of its outputs are those declared, and its features are not looked at.
+    """
+    if claim.misfit(case.input_form()) is not None:
+        return set()
+    types = {_type_of(claim, role, type) for role, type in case.declared_types()}
+    return {each for each in demands(claim) if each.is_type and each.what in types}
 
 
 def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Iterator[OperatorCase]:

@@ -24,7 +24,7 @@ def results_are_right(subject: Subject, op: str) -> None:
     tried = _compared(subject, op)
     failed = [each for each in tried if wrong(subject, each)]
     if failed:
-        made = failed[0] if failed[0].is_deadly else _smallest(subject, failed[0])
+        made = failed[0] if failed[0].is_deadly else smallest(subject, failed[0])
         what = f"{op} of {' '.join(sorted(made.trial.types))}"
         if not made.is_deadly:
             what += f" comes out wrong in {len(failed)} of {len(tried)} models"
@@ -35,7 +35,8 @@ def results_are_right(subject: Subject, op: str) -> None:
         raise SkipTest(f"no model of {op} is claimed and taken")
 
 
-def _smallest(subject: Subject, failed: Attempt) -> Attempt:
+def smallest(subject: Subject, failed: Attempt) -> Attempt:
+    """Return the attempt of the smallest model that comes out wrong like a failed one."""
     original, tries = failed.trial.case, subject.effort.tries
     case = shrunk(original, lambda simpler: still_wrong(subject, simpler), tries)
     suspect(subject.name, still_wrong, case, original)

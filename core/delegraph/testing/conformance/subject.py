@@ -16,6 +16,7 @@ from delegraph.plugins.plugin_set import installed
 from delegraph.plugins.specs import DelegateSpec
 from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate
 from delegraph.testing.conformance.effort import FULL, Effort
+from delegraph.testing.conformance.witness import phase_begins
 from delegraph.testing.operator_case import OperatorCase
 
 CreateDelegate = Callable[[Mapping[str, object]], Delegate]
@@ -100,20 +101,22 @@ def require_claims(subject: Subject) -> None:
 
 
 def subject_of(
-    make: Callable[[], AnyDelegate], capabilities: Capabilities | None = None
+    make: Callable[[], AnyDelegate], capabilities: Capabilities | None = None, address: str = ""
 ) -> Subject:
     """Return the subject for delegates that *make* returns.
 
     Args:
         make: a class or function without arguments.
         capabilities: what they claim; None for what they say themselves.
+        address: how the command line names them; empty for those that are not installed.
     """
+    phase_begins(address, "it was loaded and made", imports=True)
     first = as_delegate(make())
-    return Subject(
-        first.name(),
-        lambda: as_delegate(make()),
-        first.capabilities() if capabilities is None else capabilities,
-    )
+    phase_begins(address, "it was asked for its name")
+    name = first.name()
+    phase_begins(address, "it was asked what it claims")
+    claimed = first.capabilities() if capabilities is None else capabilities
+    return Subject(name, lambda: as_delegate(make()), claimed, address)
 
 
 def installed_subject(address: str, capabilities: Capabilities | None = None) -> Subject:
@@ -125,10 +128,9 @@ def installed_subject(address: str, capabilities: Capabilities | None = None) ->
     parsed = DelegateAddress.parse(address)
     offer = installed().find(parsed)
     given = split_text(parsed.name, parsed.options)
-    subject = subject_of(lambda: address, capabilities)
+    subject = subject_of(lambda: address, capabilities, address)
     return replace(
         subject,
-        address=address,
         spec=offer.spec,
         create=lambda options: installed().create_delegate(offer.address, {**given, **options}),
     )

@@ -10,16 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from delegraph.testing.operator_case import OperatorCase
 
-if TYPE_CHECKING:
-    from delegraph.testing.conformance.subject import Subject
-
-
-Judge = Callable[["Subject", OperatorCase], object]
-"""Returns whether a model comes out wrong, or what is wrong with it."""
+Judge = Callable[[Any, OperatorCase], object]
+"""Returns whether a model comes out wrong for a ``Subject``, or what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +27,32 @@ class CheckBegins:
     """
 
     note: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PhaseBegins:
+    """Something is done with a delegate before any check.
+
+    Attributes:
+        delegate: as it was asked for; empty for one that is not installed.
+        phase: in words: ``it was loaded``.
+        imports: whether modules are imported, which may take long.
+    """
+
+    delegate: str
+    phase: str
+    imports: bool = False
+
+
+@dataclass(frozen=True)
+class TimeIsLimited:
+    """The test may take some time, by pytest's own limit.
+
+    Attributes:
+        seconds: from now on, for all of it; None for no limit.
+    """
+
+    seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -68,7 +90,7 @@ class Working:
     """The kit is at work itself: it finds out what is right."""
 
 
-Sign = CheckBegins | ModelBegins | Suspect | Working
+Sign = CheckBegins | PhaseBegins | TimeIsLimited | ModelBegins | Suspect | Working
 
 
 @dataclass
@@ -79,11 +101,13 @@ class Witness:
         tell: is told of each check and each model.
         deaths: how models have ended processes before, by their keys.
         key: of the model that is being tried, where it is to be remembered.
+        case: the model that a delegate got last; None before.
     """
 
     tell: Callable[[Sign], object] = lambda sign: None
     deaths: Mapping[str, str] = field(default_factory=dict)
     key: str = ""
+    case: OperatorCase | None = None
 
 
 WITNESS = Witness()
@@ -92,11 +116,18 @@ WITNESS = Witness()
 
 def check_begins(note: Mapping[str, Any]) -> None:
     """Tell of a check."""
+    WITNESS.case = None
     WITNESS.tell(CheckBegins(note))
+
+
+def phase_begins(delegate: str, phase: str, *, imports: bool = False) -> None:
+    """Tell of a phase; the arguments are those of :class:`PhaseBegins`."""
+    WITNESS.tell(PhaseBegins(delegate, phase, imports))
 
 
 def model_begins(case: OperatorCase) -> None:
     """Tell of a model, before a delegate gets it."""
+    WITNESS.case = case
     WITNESS.tell(ModelBegins(case, WITNESS.key))
 
 

@@ -1,7 +1,7 @@
-"""Cases whose data passes through transpositions.
+"""Models of an operator whose data passes through transpositions.
 
-OpenVINO puts transpositions around each convolution and then moves them across other operators,
-which no model of a single operator shows.
+Engines with another order of dimensions put transpositions around operators, and then move them
+across others. One that does so with a wrong axis is right about every operator alone.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from dataclasses import replace
 import numpy as np
 
 from delegraph.schema.options import TransposeOptions
-from delegraph.testing import constant
 from delegraph.testing.conformance.composition import Composition, fed_definitions
 from delegraph.testing.conformance.trials import Trial
-from delegraph.testing.one_op import TensorDef
+from delegraph.testing.one_op import TensorDef, constant
 from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
 
 
 def transposed(trial: Trial) -> Iterator[OperatorCase]:
     """Yield a trial's model with all inputs and outputs transposed, and with the first input only.
 
-    First the channels change their place, as with convolutions, and then all dimensions.
+    First the channels change their place, as with convolutions, and then all dimensions. Nothing
+    is yielded of models with several subgraphs or invokes, nor of those without two dimensions.
     """
     graph, *others = trial.case.records.subgraphs or ()
-    if others or len(trial.case.steps) > 1:
-        return
     given = fed_definitions(trial.case)
     records = [(graph.tensors or ())[i] for i in graph.outputs or ()]
     made = [
         Fed(array, TensorDef(array.shape, type, record.quantization))
         for array, type, record in zip(trial.expected[0], trial.output_types, records, strict=True)
     ]
+    if others or len(trial.case.steps) > 1 or all(each.array.ndim < 2 for each in given):
+        return
     for keeps_batch in (True, False):
         yield _surrounded(trial.case, given, made, keeps_batch)
         yield _surrounded(trial.case, given[:1], [], keeps_batch)
@@ -51,7 +51,7 @@ def _surrounded(
     outputs = list(model.add(case, wires))
     for position, each in enumerate(made):
         if each.array.ndim > 1:
-            back = np.argsort(_order(each, keeps_batch))
+            back = np.argsort(_order(each, keeps_batch)).tolist()
             turned = replace(each, array=each.array.transpose(back))
             (outputs[position],) = model.add(_transposition(turned, back), {0: outputs[position]})
     return model.case(case.op, outputs)
@@ -68,7 +68,10 @@ def _transposition(to: Fed, order: Sequence[int]) -> OperatorCase:
     source = to.array.transpose(np.argsort(order))
     return operator_case(
         "TRANSPOSE",
-        [Fed(source, replace(to.definition, shape=source.shape)), constant(np.int32(order))],
+        [
+            Fed(source, replace(to.definition, shape=source.shape)),
+            constant(np.array(order, np.int32)),
+        ],
         [replace(to.definition, shape=to.array.shape)],
         TransposeOptions(),
     )
