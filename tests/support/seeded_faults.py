@@ -22,6 +22,7 @@ from delegraph import (
 )
 from delegraph.operators.asynchronous import DONE
 from delegraph.schema.enums import ActivationFunctionType as Activation
+from delegraph.testing.conformance import ahead_of_time, contract
 
 COMPUTE = {"ADD": np.add, "MUL": np.multiply}
 RANGES = {
@@ -33,6 +34,15 @@ RANGES = {
 CAPABILITIES = Capabilities(
     [Claim(["ADD", "MUL"], "FLOAT32", "activation", "broadcast"), Claim("ADD", "INT32")]
 )
+MAY_BE_SKIPPED = (
+    contract.options_are_validated,
+    contract.dynamic_shapes_are_followed,
+    contract.eval_async_gives_what_eval_does,
+    ahead_of_time.compiled_files_give_the_same,
+    ahead_of_time.other_versions_are_refused,
+    ahead_of_time.damaged_blobs_are_errors,
+)
+"""Checks of what not every sound delegate has."""
 
 
 class SoundKernel(SimpleDelegateKernelInterface):

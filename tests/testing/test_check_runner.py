@@ -185,7 +185,7 @@ HUNG = "hung: ended after 3 s with nothing done (--delegate-timeout); *"
         (
             "hangs_in('close')",
             "numbers",
-            ["* of *: the delegate 'careful' " + HUNG],
+            ["in the check 'ADD' the delegate 'careful' " + HUNG],
         ),
     ],
 )

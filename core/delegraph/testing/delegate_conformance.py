@@ -19,7 +19,14 @@ from delegraph.delegation.capabilities import Capabilities
 from delegraph.errors import DelegraphError
 from delegraph.runtime.delegates.choice import AnyDelegate
 from delegraph.testing.check_runner import check_runner
-from delegraph.testing.conformance import contract, isolation, leftovers, numbers, soundness
+from delegraph.testing.conformance import (
+    ahead_of_time,
+    contract,
+    isolation,
+    leftovers,
+    numbers,
+    soundness,
+)
 from delegraph.testing.conformance.effort import FULL, QUICK
 from delegraph.testing.conformance.generated import EXAMPLES, check_generated_models
 from delegraph.testing.conformance.reproduction import rerun
@@ -55,6 +62,9 @@ CONTRACT: Sequence[Callable[[Subject], None]] = (
     isolation.partitions_share_nothing,
     isolation.threads_do_not_meet,
     leftovers.nothing_is_left_behind,
+    ahead_of_time.compiled_files_give_the_same,
+    ahead_of_time.other_versions_are_refused,
+    ahead_of_time.damaged_blobs_are_errors,
 )
 """The checks of the contract; each is a test of its own, with this name."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from unittest import SkipTest
@@ -118,8 +119,9 @@ def test_reference_of_other_inputs_is_refused() -> None:
 def test_sound_delegate_passes(tmp_path: Path) -> None:
     tested = subject(faulty.PlusDelegate, tmp_path)
     require_claims(tested)
+    may_be_skipped = (*faulty.MAY_BE_SKIPPED, isolation.partitions_share_nothing)
     for check in CONTRACT:
-        if check is not contract.options_are_validated:
+        with suppress(SkipTest) if check in may_be_skipped else nullcontext():
             check(tested)
     soundness.claims_are_executed(tested, "Plus")
     soundness.nothing_unclaimed_is_taken(tested)

@@ -36,6 +36,15 @@ def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
     return _lines(subject, case, path, ["delegraph", "run", path, *fed]) + hint
 
 
+def recompiled(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
+    """Save a model; return the lines for a message about what is compiled of it ahead of time."""
+    path = _saved(subject, case, label)
+    compiled = path.replace(".tflite", ".compiled.tflite")
+    command = ["delegraph", "compile", path, "--output", compiled]
+    then = shlex.join(["delegraph", "diff", compiled, "--reference", path])
+    return _lines(subject, case, path, command) + f"\n  then: {then}"
+
+
 def _saved(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
     subject.folder.mkdir(parents=True, exist_ok=True)
     stem = re.sub(r"[^\w.-]+", "_", f"{subject.name}-{case.op}-{label}")

@@ -1,0 +1,276 @@
+"""Checks of what a delegate compiles ahead of time: it is compiled, written, damaged and run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import islice
+from unittest import SkipTest
+
+import numpy as np
+
+from delegraph.delegation.compiled_partition import (
+    CUSTOM_OP,
+    CompiledPartition,
+    read_custom_options,
+)
+from delegraph.errors import DelegraphError, PluginOptionError
+from delegraph.plugins.address import DelegateAddress
+from delegraph.plugins.creation import compiler_version
+from delegraph.plugins.plugin_set import Offer, installed
+from delegraph.schema import tables
+from delegraph.schema.reader import read_model
+from delegraph.testing.conformance.differences import difference
+from delegraph.testing.conformance.effort import FULL
+from delegraph.testing.conformance.reproduction import recompiled, rerun
+from delegraph.testing.conformance.specimens import specimens
+from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.conformance.trials import (
+    Outputs,
+    Trial,
+    all_answers,
+    gallery_for,
+    open_interpreter,
+)
+from delegraph.testing.conformance.witness import model_begins, remembered
+from delegraph.testing.operator_case import OperatorCase
+from delegraph.tools.compiling import compile_model
+
+Edit = Callable[[CompiledPartition, bytes], tuple[CompiledPartition, bytes]]
+"""Returns what a file shall say of a partition, and its blob."""
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """A model that was compiled ahead of time.
+
+    Attributes:
+        trial: the model, with the results that are right.
+        case: the compiled file; the model is its reference.
+        error: why there is none; empty when there is one.
+    """
+
+    trial: Trial
+    case: OperatorCase
+    error: str = ""
+
+
+def compiled_files_give_the_same(subject: Subject) -> None:
+    """What was compiled ahead of time computes what the delegate does that compiles at the start.
+
+    A delegate that runs nothing but what was compiled is compared with Delegraph's kernels.
+    """
+    offer = _offer(subject)
+    for made in _compiled(subject):
+        wrong = made.error or _difference(subject, offer, made)
+        if wrong:
+            raise AssertionError(wrong + recompiled(subject, made.trial.case, "ahead-of-time"))
+
+
+def other_versions_are_refused(subject: Subject) -> None:
+    """What another version of the compiler has made is left, and the message has the remedy."""
+    offer = _offer(subject)
+    assert offer.compiler is not None  # _offer looked
+    versions = [compiler_version(offer.compiler, offer.plugin) for _ in range(2)]
+    if versions[0] != versions[1]:
+        raise AssertionError(
+            f"version of its CompilerSpec returns {versions[0]!r} and then {versions[1]!r}: no "
+            "file that it has compiled can be loaded; return what changes with the blobs' form"
+        )
+    made = _usable(subject)[0]
+    other = f"{versions[0][:100]}-other"
+    case = _edited(made.case, lambda partition, blob: (replace(partition, version=other), blob))
+    error = _error(subject, case)
+    if "delegraph compile " not in error:
+        shown = f"the error has no remedy: {error}" if error else "the model runs nevertheless"
+        raise AssertionError(
+            f"the blob is of version {other!r}, installed is {versions[0]!r}, and {shown}; does "
+            "the delegate claim custom operators that are not its own?"
+            + rerun(subject, case, "other-version")
+        )
+
+
+def damaged_blobs_are_errors(subject: Subject) -> None:
+    """A damaged blob, with a digest that fits, is refused; it comes from a file of anybody's."""
+    for made in _usable(subject):
+        for what, damage in _DAMAGES:
+            case = _edited(made.case, _with_blob(damage))
+            if not _error(subject, case):
+                raise AssertionError(
+                    f"{what}, and load_compiled of its CompilerSpec takes it, nor does its kernel "
+                    "refuse to run it; check a length or digest of the blob's own"
+                    + rerun(subject, case, "damaged-blob")
+                )
+        for place in range(_FLIPS):  # what constants say may be anything
+            _error(subject, _edited(made.case, _with_blob(partial(_flipped, place=place))))
+
+
+def _zeros(blob: bytes) -> bytes:
+    return bytes(len(blob))
+
+
+def _noise(blob: bytes) -> bytes:
+    return np.random.default_rng(len(blob)).bytes(len(blob))
+
+
+_DAMAGES: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
+    ("the second half of the blob is missing", lambda blob: blob[: -(-len(blob) // 2)]),
+    ("the blob is zeros", _zeros),
+    ("the blob is noise", _noise),
+)
+"""What no blob can be."""
+
+_FLIPS = 4
+"""Places of a blob where bits are flipped, one after the other."""
+
+
+def _flipped(blob: bytes, place: int) -> bytes:
+    """Return a blob with one byte inverted, at one of :data:`_FLIPS` places from its start on."""
+    changed = bytearray(blob)
+    changed[place * len(blob) // _FLIPS] ^= 0xFF
+    return bytes(changed)
+
+
+def _offer(subject: Subject) -> Offer:
+    if not subject.address:
+        raise SkipTest("it is no installed delegate, which `delegraph compile` could compile for")
+    offer = installed().find(DelegateAddress.parse(subject.address))
+    if offer.compiler is None:
+        raise SkipTest("its plugin compiles nothing ahead of time")
+    return offer
+
+
+@cache
+def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
+    """Return a few models, each with what the delegate compiles of it.
+
+    Raises:
+        SkipTest: there are none.
+    """
+    tried = (_compiled_one(subject, trial) for trial in _sources(subject))
+    found = tuple(islice(filter(None, tried), subject.effort.specimens))
+    if not found:
+        raise SkipTest("it compiles none of the models that it was given")
+    return found
+
+
+def _sources(subject: Subject) -> Iterator[Trial]:
+    """Yield models for it to compile, of one step: those that it computes, or of any operator."""
+    compiler = _offer(subject).compiler
+    if compiler is not None and compiler.load_claims is None:
+        yield from specimens(subject)
+        return
+    for trial in gallery_for(subject.make(), FULL.gallery):
+        is_plain = len(trial.case.steps) == 1 and not trial.case.is_random
+        if is_plain and trial.features.isdisjoint({"dynamic-shapes", "empty"}):
+            yield trial
+
+
+def _compiled_one(subject: Subject, trial: Trial) -> _Compiled | None:
+    """Return a model compiled; None if nothing of it is."""
+    with remembered(subject.name, "compiled", trial.case) as death:
+        if death:
+            return _Compiled(trial, trial.case, f"when it compiles ahead of time, it {death}")
+        model_begins(trial.case)
+        try:
+            made = compile_model(trial.case.model(), [subject.address])
+        except PluginOptionError as error:
+            raise SkipTest(f"with these options it compiles nothing: {error}") from None
+        except DelegraphError as error:
+            return _Compiled(trial, trial.case, f"cannot be compiled ahead of time: {error}")
+    if not made.partitions:
+        return None
+    records = read_model(np.frombuffer(made.content, np.uint8))
+    return _Compiled(
+        trial, replace(trial.case, op=CUSTOM_OP, records=records, reference=trial.case.right)
+    )
+
+
+def _usable(subject: Subject) -> list[_Compiled]:
+    """Return those that were compiled.
+
+    Raises:
+        SkipTest: there are none.
+    """
+    _offer(subject)
+    found = [made for made in _compiled(subject) if not made.error]
+    if not found:
+        raise SkipTest("nothing can be compiled; see compiled_files_give_the_same")
+    return found
+
+
+def _difference(subject: Subject, offer: Offer, made: _Compiled) -> str:
+    """Return what is wrong with the results of a compiled file; empty for nothing."""
+    assert offer.compiler is not None  # _offer looked
+    trial, whose = made.trial, "Delegraph's kernels"
+    if offer.compiler.load_claims is None:
+        trial = replace(trial, expected=_answers(subject, trial.case))
+        whose = "the delegate that compiles when it starts"
+    try:
+        found = _answers(subject, made.case)
+    except DelegraphError as error:
+        return f"what was compiled ahead of time does not run: {error}"
+    wrong = difference(found, trial, subject.capabilities)
+    return wrong and f"what was compiled ahead of time gives other results than {whose}: {wrong}"
+
+
+def _answers(subject: Subject, case: OperatorCase) -> Outputs:
+    with open_interpreter(case, subject.make()) as interpreter:
+        return all_answers(interpreter, case)
+
+
+def _error(subject: Subject, case: OperatorCase) -> str:
+    """Return the error of a file when it is opened, prepared or run; empty for none."""
+    try:
+        _answers(subject, case)
+    except DelegraphError as error:
+        return str(error)
+    return ""
+
+
+def _with_blob(change: Callable[[bytes], bytes]) -> Edit:
+    """Return what changes a blob, and notes the digest that it has then."""
+
+    def edit(partition: CompiledPartition, blob: bytes) -> tuple[CompiledPartition, bytes]:
+        changed = change(blob)
+        digest = hashlib.sha256(changed).hexdigest()
+        return replace(partition, blob_digest=digest, blob_bytes=len(changed)), changed
+
+    return edit
+
+
+def _edited(case: OperatorCase, edit: Edit) -> OperatorCase:
+    """Return a compiled file with all of its partitions changed."""
+    records, subgraphs = case.records, []
+    buffers = list(records.buffers or ())
+    codes = [code.custom_code for code in records.operator_codes or ()]
+    for graph in records.subgraphs or ():
+        tensors, operators = list(graph.tensors or ()), []
+        for operator in graph.operators or ():
+            if codes[operator.opcode_index] == CUSTOM_OP:
+                operator = _edited_operator(operator, tensors, buffers, edit)
+            operators.append(operator)
+        made = graph.replace(tensors=tuple(tensors), operators=tuple(operators))
+        subgraphs.append(made)
+    changed = records.replace(subgraphs=tuple(subgraphs), buffers=tuple(buffers))
+    return replace(case, records=changed)
+
+
+def _edited_operator(
+    operator: tables.Operator,
+    tensors: list[tables.Tensor],
+    buffers: list[tables.Buffer],
+    edit: Edit,
+) -> tables.Operator:
+    """Return the operator of a partition, changed; so is its blob, in the lists."""
+    index = (operator.inputs or ())[-1]
+    buffer = tensors[index].buffer
+    content = np.asarray(buffers[buffer].data, np.uint8).tobytes()
+    options = np.asarray(operator.custom_options, np.uint8).tobytes()
+    partition, blob = edit(read_custom_options(options), content)
+    buffers[buffer] = buffers[buffer].replace(data=np.frombuffer(blob, np.uint8))
+    tensors[index] = tensors[index].replace(shape=(len(blob),))
+    options = partition.custom_options()
+    return operator.replace(custom_options=np.frombuffer(options, np.uint8))
