@@ -13,7 +13,10 @@ from delegraph.schema.enums import ActivationFunctionType
 from delegraph.schema.options import (
     AddOptions,
     Conv2DOptions,
+    FloorDivOptions,
+    LessOptions,
     LogSoftmaxOptions,
+    MulOptions,
     PadV2Options,
     ReducerOptions,
     SqueezeOptions,
@@ -79,6 +82,9 @@ def test_an_activation_without_translation_is_refused_with_the_reason() -> None:
     assert reasons(opened(model)) == {"activation: is RELU_N1_TO_1, needs NONE, RELU or RELU6"}
 
 
+INT32 = tensor([4], "INT32")
+
+
 def node(op: str, inputs: list[Any], output: Any, options: Any = None) -> bytes:
     return one_op_model(op, inputs, [output], options)
 
@@ -95,6 +101,13 @@ REFUSED = {
     "OpenVINO takes no axes that are counted from the end": node(
         "TRANSPOSE", [tensor([2, 3]), constant(np.int32([-1, 0]))], tensor([3, 2])
     ),
+    "OpenVINO computes it in floats, which are not exact over 2**24": node(
+        "LESS", [INT32, INT32], tensor([4], "BOOL"), LessOptions()
+    ),
+    "OpenVINO gives another result for the largest numbers": node("CAST", [tensor([4])], INT32),
+    "OpenVINO gives a number for a division by zero": node(
+        "FLOOR_DIV", [INT32, INT32], tensor([4], "INT32"), FloorDivOptions()
+    ),
     "OpenVINO pads with zeros": node(
         "PADV2",
         [tensor([3]), constant(np.int32([[1, 1]])), constant(np.float32(2))],
@@ -107,6 +120,34 @@ REFUSED = {
 @pytest.mark.parametrize("reason", REFUSED)
 def test_what_openvino_gets_wrong_is_refused_with_the_reason(reason: str) -> None:
     assert reasons(opened(REFUSED[reason])) == {reason}
+
+
+def test_8_bit_comparisons_are_refused() -> None:
+    given = [tensor([4], "INT8", scale=scale) for scale in (0.5, 1)]
+    model = node("LESS", given, tensor([4], "BOOL"), LessOptions())
+    found = reasons(opened(model, "openvino:quantized=true"))
+    assert found == {"OpenVINO compares 8-bit numbers in another way"}
+
+
+def test_an_activation_of_whole_numbers_is_refused() -> None:
+    options = AddOptions(fused_activation_function=ActivationFunctionType.RELU)
+    (reason,) = reasons(opened(node("ADD", [INT32, INT32], tensor([4], "INT32"), options)))
+    assert reason == "OpenVINO computes it in floats, which are not exact over 2**24"
+
+
+def test_large_whole_numbers_are_exact_across_nodes() -> None:
+    model = graph_model(
+        [("ADD", "x y", "a", AddOptions()), ("MUL", "a y", "b", MulOptions())],
+        inputs="x y",
+        outputs="b",
+        tensors=dict.fromkeys("xyab", INT32),
+    )
+    x, y = np.int32([2**24 + 1, -(2**31), 2**31 - 1, 7]), np.int32([3, -1, 46341, 2**30])
+    interpreter = opened(model)
+    assert all(each.delegate for each in interpreter.placement.nodes)
+    interpreter.set_tensor(interpreter.get_input_details()[1]["index"], y)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(result(interpreter, x), (x + y) * y)
 
 
 def test_an_axis_after_a_convolution_is_the_one_of_the_model() -> None:

@@ -5,7 +5,8 @@
 
 Every operator is tried with the models of the conformance kit, alone and among transpositions, in a
 child process, as some crash. Kept are the types, and of each the features, with which all results
-were right. Features whose models fail are left out, the fewest first.
+were right, and by how many units 8-bit results were off. Features whose models fail are left out,
+the fewest first.
 
 The answers about an operator are a line of ``asked.jsonl``. Run again, the script goes on where it
 stopped; claims are written when all operators are there, all asked of one version of OpenVINO.
@@ -22,21 +23,23 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import openvino
 
-from delegraph import Capabilities, Claim
+from delegraph import Capabilities, Claim, Tolerance
 from delegraph.delegation.capabilities import FEATURES
-from delegraph.testing.conformance.attempts import attempt, wrong
+from delegraph.testing.conformance.attempts import Attempt, attempt, wrong
 from delegraph.testing.conformance.subject import Subject, subject_of
 from delegraph.testing.conformance.transposed import transposed
 from delegraph.testing.conformance.trials import Trial, trial_of
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
-from delegraph_openvino.claims import QUANTIZED
+from delegraph_openvino.claims import QUANTIZED, TOLERANCE
 
 CLAIMS = Path(__file__).parents[1] / "src/delegraph_openvino/claims.json"
 TYPES = ("BOOL", "FLOAT16", "FLOAT32", "INT8", "INT32", "UINT8")
@@ -48,6 +51,8 @@ COUNT = 40
 SEEDS = 5
 ENOUGH = 14
 """Models of each combination of types, after which no more are tried."""
+UNITS = 2
+"""How far 8-bit results may be off to be claimed."""
 HOPELESS = 4
 """Models of which all fail, after which no more are tried."""
 SECONDS = 120
@@ -55,10 +60,17 @@ SECONDS = 120
 
 Types = tuple[tuple[str, str], ...]
 """Role and type of the operands."""
-Tried = tuple[Types, frozenset[str], str]
-"""Types and features of a model, and what was wrong with its results."""
 REFUSED = "by a rule"
 """What was wrong with a model that the delegate refuses for another reason than its claims."""
+
+
+class Tried(NamedTuple):
+    """A model of the kit, what was wrong with its results, and by how many units they were off."""
+
+    types: Types
+    features: frozenset[str]
+    fault: str
+    units: int = 0
 
 
 def tried(op: str, before: Sequence[Tried]) -> Iterator[Tried]:
@@ -81,38 +93,55 @@ def tried(op: str, before: Sequence[Tried]) -> Iterator[Tried]:
         if known:
             made = known.pop(0)
         else:
-            yield types, trial.features, "it crashed"
-            made = types, trial.features, _fault(subject, trial)
+            yield Tried(types, trial.features, "it crashed")
+            made = Tried(types, trial.features, *_fault(subject, trial))
             yield made
-        if made[2] != REFUSED:
+        if made.fault != REFUSED:
             seen[types] += 1
-            right[types] += not made[2]
+            right[types] += not made.fault
 
 
 def everything(op: str) -> Subject:
     """Return the delegate as it would be if it claimed an operator in every form."""
-    from delegraph_openvino import claims, delegate
+    from delegraph_openvino import delegate
     from delegraph_openvino.options import OpenvinoOptions
 
     claimed = Capabilities(
-        [Claim([op, "TRANSPOSE"], TYPES, *FEATURES.keys() - NEVER)], tolerance=claims.TOLERANCE
+        [Claim([op, "TRANSPOSE"], TYPES, *FEATURES.keys() - NEVER)],
+        tolerance=TOLERANCE | dict.fromkeys(QUANTIZED, Tolerance(absolute=UNITS)),
     )
     delegate.capabilities = lambda quantized: claimed  # type: ignore[assignment]
     return subject_of(lambda: delegate.OpenvinoDelegate(OpenvinoOptions(quantized=True)), claimed)
 
 
-def _fault(subject: Subject, trial: Trial) -> str:
-    """Return what is wrong with a trial, alone and among transpositions; empty for nothing."""
+def _fault(subject: Subject, trial: Trial) -> tuple[str, int]:
+    """Return what is wrong with a trial, alone and among transpositions; empty for nothing.
+
+    With it by how many units 8-bit results are off that are not wrong.
+    """
     made = attempt(subject, trial)
     if not made.is_taken and not made.error:
         reason = " ".join(made.reasons)
-        return reason if reason.startswith("OpenVINO: ") else REFUSED
-    fault = wrong(subject, made)
-    for case in transposed(trial):
-        among = trial_of(case)
-        if among is not None and not fault:
-            fault = wrong(subject, attempt(subject, among))
-    return fault
+        return (reason if reason.startswith("OpenVINO: ") else REFUSED), 0
+    among = filter(None, map(trial_of, transposed(trial)))
+    units = 0
+    for each in chain([made], (attempt(subject, other) for other in among)):
+        if fault := wrong(subject, each):
+            return fault, units
+        units = max(units, _units(each))
+    return "", units
+
+
+def _units(made: Attempt) -> int:
+    """Return by how many units 8-bit results are off, at most."""
+    pairs = zip(made.outputs or (), made.trial.expected, strict=False)  # none without outputs
+    off = (
+        np.max(np.abs(np.subtract(mine, right, dtype=np.int32)), initial=0)
+        for got, wanted in pairs
+        for mine, right, type in zip(got, wanted, made.trial.output_types, strict=True)
+        if type.name in QUANTIZED
+    )
+    return int(max(off, default=0))
 
 
 def _is_wanted(op: str, types: frozenset[str]) -> bool:
@@ -130,7 +159,7 @@ def in_children(op: str) -> list[Tried]:
     found: list[Tried] = []
     while (last := _by_a_child(op, found)) is not None:
         found.append(last)
-    return [row for row in found if row[2] != REFUSED]
+    return [row for row in found if row.fault != REFUSED]
 
 
 def _by_a_child(op: str, found: list[Tried]) -> Tried | None:
@@ -153,7 +182,7 @@ def _by_a_child(op: str, found: list[Tried]) -> Tried | None:
     finally:
         child.kill()
         child.join()
-    return last or ((), frozenset(), "it crashed")
+    return last or Tried((), frozenset(), "it crashed")
 
 
 def _send(op: str, before: list[Tried], to: Connection) -> None:
@@ -164,24 +193,25 @@ def _send(op: str, before: list[Tried], to: Connection) -> None:
         to.send(None)
 
 
-def claimed(made: Iterable[Tried]) -> Iterator[tuple[Types, frozenset[str]]]:
-    """Yield the types that may be claimed, and with which features."""
+def claimed(made: Iterable[Tried]) -> Iterator[tuple[Types, frozenset[str], int]]:
+    """Yield the types that may be claimed, with which features, and within how many units."""
     by_types = defaultdict(list)
-    for types, features, why in made:
-        by_types[types].append((features, why))
+    for each in made:
+        by_types[each.types].append(each)
     for types, models in by_types.items():
-        left = set().union(*(features for features, _ in models))
-        while failing := [features for features, why in models if why and features <= left]:
-            if not all(failing):
+        left = set().union(*(each.features for each in models))
+        while failing := [each for each in models if each.fault and each.features <= left]:
+            if not all(each.features for each in failing):
                 break
             left -= {max(left, key=lambda name: _blame(models, name))}
-        if not failing and any(features <= left for features, _ in models):
-            yield types, frozenset(left)
+        units = [each.units for each in models if each.features <= left]
+        if not failing and units:
+            yield types, frozenset(left), max(units)
 
 
-def _blame(models: Iterable[tuple[frozenset[str], str]], name: str) -> tuple[float, str]:
+def _blame(models: Iterable[Tried], name: str) -> tuple[float, str]:
     """Return the share of the models with a feature that fail."""
-    results = [bool(why) for features, why in models if name in features]
+    results = [bool(each.fault) for each in models if name in each.features]
     return sum(results) / len(results), name
 
 
@@ -211,10 +241,10 @@ def main() -> None:
 
 def answer(op: str, made: list[Tried]) -> dict[str, object]:
     """Return what is kept of the trials of an operator: claims, and what was wrong elsewhere."""
-    bad = [row for row in made if row[2]]
-    claims = [[op, dict(types), sorted(found)] for types, found in claimed(made)]
+    bad = [each for each in made if each.fault]
+    claims = [[op, dict(types), sorted(found), units] for types, found, units in claimed(made)]
     print(f"{op}: {len(made) - len(bad)} of {len(made)} right; {len(claims)}", flush=True)
-    wrong = [[dict(types), sorted(features), why[:200]] for types, features, why in bad]
+    wrong = [[dict(each.types), sorted(each.features), each.fault[:200]] for each in bad]
     version = openvino.__version__
     return {"op": op, "openvino": version, "tried": len(made), "claims": claims, "wrong": wrong}
 

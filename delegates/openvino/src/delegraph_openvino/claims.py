@@ -1,7 +1,7 @@
 """What OpenVINO computes as TFLite does: data that ``tools/ask_openvino.py`` has written.
 
 The script runs the kit's models of every operator, one by one, and keeps the types and features
-with which all results were right.
+with which all results were right, and how many units 8-bit results were off at most.
 """
 
 from __future__ import annotations
@@ -14,16 +14,12 @@ from typing import Any
 from delegraph import Capabilities, Claim, Tolerance
 
 QUANTIZED = frozenset({"INT8", "UINT8"})
-TOLERANCE = {
-    "FLOAT32": Tolerance(relative=1e-3, absolute=1e-4),
-    "INT8": Tolerance(absolute=2),
-    "UINT8": Tolerance(absolute=2),
-}
+TOLERANCE = {"FLOAT32": Tolerance(relative=1e-3, absolute=1e-4)}
 
 
 @cache
 def record() -> dict[str, Any]:
-    """Return what was found: OpenVINO's version, and operators with types by role and features."""
+    """Return OpenVINO's version, and operators with types by role, features and units."""
     file = files("delegraph_openvino").joinpath("claims.json")
     found: dict[str, Any] = json.loads(file.read_text("utf-8"))
     return found
@@ -33,8 +29,12 @@ def record() -> dict[str, Any]:
 def capabilities(quantized: bool) -> Capabilities:
     """Return the claims, with or without those of 8-bit types."""
     claims = [
-        Claim(op, sorted(set(types.values())), *features, **types)
-        for op, types, features in record()["claims"]
+        Claim(op, sorted(set(types.values())), *features, **types, tolerance=_within(units))
+        for op, types, features, units in record()["claims"]
         if quantized or QUANTIZED.isdisjoint(types.values())
     ]
     return Capabilities(claims, tolerance=TOLERANCE)
+
+
+def _within(units: int) -> Tolerance | None:
+    return Tolerance(absolute=units) if units else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -21,7 +23,12 @@ WRONG = {
 }
 """Operators whose results are wrong for some inputs that no claim can tell from others."""
 
+COMPARISONS = ("EQUAL", "GREATER", "LESS", "NOT_EQUAL")
+IN_FLOATS = (*COMPARISONS, "MEAN", "POW", "REDUCE_M", "RESIZE_", "REVERSE_", "SUM")
+"""How operators begin whose INT32 OpenVINO computes in floats, as it does before an activation."""
+
 DIVISIONS = ("DIV", "FLOOR_DIV", "FLOOR_MOD")
+WRONG_CASTS = (["FLOAT32", "INT32"], ["INT32", "BOOL"])
 REDUCTIONS = ("MEAN", "REDUCE_", "SUM")
 HAVE_DEFAULTS = ("CAST", "RESHAPE")
 """Operators that older converters write without options."""
@@ -39,14 +46,14 @@ def check_numbers(
     activation = getattr(options, "fused_activation_function", None)
     if activation is not None and activation.name not in ("NONE", "RELU", "RELU6"):
         return Rejection("activation", actual=activation.name, expected="NONE, RELU or RELU6")
-    if name in WRONG:
-        return Rejection("numbers", WRONG[name])
+    is_fused = activation is not None and activation.name != "NONE"
+    types = [context.tensors[i].type.name for i in (*node.inputs[:1], *node.outputs[:1])]
+    if reason := _wrong_with(name, types, is_fused):
+        return Rejection("numbers", reason)
     if name.startswith(UNCHECKED):
         return Rejection("indices", f"OpenVINO does not check the indices of {name}")
     if name == "RESIZE_NEAREST_NEIGHBOR" and (options.align_corners or options.half_pixel_centers):
         return Rejection("rounding", "OpenVINO rounds to another pixel")
-    if name in DIVISIONS and inputs[1].type.name == "INT32":
-        return Rejection("division", "OpenVINO gives a number for a division by zero")
     if name == "SPLIT" and inputs[0].shape:
         return Rejection("axis", "OpenVINO takes an axis without dimensions only")
     if name == "TRANSPOSE" and inputs[1].data is not None and np.any(inputs[1].data < 0):
@@ -57,6 +64,25 @@ def check_numbers(
     if axes is not None and _has_twice(axes, len(inputs[0].shape)):
         return Rejection("axes", "OpenVINO crashes on an axis that is named twice")
     return True
+
+
+def _wrong_with(name: str, types: Sequence[str], is_fused: bool) -> str:
+    """Return what is wrong with an operator; empty for nothing.
+
+    Args:
+        name: of the operator.
+        types: of its first input and its first output.
+        is_fused: whether it has an activation function.
+    """
+    if types[:1] == ["INT32"] and (is_fused or name.startswith(IN_FLOATS)):
+        return "OpenVINO computes it in floats, which are not exact over 2**24"
+    if types[:1] in (["INT8"], ["UINT8"]) and name.startswith(COMPARISONS):
+        return "OpenVINO compares 8-bit numbers in another way"
+    if name == "CAST" and types in WRONG_CASTS:
+        return "OpenVINO gives another result for the largest numbers"
+    if name in DIVISIONS and types[:1] != ["FLOAT32"]:
+        return "OpenVINO gives a number for a division by zero"
+    return WRONG.get(name, "")
 
 
 def _has_twice(axes: ArrayLike, rank: int) -> bool:
