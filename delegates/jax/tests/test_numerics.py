@@ -8,7 +8,11 @@ pytest.importorskip("jax", reason="JAX is not installed here")
 
 from delegraph import Interpreter
 from delegraph.operators.numerics import Numerics
-from delegraph.schema.options import SoftmaxOptions, StableHLOCompositeOptions
+from delegraph.schema.options import (
+    LocalResponseNormalizationOptions,
+    SoftmaxOptions,
+    StableHLOCompositeOptions,
+)
 from delegraph.testing import one_op_model, subgraphs_model, tensor
 from delegraph_jax.delegate import JaxDelegate
 from delegraph_jax.options import JaxOptions
@@ -16,6 +20,8 @@ from delegraph_jax.options import JaxOptions
 X = tensor((2, 5), "INT8", scale=0.1)
 SHARES = tensor((2, 5), "INT8", scale=1 / 256, zero_point=-128)
 LOGS = tensor((2, 5), "INT8", scale=1 / 16, zero_point=127)
+IMAGE = tensor((1, 2, 2, 6))
+NEIGHBOURS = LocalResponseNormalizationOptions(radius=2, bias=1.0, alpha=1.0, beta=0.5)
 SOFTMAX = SoftmaxOptions(beta=1.0)
 
 
@@ -34,10 +40,11 @@ def reasons(model: bytes, numerics: Numerics) -> str:
     [
         one_op_model("SOFTMAX", [X], [SHARES], SOFTMAX),
         one_op_model("LOG_SOFTMAX", [X], [LOGS]),
+        one_op_model("LOCAL_RESPONSE_NORMALIZATION", [IMAGE], [IMAGE], NEIGHBOURS),
     ],
-    ids=["SOFTMAX", "LOG_SOFTMAX"],
+    ids=["SOFTMAX", "LOG_SOFTMAX", "LOCAL_RESPONSE_NORMALIZATION"],
 )
-def test_exponentials_in_fixed_point_are_left(model: bytes) -> None:
+def test_what_only_the_builtin_kernels_compute_is_left(model: bytes) -> None:
     assert reasons(model, "reference") == "numerics: is reference, needs builtin"
     assert not reasons(model, "builtin")
 

@@ -75,7 +75,7 @@ def l2_normalization(call: Call) -> Any:
     return x / jnp.maximum(jnp.sqrt(squares), _EPSILON)
 
 
-@operator("LOCAL_RESPONSE_NORMALIZATION", FLOATS)
+@operator("LOCAL_RESPONSE_NORMALIZATION", FLOATS, numerics=("builtin",))
 def local_response_normalization(call: Call) -> Any:
     """Return x over a power of the squares of its neighbours among the channels."""
     x, o = call.input(0), call.options
