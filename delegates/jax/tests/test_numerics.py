@@ -20,7 +20,7 @@ from delegraph_jax.options import JaxOptions
 X = tensor((2, 5), "INT8", scale=0.1)
 SHARES = tensor((2, 5), "INT8", scale=1 / 256, zero_point=-128)
 LOGS = tensor((2, 5), "INT8", scale=1 / 16, zero_point=127)
-IMAGE = tensor((1, 2, 2, 6))
+IMAGE, NORMAL = tensor((1, 2, 2, 6)), tensor((1, 2, 2, 6))
 NEIGHBOURS = LocalResponseNormalizationOptions(radius=2, bias=1.0, alpha=1.0, beta=0.5)
 SOFTMAX = SoftmaxOptions(beta=1.0)
 
@@ -40,7 +40,7 @@ def reasons(model: bytes, numerics: Numerics) -> str:
     [
         one_op_model("SOFTMAX", [X], [SHARES], SOFTMAX),
         one_op_model("LOG_SOFTMAX", [X], [LOGS]),
-        one_op_model("LOCAL_RESPONSE_NORMALIZATION", [IMAGE], [IMAGE], NEIGHBOURS),
+        one_op_model("LOCAL_RESPONSE_NORMALIZATION", [IMAGE], [NORMAL], NEIGHBOURS),
     ],
     ids=["SOFTMAX", "LOG_SOFTMAX", "LOCAL_RESPONSE_NORMALIZATION"],
 )
