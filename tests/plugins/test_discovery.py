@@ -200,7 +200,8 @@ def test_an_import_that_does_not_end_is_named(
     named = threading.Event()
 
     def note(record: logging.LogRecord) -> bool:
-        named.set()
+        if "'slow'" in record.getMessage():  # a loaded machine is slow with others, too
+            named.set()
         return True
 
     monkeypatch.setattr(discovery, "PATIENCE", 0.01)
