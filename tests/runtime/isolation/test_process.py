@@ -47,6 +47,13 @@ def test_an_import_that_goes_wrong(how: str, monkeypatch: pytest.MonkeyPatch) ->
         assert all(node.delegate is None for node in interpreter.placement.nodes)
 
 
+def failing(monkeypatch: pytest.MonkeyPatch, at: str, how: str) -> Delegate:
+    """Return a delegate that goes wrong in one phase; a hang is noticed soon."""
+    if how == "hang":
+        monkeypatch.setattr(process, "START_TIMEOUT", 1.0)
+    return isolated(0.5, at=at, how=how, dynamic=True)
+
+
 @pytest.mark.parametrize("how", ENDINGS)
 @pytest.mark.parametrize(
     ("at", "doing"),
@@ -60,10 +67,7 @@ def test_an_import_that_goes_wrong(how: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_phase_that_goes_wrong(
     at: str, doing: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    delegate = isolated(0.5, at=at, how=how, dynamic=True)
-    if how == "hang":
-        monkeypatch.setattr(process, "START_TIMEOUT", 1.0)
-    with interpreter_with(delegate) as interpreter:
+    with interpreter_with(failing(monkeypatch, at, how)) as interpreter:
         assert_right(interpreter)
         (incident,) = interpreter.incidents
         assert incident.phase == at
@@ -236,10 +240,7 @@ def litert_with(delegate: Delegate, **arguments: Any) -> LiteRtInterpreter:
 def test_in_litert_a_phase_that_goes_wrong(
     at: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    delegate = isolated(0.5, at=at, how=how, dynamic=True)
-    if how == "hang":
-        monkeypatch.setattr(process, "START_TIMEOUT", 1.0)
-    with litert_with(delegate) as interpreter:
+    with litert_with(failing(monkeypatch, at, how)) as interpreter:
         assert_right(interpreter)
         (incident,) = interpreter.incidents
         assert incident.phase == at
