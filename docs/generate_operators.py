@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import delegraph.kernels.ops  # noqa: F401 - importing it fills the op table
+import delegraph.kernels.ops  # noqa: F401 - declares the kernels
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import InPlace, Registration
 from delegraph.schema.enums import BuiltinOperator

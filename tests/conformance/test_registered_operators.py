@@ -4,7 +4,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from delegraph.operators.op_table import OP_TABLE
-from delegraph.runtime.op_resolver import OpResolver  # noqa: F401 - fills the op table
+from delegraph.runtime.op_resolver import OpResolver  # noqa: F401 - declares the kernels
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 from delegraph.testing.one_op import one_op_model, tensor

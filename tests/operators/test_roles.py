@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-import delegraph.kernels.ops  # noqa: F401 - fills the op table
+import delegraph.kernels.ops  # noqa: F401 - declares the kernels
 from delegraph.delegation.node_features import PARAMETERS
 from delegraph.operators import roles
 from delegraph.operators.op_table import OP_TABLE

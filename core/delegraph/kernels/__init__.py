@@ -1,4 +1,4 @@
-"""NumPy kernels, one file an operator family; :mod:`delegraph.kernels.ops` loads them all.
+"""NumPy kernels, one file an operator family; :mod:`delegraph.kernels.ops` says which has which.
 
 ``docs/operators.md`` names the file of every operator. Most files carry the operator's name
 (CONV_2D is ``conv.py``). Families are ``elementwise.py`` (ADD, MUL, POW, ...), ``unary.py`` (EXP,

@@ -1,118 +1,139 @@
-"""Imports every kernel module, which fills the op table."""
+"""Which module has the kernels of which operators; one is imported when a model calls for it.
 
-# ruff: noqa: F401 - importing them is the purpose
+Importing this declares them in the op table, so that it knows every name.
+"""
 
-import delegraph.kernels.activations
-import delegraph.kernels.add_n
-import delegraph.kernels.arg_min_max
-import delegraph.kernels.audio_spectrogram
-import delegraph.kernels.batch_matmul
-import delegraph.kernels.bitwise
-import delegraph.kernels.broadcast_to
-import delegraph.kernels.bucketize
-import delegraph.kernels.cast
-import delegraph.kernels.comparison
-import delegraph.kernels.complex_numbers
-import delegraph.kernels.concatenation
-import delegraph.kernels.control_flow
-import delegraph.kernels.conv
-import delegraph.kernels.conv3d
-import delegraph.kernels.conv3d_transpose
-import delegraph.kernels.cumsum
-import delegraph.kernels.custom_random
-import delegraph.kernels.densify
-import delegraph.kernels.depthwise_conv
-import delegraph.kernels.dequantize
-import delegraph.kernels.detection_postprocess
-import delegraph.kernels.dilate
-import delegraph.kernels.dynamic_update_slice
-import delegraph.kernels.elementwise
-import delegraph.kernels.embedding_lookup
-import delegraph.kernels.fake_quant
-import delegraph.kernels.fill
-import delegraph.kernels.floor_division
-import delegraph.kernels.fully_connected
-import delegraph.kernels.gather
-import delegraph.kernels.gelu
-import delegraph.kernels.hadamard_rotation
-import delegraph.kernels.hashtable
-import delegraph.kernels.hashtable_lookup
-import delegraph.kernels.irfft2d
-import delegraph.kernels.l2_normalization
-import delegraph.kernels.local_response_normalization
-import delegraph.kernels.log_softmax
-import delegraph.kernels.logical
-import delegraph.kernels.lsh_projection
-import delegraph.kernels.matrix_diag
-import delegraph.kernels.maximum_minimum
-import delegraph.kernels.mfcc
-import delegraph.kernels.non_max_suppression
-import delegraph.kernels.numeric_verify
-import delegraph.kernels.one_hot
-import delegraph.kernels.pack
-import delegraph.kernels.pad
-import delegraph.kernels.pooling
-import delegraph.kernels.pooling3d
-import delegraph.kernels.prelu
-import delegraph.kernels.quantize
-import delegraph.kernels.random
-import delegraph.kernels.range
-import delegraph.kernels.recurrent.bidirectional_sequence_lstm
-import delegraph.kernels.recurrent.lstm
-import delegraph.kernels.recurrent.rnn
-import delegraph.kernels.recurrent.svdf
-import delegraph.kernels.recurrent.unidirectional_sequence_lstm
-import delegraph.kernels.reduce_window
-import delegraph.kernels.reductions
-import delegraph.kernels.reshape
-import delegraph.kernels.resize
-import delegraph.kernels.reverse
-import delegraph.kernels.rfft2d
-import delegraph.kernels.roll
-import delegraph.kernels.scatter
-import delegraph.kernels.segment_sum
-import delegraph.kernels.select
-import delegraph.kernels.shape
-import delegraph.kernels.signal.delay
-import delegraph.kernels.signal.energy
-import delegraph.kernels.signal.fft_auto_scale
-import delegraph.kernels.signal.filter_bank
-import delegraph.kernels.signal.filter_bank_log
-import delegraph.kernels.signal.filter_bank_spectral_subtraction
-import delegraph.kernels.signal.filter_bank_square_root
-import delegraph.kernels.signal.framer
-import delegraph.kernels.signal.overlap_add
-import delegraph.kernels.signal.pcan
-import delegraph.kernels.signal.rfft
-import delegraph.kernels.signal.stacker
-import delegraph.kernels.signal.window
-import delegraph.kernels.skip_gram
-import delegraph.kernels.slice
-import delegraph.kernels.softmax
-import delegraph.kernels.space_batch
-import delegraph.kernels.space_depth
-import delegraph.kernels.sparse_to_dense
-import delegraph.kernels.split
-import delegraph.kernels.stablehlo.composite
-import delegraph.kernels.stablehlo.convolution
-import delegraph.kernels.stablehlo.data_movement
-import delegraph.kernels.stablehlo.dot_general
-import delegraph.kernels.stablehlo.elementwise
-import delegraph.kernels.stablehlo.gather
-import delegraph.kernels.stablehlo.pad
-import delegraph.kernels.stablehlo.reduce
-import delegraph.kernels.stablehlo.rng_bit_generator
-import delegraph.kernels.stablehlo.scatter
-import delegraph.kernels.stablehlo.shift_left
-import delegraph.kernels.stablehlo.sort
-import delegraph.kernels.strided_slice
-import delegraph.kernels.table
-import delegraph.kernels.tile
-import delegraph.kernels.topk
-import delegraph.kernels.transpose
-import delegraph.kernels.transpose_conv
-import delegraph.kernels.unary
-import delegraph.kernels.unique
-import delegraph.kernels.unsorted_segment
-import delegraph.kernels.variables
-import delegraph.kernels.where
+from delegraph.operators.op_table import OP_TABLE
+
+KERNELS = {
+    "activations": "RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 LEAKY_RELU ELU HARD_SWISH LOGISTIC TANH",
+    "add_n": "ADD_N",
+    "arg_min_max": "ARG_MAX ARG_MIN",
+    "audio_spectrogram": "AudioSpectrogram",
+    "batch_matmul": "BATCH_MATMUL",
+    "bitwise": "BITWISE_XOR RIGHT_SHIFT",
+    "broadcast_to": "BROADCAST_TO BROADCAST_ARGS",
+    "bucketize": "BUCKETIZE",
+    "cast": "CAST",
+    "comparison": "EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL",
+    "complex_numbers": "COMPLEX_ABS REAL IMAG",
+    "concatenation": "CONCATENATION",
+    "control_flow": "IF STABLEHLO_CASE WHILE STABLEHLO_WHILE CALL_ONCE",
+    "conv": "CONV_2D",
+    "conv3d": "CONV_3D",
+    "conv3d_transpose": "CONV_3D_TRANSPOSE",
+    "cumsum": "CUMSUM",
+    "custom_random": "RandomUniform RandomStandardNormal RandomUniformInt Multinomial",
+    "densify": "DENSIFY",
+    "depthwise_conv": "DEPTHWISE_CONV_2D",
+    "dequantize": "DEQUANTIZE",
+    "detection_postprocess": "TFLite_Detection_PostProcess",
+    "dilate": "DILATE",
+    "dynamic_update_slice": "DYNAMIC_UPDATE_SLICE",
+    "elementwise": "ADD SUB MUL DIV POW ATAN2 Atan2 SQUARED_DIFFERENCE",
+    "embedding_lookup": "EMBEDDING_LOOKUP EMBEDDING_LOOKUP_SPARSE",
+    "fake_quant": "FAKE_QUANT",
+    "fill": "FILL ZEROS_LIKE",
+    "floor_division": "FLOOR_DIV FLOOR_MOD",
+    "fully_connected": "FULLY_CONNECTED",
+    "gather": "GATHER GATHER_ND",
+    "gelu": "GELU",
+    "hadamard_rotation": "aeq.hadamard_rotation",
+    "hashtable": "HASHTABLE HASHTABLE_IMPORT HASHTABLE_FIND HASHTABLE_SIZE",
+    "hashtable_lookup": "HASHTABLE_LOOKUP",
+    "irfft2d": "IRFFT2D",
+    "l2_normalization": "L2_NORMALIZATION",
+    "local_response_normalization": "LOCAL_RESPONSE_NORMALIZATION",
+    "log_softmax": "LOG_SOFTMAX",
+    "logical": "LOGICAL_AND LOGICAL_OR LOGICAL_NOT",
+    "lsh_projection": "LSH_PROJECTION",
+    "matrix_diag": "MATRIX_DIAG MATRIX_SET_DIAG",
+    "maximum_minimum": "MAXIMUM MINIMUM",
+    "mfcc": "Mfcc",
+    "non_max_suppression": "NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5",
+    "numeric_verify": "NumericVerify",
+    "one_hot": "ONE_HOT",
+    "pack": "PACK UNPACK",
+    "pad": "PAD PADV2 MIRROR_PAD",
+    "pooling": "AVERAGE_POOL_2D MAX_POOL_2D L2_POOL_2D",
+    "pooling3d": "AvgPool3D MaxPool3D",
+    "prelu": "PRELU",
+    "quantize": "QUANTIZE",
+    "random": "RANDOM_UNIFORM RANDOM_STANDARD_NORMAL MULTINOMIAL",
+    "range": "RANGE",
+    "recurrent.bidirectional_sequence_lstm": "BIDIRECTIONAL_SEQUENCE_LSTM",
+    "recurrent.lstm": "LSTM",
+    "recurrent.rnn": "RNN UNIDIRECTIONAL_SEQUENCE_RNN BIDIRECTIONAL_SEQUENCE_RNN",
+    "recurrent.svdf": "SVDF",
+    "recurrent.unidirectional_sequence_lstm": "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "reduce_window": "REDUCE_WINDOW STABLEHLO_REDUCE_WINDOW",
+    "reductions": "SUM MEAN REDUCE_PROD REDUCE_MAX REDUCE_MIN REDUCE_ANY REDUCE_ALL",
+    "reshape": "RESHAPE SQUEEZE EXPAND_DIMS BITCAST",
+    "resize": "RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR",
+    "reverse": "REVERSE_V2 REVERSE_SEQUENCE",
+    "rfft2d": "RFFT2D",
+    "roll": "Roll",
+    "scatter": "SCATTER_ND",
+    "segment_sum": "SEGMENT_SUM",
+    "select": "SELECT SELECT_V2",
+    "shape": "SHAPE RANK",
+    "signal.delay": "SignalDelay",
+    "signal.energy": "SignalEnergy",
+    "signal.fft_auto_scale": "SignalFftAutoScale",
+    "signal.filter_bank": "SignalFilterBank",
+    "signal.filter_bank_log": "SignalFilterBankLog",
+    "signal.filter_bank_spectral_subtraction": "SignalFilterBankSpectralSubtraction",
+    "signal.filter_bank_square_root": "SignalFilterBankSquareRoot",
+    "signal.framer": "SignalFramer",
+    "signal.overlap_add": "SignalOverlapAdd",
+    "signal.pcan": "SignalPCAN",
+    "signal.rfft": "SignalRfft SignalIrfft",
+    "signal.stacker": "SignalStacker",
+    "signal.window": "SignalWindow",
+    "skip_gram": "SKIP_GRAM",
+    "slice": "SLICE",
+    "softmax": "SOFTMAX",
+    "space_batch": "SPACE_TO_BATCH_ND BATCH_TO_SPACE_ND",
+    "space_depth": "SPACE_TO_DEPTH DEPTH_TO_SPACE",
+    "sparse_to_dense": "SPARSE_TO_DENSE",
+    "split": "SPLIT SPLIT_V",
+    "stablehlo.composite": "STABLEHLO_COMPOSITE",
+    "stablehlo.convolution": "STABLEHLO_CONVOLUTION",
+    "stablehlo.data_movement": (
+        "STABLEHLO_RESHAPE STABLEHLO_TRANSPOSE STABLEHLO_BROADCAST_IN_DIM STABLEHLO_IOTA "
+        "STABLEHLO_CONCATENATE STABLEHLO_SLICE STABLEHLO_DYNAMIC_SLICE "
+        "STABLEHLO_DYNAMIC_UPDATE_SLICE"
+    ),
+    "stablehlo.dot_general": "STABLEHLO_DOT_GENERAL",
+    "stablehlo.elementwise": (
+        "STABLEHLO_ADD STABLEHLO_AND STABLEHLO_DIVIDE STABLEHLO_MAXIMUM STABLEHLO_MINIMUM "
+        "STABLEHLO_MULTIPLY STABLEHLO_OR STABLEHLO_POWER STABLEHLO_REMAINDER STABLEHLO_SUBTRACT "
+        "STABLEHLO_CBRT STABLEHLO_COSINE STABLEHLO_EXPONENTIAL STABLEHLO_FLOOR STABLEHLO_LOG "
+        "STABLEHLO_LOGISTIC STABLEHLO_NEGATE STABLEHLO_RSQRT STABLEHLO_TANH STABLEHLO_ABS "
+        "STABLEHLO_COMPARE STABLEHLO_SELECT STABLEHLO_CLAMP STABLEHLO_CONVERT"
+    ),
+    "stablehlo.gather": "STABLEHLO_GATHER",
+    "stablehlo.pad": "STABLEHLO_PAD",
+    "stablehlo.reduce": "STABLEHLO_REDUCE",
+    "stablehlo.rng_bit_generator": "STABLEHLO_RNG_BIT_GENERATOR",
+    "stablehlo.scatter": "STABLEHLO_SCATTER",
+    "stablehlo.shift_left": "STABLEHLO_SHIFT_LEFT",
+    "stablehlo.sort": "STABLEHLO_SORT",
+    "strided_slice": "STRIDED_SLICE",
+    "table": "Table",
+    "tile": "TILE",
+    "topk": "TOPK_V2",
+    "transpose": "TRANSPOSE",
+    "transpose_conv": "TRANSPOSE_CONV",
+    "unary": "ABS NEG EXP LOG SIN COS SQRT RSQRT SQUARE FLOOR CEIL ROUND SIGN Sign",
+    "unique": "UNIQUE",
+    "unsorted_segment": (
+        "UNSORTED_SEGMENT_SUM UNSORTED_SEGMENT_PROD UNSORTED_SEGMENT_MAX UNSORTED_SEGMENT_MIN"
+    ),
+    "variables": "VAR_HANDLE ASSIGN_VARIABLE READ_VARIABLE",
+    "where": "WHERE",
+}
+"""Names of operators by the module under ``delegraph.kernels`` that registers them."""
+
+for _module, _names in KERNELS.items():
+    OP_TABLE.declare(f"{__package__}.{_module}", _names.split())

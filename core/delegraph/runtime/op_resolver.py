@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum, unique
 
-import delegraph.kernels.ops  # noqa: F401 - importing the kernels fills the op table
+import delegraph.kernels.ops  # noqa: F401 - declares the kernels
 from delegraph.errors import ArgumentTypeError, OperatorError, UnsupportedModelError
 from delegraph.graph.model import OperatorSpec
 from delegraph.operators.custom_op import AnyCustomOp, as_registration, registered_custom_ops

@@ -11,7 +11,7 @@ from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partitio
 from delegraph.errors import DelegraphError, MalformedModelError, PartitionRejected
 from delegraph.graph.metadata import ModelMetadata, read_metadata
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
-from delegraph.kernels import ops  # noqa: F401 - fills the op table
+from delegraph.kernels import ops  # noqa: F401 - declares the kernels
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.plugins.creation import describe_custom_op
 from delegraph.plugins.known_packages import package_for

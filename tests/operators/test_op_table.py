@@ -1,0 +1,60 @@
+"""The op table: declared names, and modules that are imported when one is looked up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pkgutil import walk_packages
+
+import pytest
+
+import delegraph.kernels
+from delegraph.kernels.ops import KERNELS
+from delegraph.operators.op_table import OP_TABLE, OpTable, kernel
+from delegraph.operators.registration import Registration
+
+
+def test_what_every_kernel_module_registers_is_declared() -> None:
+    modules = [m.name for m in walk_packages(delegraph.kernels.__path__, "delegraph.kernels.")]
+    for module in modules:
+        import_module(module)
+    declared = {n: f"delegraph.kernels.{m}" for m, names in KERNELS.items() for n in names.split()}
+    assert {name: OP_TABLE[name].prepare.__module__ for name in OP_TABLE} == declared
+
+
+def test_looking_up_an_operator_imports_its_module_only() -> None:
+    code = """
+import sys
+import delegraph.kernels.ops
+from delegraph.operators.op_table import OP_TABLE
+assert "CONV_2D" in OP_TABLE and len(OP_TABLE) > 150 and "delegraph.kernels.conv" not in sys.modules
+assert OP_TABLE["CONV_2D"].name == "CONV_2D"
+assert "delegraph.kernels.conv" in sys.modules and "delegraph.kernels.conv3d" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_name_that_nobody_declared_is_not_there() -> None:
+    table = OpTable()
+    assert "CONV_2D" not in table
+    assert table.get("CONV_2D") is None
+    with pytest.raises(KeyError, match="CONV_2D"):
+        table["CONV_2D"]
+
+
+def test_a_replaced_registration_is_found_and_counted_once() -> None:
+    table = OpTable()
+    table.declare("delegraph.kernels.conv", ["CONV_2D"])
+    table["CONV_2D"] = own = Registration("CONV_2D", OP_TABLE["CONV_2D"].prepare)
+    assert table["CONV_2D"] is own
+    assert [*table] == ["CONV_2D"]
+    assert len(table) == 1
+    del table["CONV_2D"]
+    assert "CONV_2D" in table
+
+
+def test_two_kernels_of_one_name_are_caught() -> None:
+    prepare = OP_TABLE["CONV_2D"].prepare
+    with pytest.raises(AssertionError, match="CONV_2D is registered twice"):
+        kernel("CONV_2D")(prepare)
