@@ -13,6 +13,13 @@ from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import TensorType
 
+try:
+    from numpy._core.umath import clip as clip  # type: ignore[attr-defined]  # not in its stubs
+except ImportError:
+    from numpy import clip as clip
+# The ufunc under ``np.clip``, to be called with four arguments by position, as that may be. The
+# function and the method of arrays take longer to get there than it takes to clip a small tensor.
+
 _FLOAT_RANGES: dict[Act, tuple[float, float]] = {
     Act.NONE: (-np.inf, np.inf),
     Act.RELU: (0.0, np.inf),

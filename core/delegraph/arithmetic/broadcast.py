@@ -24,6 +24,8 @@ def broadcast_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     Source:
         CalculateShapeForBroadcast, tflite/kernels/kernel_util.cc.
     """
+    if a == b:
+        return tuple(a)
     shape = []
     for i, j in zip_longest(reversed(a), reversed(b), fillvalue=1):
         if i != j and 1 not in (i, j):

@@ -7,7 +7,7 @@ known too, and nearly always fits float32.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,22 +57,44 @@ def multiply_groups(
 
 
 def integer_weights(
-    weight: NDArray[Any], largest: int, groups: int = 1, *, is_fixed: bool = True
+    weight: NDArray[Any],
+    largest: int,
+    groups: int = 1,
+    *,
+    zero_point: int = 0,
+    is_fixed: bool = True,
 ) -> IntegerWeights:
     """Return *weight* ready for exact products with integers.
 
     Args:
-        weight: ``[O, ...]``, integers with the zero point already removed.
+        weight: ``[O, ...]``, integers of at most 16 bits, or as far apart as those can be.
         largest: what no input exceeds in magnitude.
         groups: parts that the outputs are divided into.
+        zero_point: what is taken from the weights.
         is_fixed: False for weights that change, which always get float64.
     """
-    columns = channel_rows(weight).T  # [K, O]
-    sums = columns.sum(axis=0, dtype=np.int64)
-    bounds = column_bounds(columns, largest)
-    dtype = exact_float(bounds.max(initial=0)) if is_fixed else np.float64
-    matrix = columns.astype(dtype, order="C")
-    return IntegerWeights(split_groups(matrix, groups), sums, bounds)
+    rows = channel_rows(weight)  # [O, K]
+    matrix = np.empty(rows.shape, np.float32)
+    sums, totals = np.empty((2, len(rows)))
+    widest = 255 if rows.dtype.itemsize == 1 else 1 << 17
+    exact = exact_float(rows.shape[1] * widest)
+    for block in _row_blocks(rows.shape):
+        np.subtract(rows[block], np.float32(zero_point), out=matrix[block], dtype=np.float32)
+        sums[block] = matrix[block].sum(axis=1, dtype=exact)
+        totals[block] = np.abs(matrix[block]).sum(axis=1, dtype=exact)
+    bounds = totals * largest
+    dtype = exact_float(bounds.max(initial=0)) if is_fixed else np.dtype(np.float64)
+    matrix = matrix.astype(dtype, copy=False).T  # [K, O]: BLAS reads it as it lies
+    return IntegerWeights(split_groups(matrix, groups), sums.astype(np.int64), bounds)
+
+
+_BLOCK = 1 << 14  # elements handled at a time, so that what is made of them stays in the cache
+
+
+def _row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    rows, columns = shape
+    step = max(_BLOCK // max(columns, 1), 1)
+    return (slice(start, start + step) for start in range(0, rows, step))
 
 
 def split_groups(matrix: NDArray[Any], groups: int) -> tuple[NDArray[Any], ...]:

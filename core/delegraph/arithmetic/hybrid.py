@@ -110,9 +110,7 @@ class HybridProduct:
 
         def integers() -> IntegerWeights:
             values = dense_values(weight).view(np.int8)
-            return integer_weights(
-                values.astype(np.int16), _LARGEST_INPUT, groups, is_fixed=is_fixed
-            )
+            return integer_weights(values, _LARGEST_INPUT, groups, is_fixed=is_fixed)
 
         current = once_if_constant(integers, weight)
 

@@ -104,14 +104,20 @@ def binary_lookup(
     return run
 
 
+_ROWS = 32
+"""Rows of a table of pairs computed at a time, so that intermediate values stay in the cache."""
+
+
 def pair_table(
     operands: np.dtype[Any], result: np.dtype[Any], function: BinaryFunction
 ) -> NDArray[Any]:
     """Return the results of all pairs of 8-bit operands, in :func:`pair_index`'s order."""
     values = every_value(operands)
-    table = np.empty(1 << 16, result)
-    table.reshape(256, 256)[...] = function(values[:, None], values[None, :])
-    return table
+    table = np.empty((256, 256), result)
+    for start in range(0, 256, _ROWS):
+        rows = slice(start, start + _ROWS)
+        table[rows] = function(values[rows, None], values[None, :])
+    return table.reshape(-1)
 
 
 def pair_index(

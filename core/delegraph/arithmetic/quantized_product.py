@@ -9,7 +9,7 @@ from delegraph.arithmetic.accumulator_scaling import Scaling
 from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph.arithmetic.exact_matmul import integer_weights, largest_input
 from delegraph.arithmetic.requantize import Requantize
-from delegraph.arithmetic.weights import bias_or_zeros, centred_integers, once_if_constant
+from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
 from delegraph.operators.registration import OpContext
 from delegraph.operators.tensor import Tensor
 
@@ -54,8 +54,13 @@ class QuantizedProduct:
         is_fixed = all(t is None or t.is_constant_or_persistent for t in (weight, bias))
 
         def plan() -> tuple[tuple[NDArray[np.floating], ...], Requantize]:
-            integers = centred_integers(weight)
-            weights = integer_weights(integers, largest, groups, is_fixed=is_fixed)
+            weights = integer_weights(
+                dense_values(weight),
+                largest,
+                groups,
+                zero_point=weight.zero_point,
+                is_fixed=is_fixed,
+            )
             offset = bias_or_zeros(bias, channels, np.int64)
             if not is_input_centred:
                 offset = offset - x.zero_point * weights.sums

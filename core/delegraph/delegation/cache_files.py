@@ -25,7 +25,6 @@ import contextlib
 import errno
 import logging
 import os
-import secrets
 import stat
 import sys
 from dataclasses import dataclass
@@ -224,7 +223,7 @@ def _made(path: Path) -> Path:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
+    unfinished = path.with_name(f"{path.name}.{os.urandom(4).hex()}{UNFINISHED}")
     try:
         # Nobody else may write it, whatever the umask; reading is as the umask has it.
         with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:

@@ -12,20 +12,21 @@ from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.shared_objects import Shared
 from delegraph.errors import DelegateError
-from delegraph.operators.registration import Node, OpContext, Registration
-from delegraph.schema.enums import TensorType
+from delegraph.operators.registration import OpContext
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from delegraph.delegation.blob_cache import BlobCache
+    from delegraph.delegation.capabilities import Capabilities
     from delegraph.delegation.partition_model import PartitionModel
+    from delegraph.operators.registration import Node, Registration
     from delegraph.operators.tensor import Tensor
+    from delegraph.schema.enums import TensorType
 
 PartitionPolicy = Literal["largest", "measured"]
 """How partitions are chosen: by their number of nodes, or also by the time they save."""
@@ -332,6 +333,8 @@ class Delegate(ABC):
 
     def capabilities(self) -> Capabilities:
         """Return what the delegate claims to compute, and how exactly; nothing by default."""
+        from delegraph.delegation.capabilities import Capabilities
+
         return Capabilities()
 
     def note(self) -> str:

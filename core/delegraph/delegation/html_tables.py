@@ -6,7 +6,6 @@ It is here because ``Placement`` is the lowest of them. The tables take the note
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from itertools import islice
 
 from delegraph.errors import printable
@@ -46,4 +45,6 @@ def _cell(value: object) -> str:
 
 
 def _text(value: object) -> str:
+    from html import escape  # here: only notebooks show tables
+
     return escape(printable(str(value)))

@@ -17,7 +17,6 @@ Example:
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable
@@ -94,6 +93,8 @@ def _toml(value: int | str | Iterable[str]) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, str):  # as JSON, but for one character; no surrogates
+        import json  # here: for messages only
+
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return f"[{', '.join(map(_toml, value))}]"
 

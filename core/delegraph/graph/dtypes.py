@@ -3,40 +3,66 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.schema.enums import TensorType
 
-NUMPY_DTYPES: dict[TensorType, np.dtype] = {
-    TensorType.FLOAT32: np.dtype(np.float32),
-    TensorType.FLOAT16: np.dtype(np.float16),
-    TensorType.INT32: np.dtype(np.int32),
-    TensorType.UINT8: np.dtype(np.uint8),
-    TensorType.INT64: np.dtype(np.int64),
-    TensorType.STRING: np.dtype(object),
-    TensorType.BOOL: np.dtype(np.bool_),
-    TensorType.INT16: np.dtype(np.int16),
-    TensorType.COMPLEX64: np.dtype(np.complex64),
-    TensorType.INT8: np.dtype(np.int8),
-    TensorType.FLOAT64: np.dtype(np.float64),
-    TensorType.COMPLEX128: np.dtype(np.complex128),
-    TensorType.UINT64: np.dtype(np.uint64),
-    TensorType.RESOURCE: np.dtype(object),
-    TensorType.VARIANT: np.dtype(object),
-    TensorType.UINT32: np.dtype(np.uint32),
-    TensorType.UINT16: np.dtype(np.uint16),
-    TensorType.INT4: np.dtype(np.int8),
-    TensorType.BFLOAT16: np.dtype(ml_dtypes.bfloat16),
-    TensorType.INT2: np.dtype(np.int8),
-    TensorType.UINT4: np.dtype(np.uint8),
-    TensorType.FLOAT8_E4M3FN: np.dtype(ml_dtypes.float8_e4m3fn),
-    TensorType.FLOAT8_E5M2: np.dtype(ml_dtypes.float8_e5m2),
+_OF_ML_DTYPES = {
+    TensorType.BFLOAT16: "bfloat16",
+    TensorType.FLOAT8_E4M3FN: "float8_e4m3fn",
+    TensorType.FLOAT8_E5M2: "float8_e5m2",
 }
+"""Types that NumPy lacks; ``ml_dtypes`` is imported for the first tensor that has one."""
+
+
+class _Dtypes(Mapping[TensorType, "np.dtype[Any]"]):
+    def __init__(self, known: Mapping[TensorType, Any]) -> None:
+        self._known: dict[TensorType, np.dtype[Any]] = {
+            type_: np.dtype(dtype) for type_, dtype in known.items()
+        }
+
+    def __getitem__(self, type_: TensorType) -> np.dtype[Any]:
+        if type_ not in self._known:
+            name = _OF_ML_DTYPES[type_]
+            self._known[type_] = np.dtype(getattr(import_module("ml_dtypes"), name))
+        return self._known[type_]
+
+    def __iter__(self) -> Iterator[TensorType]:
+        return iter(TensorType)
+
+    def __len__(self) -> int:
+        return len(TensorType)
+
+
+NUMPY_DTYPES: Mapping[TensorType, np.dtype[Any]] = _Dtypes(
+    {
+        TensorType.FLOAT32: np.float32,
+        TensorType.FLOAT16: np.float16,
+        TensorType.INT32: np.int32,
+        TensorType.UINT8: np.uint8,
+        TensorType.INT64: np.int64,
+        TensorType.STRING: object,
+        TensorType.BOOL: np.bool_,
+        TensorType.INT16: np.int16,
+        TensorType.COMPLEX64: np.complex64,
+        TensorType.INT8: np.int8,
+        TensorType.FLOAT64: np.float64,
+        TensorType.COMPLEX128: np.complex128,
+        TensorType.UINT64: np.uint64,
+        TensorType.RESOURCE: object,
+        TensorType.VARIANT: object,
+        TensorType.UINT32: np.uint32,
+        TensorType.UINT16: np.uint16,
+        TensorType.INT4: np.int8,
+        TensorType.INT2: np.int8,
+        TensorType.UINT4: np.uint8,
+    }
+)
 """Element type as users see it; 2- and 4-bit integers are seen as 8-bit ones."""
 
 BITS = {TensorType.INT4: 4, TensorType.UINT4: 4, TensorType.INT2: 2}

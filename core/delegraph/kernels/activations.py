@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic import sigmoid_int16
+from delegraph.arithmetic.activation import clip
 from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     power_of_two,
@@ -95,7 +96,7 @@ def _relu(
         np.maximum(x.data, lower, out=y.data)
 
     def run_between() -> None:
-        x.data.clip(lower, upper, y.data)
+        clip(x.data, lower, upper, y.data)
 
     return run_above if high == np.inf else run_between
 
@@ -209,7 +210,7 @@ def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
     def run() -> None:
         out = y.data
         np.add(x.data, _THREE, out)
-        out.clip(_ZERO, _SIX, out)
+        clip(out, _ZERO, _SIX, out)
         np.multiply(out, x.data, out)
         np.multiply(out, _SIXTH, out)
 

@@ -8,13 +8,14 @@ of ADD, SUB, MUL and DIV is in :mod:`delegraph.arithmetic.quantized_binary` and
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic import quantized_binary as quantized
-from delegraph.arithmetic.activation import finite_activation_range, float_activation_range
+from delegraph.arithmetic.activation import clip, finite_activation_range, float_activation_range
 from delegraph.arithmetic.broadcast import broadcast_operands
 from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers, binary_lookup
@@ -181,11 +182,12 @@ def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activ
     def run_and_clamp() -> None:
         out = y.data
         operation(a.data, b.data, out)
-        out.clip(low, high, out)
+        clip(out, low, high, out)
 
     return run_and_clamp
 
 
+@cache
 def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Return what results are clamped to; None where nothing is out of range.
 

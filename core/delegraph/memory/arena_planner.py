@@ -11,7 +11,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -205,10 +205,10 @@ class ArenaPlanner:
 
     def _with_reads(self, pinned: Sequence[int]) -> list[int]:
         """Return *pinned* plus 1 for each time a node reads the tensor or one that shares it."""
-        references = list(pinned)
+        references, root = list(pinned), self._root.get
         for node in self._graph.nodes:
             for tensor in _read(node):
-                references[self._planned_root(tensor)] += 1
+                references[root(tensor, tensor)] += 1
         return references
 
     def _share_in_place(self, references: Sequence[int]) -> None:
@@ -274,7 +274,7 @@ class ArenaPlanner:
             if self._preserve_all:
                 continue
             for tensor in _read(node):
-                root = self._planned_root(tensor)
+                root = self._root.get(tensor, tensor)
                 references[root] -= 1
                 if references[root] == 0 and self._alloc_node[root] != NEVER:
                     self._dealloc_node[root] = position
@@ -313,8 +313,8 @@ class ArenaPlanner:
         candidates = dict.fromkeys(self._tensors_from_the_start() if first == 0 else ())
         for position in range(first, min(last + 1, len(graph.nodes))):
             node = graph.nodes[position]
-            candidates.update(dict.fromkeys(_present(node.outputs)))
-            candidates.update(dict.fromkeys(node.temporaries))
+            for tensor in (*_present(node.outputs), *node.temporaries):
+                candidates[tensor] = None
         sizes = {tensor: graph.tensor_bytes(tensor) for tensor in candidates}
 
         def needs_place(tensor: int) -> bool:
@@ -369,10 +369,10 @@ class ArenaPlanner:
         return 0 if allocation is None else allocation.size
 
 
-def _read(node: PlanNode) -> Iterator[int]:
-    """Yield what is read while a node runs, by itself or by nodes that were started before."""
+def _read(node: PlanNode) -> Sequence[int]:
+    """Return what is read while a node runs, by itself or by nodes that were started before."""
     return _present((*node.inputs, *node.held) if node.held else node.inputs)
 
 
-def _present(tensors: Iterable[int]) -> Iterator[int]:
-    return (tensor for tensor in tensors if tensor != -1)
+def _present(tensors: Sequence[int]) -> Sequence[int]:
+    return tensors if -1 not in tensors else [tensor for tensor in tensors if tensor != -1]

@@ -32,7 +32,8 @@ class Packing:
         self.alignment = alignment
         self.sizes, firsts, lasts = np.array(byte_records(records), np.int64).reshape(-1, 3).T
         self.units = -(-self.sizes // alignment)
-        self.tasks = np.unique(firsts)
+        # np.unique would import numpy.ma
+        self.tasks = np.array(sorted(set(firsts.tolist())), np.int64)
         self.begins = self.tasks.searchsorted(firsts)
         self.ends = self.tasks.searchsorted(lasts, "right")
 

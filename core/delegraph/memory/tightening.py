@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from delegraph.memory.arena import Allocation
-from delegraph.memory.best_planner import plan_best
 from delegraph.memory.bounds import lower_bound
 from delegraph.memory.records import TensorUsageRecord
 
@@ -39,6 +38,8 @@ def tightened(blocks: Sequence[Allocation], alignment: int) -> list[Allocation] 
     total_size = max((block.offset + block.size for block in blocks), default=0)
     if total_size <= _TOLERATED * lower_bound(records, alignment):
         return None
+    from delegraph.memory.best_planner import plan_best  # here: few plans are worth a search
+
     plan = plan_best(records, alignment, effort=_EFFORT)
     if plan.total_size >= total_size:
         return None

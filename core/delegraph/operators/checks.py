@@ -32,6 +32,8 @@ def require_counts(node: Node, inputs: int | Sequence[int] | None, outputs: int 
         OperatorError: other counts.
     """
     found = len(node.inputs), len(node.outputs)
+    if found == (inputs, outputs):
+        return
     allowed = [
         (count,) if expected is None else (expected,) if isinstance(expected, int) else expected
         for count, expected in zip(found, (inputs, outputs), strict=True)
@@ -88,7 +90,7 @@ def require_dimensions(tensor: Tensor, shape: Sequence[int]) -> None:
     Raises:
         OperatorError: one is negative, or more than 2,147,483,647.
     """
-    if not all(0 <= size <= _LARGEST_DIMENSION for size in shape):
+    if shape and not 0 <= min(shape) <= max(shape) <= _LARGEST_DIMENSION:
         raise OperatorError(
             f"{tensor!r} cannot have shape {list(shape)}, expected dimensions from 0 to "
             f"{_LARGEST_DIMENSION}"
@@ -127,11 +129,12 @@ def require_dense(context: OpContext, node: Node, sparse_inputs: Collection[int]
         OperatorError: one is: it holds fewer values than its shape says. Official kernels read on
             behind them.
     """
+    tensors = context.tensors
     for position, index in enumerate(node.inputs):
-        if index < 0 or context.tensors[index].sparsity is None or position in sparse_inputs:
+        if index < 0 or tensors[index].sparsity is None or position in sparse_inputs:
             continue
         raise OperatorError(
-            f"input {position}, {context.tensors[index]!r}, is a sparse constant, expected a dense "
+            f"input {position}, {tensors[index]!r}, is a sparse constant, expected a dense "
             "one; DENSIFY makes it one"
         )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatbuffers import flexbuffers
-
 from delegraph.errors import OperatorError
 
 
@@ -15,6 +13,8 @@ def flexbuffer_value(data: bytes) -> Any:
     Raises:
         OperatorError: it is no FlexBuffer.
     """
+    from flatbuffers import flexbuffers  # here: few models have such options
+
     try:
         return flexbuffers.Loads(data)
     except Exception as error:  # damage shows as struct.error, IndexError and more

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; 3.10 never runs it
 
 Shape = Sequence[int]
+
+_NOT_PLAIN = OBJECT_TYPES | BITS.keys()
+"""Types whose elements do not take the bytes that their dtype has."""
 
 
 class AllocationType(IntEnum):
@@ -167,6 +171,8 @@ class Tensor:
 
         Strings and resources have memory of their own, numbers a place in the arena.
         """
+        if type is self.type:
+            return
         if (type in OBJECT_TYPES) != (self.type in OBJECT_TYPES):
             kind = AllocationType.DYNAMIC if type in OBJECT_TYPES else AllocationType.ARENA_RW
             self.allocation_type = self._static_allocation_type = kind
@@ -200,8 +206,8 @@ class Tensor:
         """
         zero_point = 0 if self.quantization is None else self.quantization.zero_point
         if zero_point and self.dtype.kind in "iu" and self.dtype.itemsize <= 2:
-            limits = np.iinfo(self.dtype)
-            if not limits.min <= zero_point <= limits.max:
+            least, most = _limits(self.dtype)
+            if not least <= zero_point <= most:
                 raise OperatorError(
                     f"tensor {self.name!r} has zero point {zero_point}, expected a value of "
                     f"{self.type.name}"
@@ -222,10 +228,18 @@ class Tensor:
     @property
     def bytes(self) -> int:
         """Bytes of the current shape; 0 for STRING, RESOURCE and VARIANT."""
-        return byte_size(self.type, self.shape)
+        if self.type in _NOT_PLAIN:
+            return byte_size(self.type, self.shape)
+        return math.prod(self.shape) * self.dtype.itemsize
 
     def __repr__(self) -> str:
         return f"Tensor({self.index}, {self.name!r}, {self.type.name}{list(self.shape)})"
+
+
+@cache
+def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
 
 
 def element_count(shape: Shape) -> int:

@@ -7,24 +7,10 @@ discovers nothing and imports neither NumPy nor any plugin.
 Open first: ``hookspecs.py`` and ``specs.py`` for what a plugin writes; ``plugin_set.py`` for how a
 delegate is found by name; ``discovery.py`` for how plugins are found; ``options.py`` for how
 options are read; ``choice.py`` for the lists that allow and disable plugins.
+
+Each name is loaded when it is first used: a model that asks for no plugin starts without any.
 """
 
-from delegraph.plugins.engine_compiler import engine_compiler
-from delegraph.plugins.hookspecs import API_VERSION, hookimpl
-from delegraph.plugins.plugin import Plugin, PluginState
-from delegraph.plugins.plugin_set import PluginSet, installed
-from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
+import lazy_loader
 
-__all__ = [
-    "API_VERSION",
-    "CommandSpec",
-    "CompilerSpec",
-    "CustomOpSpec",
-    "DelegateSpec",
-    "Plugin",
-    "PluginSet",
-    "PluginState",
-    "engine_compiler",
-    "hookimpl",
-    "installed",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

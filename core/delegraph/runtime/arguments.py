@@ -135,7 +135,7 @@ def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
         ArgumentTypeError: no integer, or none that a C ``int`` holds.
         ArgumentError: no tensor has it.
     """
-    position = as_index("a tensor index", index)
+    position = index if type(index) is int else as_index("a tensor index", index)
     if not 0 <= position < len(tensors):
         require_c_int("a tensor index", position)
         raise ArgumentError(

@@ -18,18 +18,17 @@ from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph, Node, Registration, Scratch
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.buffer_handles import BufferHandles
-from delegraph.runtime.delegates.checked_nodes import Findings
-from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
-from delegraph.runtime.delegates.failure_policy import Incident
 from delegraph.runtime.delegates.plan_state import SubgraphState
-from delegraph.runtime.shared_state import SharedState
-from delegraph.runtime.steps import StepRunner
-from delegraph.runtime.subgraph_memory import SubgraphMemory
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from delegraph.delegation.blob_cache import BlobCache
+    from delegraph.runtime.delegates.buffer_handles import BufferHandles
+    from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
+    from delegraph.runtime.delegates.findings import Findings
+    from delegraph.runtime.shared_state import SharedState
+    from delegraph.runtime.steps import StepRunner
+    from delegraph.runtime.subgraph_memory import SubgraphMemory
 
 
 class RunningSubgraph(Protocol):
@@ -178,6 +177,8 @@ class SubgraphContext:
         policy = subgraph.session.options.policy.of(params.delegate)
         if policy.on_failure == "raise" or needs_delegate:
             raise error
+        from delegraph.runtime.delegates.failure_policy import Incident
+
         reason = in_words(error)
         subgraph.session.incidents.record(
             Incident(error.delegate, subgraph.spec.index, -1, nodes, error.phase or "init", reason)

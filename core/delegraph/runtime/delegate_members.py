@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from delegraph.delegation.placement import Placement
-from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate
-from delegraph.runtime.delegates.failure_policy import Incident
-
 if TYPE_CHECKING:
+    from delegraph.delegation.placement import Placement
+    from delegraph.runtime.delegates.choice import AnyDelegate
+    from delegraph.runtime.delegates.failure_policy import Incident
     from delegraph.runtime.live_views import LiveViews
     from delegraph.runtime.session import Session
 
@@ -33,6 +32,8 @@ class TakesDelegates:
             DelegateError: the delegate failed; every subgraph is as it was before the call.
             StateError: a view from ``tensor()`` is alive, or another call runs.
         """
+        from delegraph.runtime.delegates.choice import as_delegate
+
         self._views.require_none()
         chosen = as_delegate(delegate, self.session.options.isolation)
         self.session.calls.run("modify_graph_with_delegate", self.session.apply, chosen)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from delegraph.delegation.delegate import PartitionPolicy, StopRequest
-from delegraph.delegation.rules_file import Rules, placement_rules
 from delegraph.errors import StateError
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
@@ -22,21 +21,27 @@ from delegraph.runtime.arguments import AnyPath, checked_num_threads, model_of, 
 from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegate_members import TakesDelegates
 from delegraph.runtime.delegates import defaults
-from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates, as_delegates
 from delegraph.runtime.delegates.failure_policy import FailurePolicy, OnFailure
 from delegraph.runtime.details import tensor_details
 from delegraph.runtime.invoke_async import InvokesAsync
-from delegraph.runtime.isolation.isolation import Isolate, Isolation
+from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.live_views import LiveViews
 from delegraph.runtime.notebook import NotebookView
 from delegraph.runtime.official_members import OfficialMembers, warn_of_kept_tensors
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of, resolver_type
 from delegraph.runtime.options import Options, Requirement
-from delegraph.runtime.profile import Profile
 from delegraph.runtime.session import Session
 from delegraph.runtime.signature_runner import SignatureRunner, only_signature
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import read_tensor
+
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.delegation.rules import PlacementRules
+    from delegraph.delegation.rules_file import Rules
+    from delegraph.plugins.specs import Isolate
+    from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates
+    from delegraph.runtime.profile import Profile
 
 
 class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, ClosedByWith):
@@ -149,11 +154,11 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         self._session: Session | None = None
         model = model_of(model_path, model_content, table_limit)
         ops = self._all_custom_ops(model, custom_ops or {})
-        self._session = Session(model, options, ops, placement_rules(rules))
+        self._session = Session(model, options, ops, _placement_rules(rules))
         if on_loaded is not None:
             on_loaded()
         both, isolation = (experimental_delegates, delegates), options.isolation
-        given = self._delegates = [each for some in both for each in as_delegates(some, isolation)]
+        given = self._delegates = [each for some in both for each in _chosen(some, isolation)]
         is_left_open = delegates is None and experimental_delegates is None and cancellation is None
         if is_left_open and defaults.are_wanted(resolver):
             given = self._session.by_default = defaults.configured(isolation)
@@ -247,7 +252,10 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         """
         self.session.calls.check("get_tensor")
         subgraph = self.session.subgraph(subgraph_index)
-        return read_tensor(subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index))
+        tensor = tensor_at(subgraph.tensors, tensor_index)
+        if tensor.data_is_stale:
+            subgraph.buffers.make_readable(tensor)
+        return read_tensor(tensor)
 
     def tensor(self, tensor_index: int) -> Callable[[], Any]:
         """Return a function that gives a writable view of a tensor, without a copy.
@@ -351,3 +359,19 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
     @property
     def _primary(self) -> Subgraph:
         return self.session.subgraphs[0]
+
+
+def _chosen(delegates: ManyDelegates | None, isolation: Isolation) -> list[Delegate]:
+    if delegates is None or (isinstance(delegates, list | tuple) and not delegates):
+        return []
+    from delegraph.runtime.delegates.choice import as_delegates  # here: only for those who ask
+
+    return as_delegates(delegates, isolation)
+
+
+def _placement_rules(rules: Rules | None) -> PlacementRules | None:
+    if rules is None:
+        return None
+    from delegraph.delegation.rules_file import placement_rules  # here, too
+
+    return placement_rules(rules)

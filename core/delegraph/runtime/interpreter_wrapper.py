@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import ArgumentError, ArgumentTypeError
 from delegraph.runtime.arguments import as_index, require_c_int, tensor_at
-from delegraph.runtime.delegates.compiled_delegates import delegate_at
 from delegraph.runtime.details import node_details, signature_details, tensor_details
 from delegraph.runtime.live_views import LiveViews
 from delegraph.runtime.session import Session
@@ -92,6 +91,8 @@ class InterpreterWrapper:
 
     def ModifyGraphWithDelegate(self, delegate: int) -> None:
         """Apply the ``TfLiteDelegate`` at an address; the caller keeps it alive."""
+        from delegraph.runtime.delegates.compiled_delegates import delegate_at
+
         address = as_index("the address of a delegate", delegate)
         session = self._session
         session.calls.run("ModifyGraphWithDelegate", session.apply, delegate_at(address))

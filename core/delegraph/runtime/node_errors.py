@@ -69,3 +69,18 @@ def _replaced(params: DelegateParams) -> str:
     nodes = params.nodes_to_replace
     shown = ", ".join(map(str, nodes[:8])) + (", ..." if len(nodes) > 8 else "")
     return f"node {shown}" if len(nodes) == 1 else f"nodes {shown}"
+
+
+def require_kernel(node: Node, registration: Registration) -> None:
+    """Check that somebody but a delegate can compute a node.
+
+    Raises:
+        UnresolvedOpError: it is a custom operator without a kernel.
+    """
+    if registration.is_unresolved:
+        raise UnresolvedOpError(
+            f"Node number {node.index} ({registration.name}) has no kernel, so nobody but the "
+            "delegate can compute it",
+            node_index=node.index,
+            op=registration.name,
+        )

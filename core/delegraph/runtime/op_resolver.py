@@ -7,13 +7,13 @@ from dataclasses import replace
 from enum import Enum, unique
 
 import delegraph.kernels.ops  # noqa: F401 - declares the kernels
+from delegraph import plugins
 from delegraph.errors import ArgumentTypeError, OperatorError, UnsupportedModelError
 from delegraph.graph.model import OperatorSpec
 from delegraph.operators.custom_op import AnyCustomOp, as_registration, registered_custom_ops
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Eval, Node, OpContext, Registration
-from delegraph.plugins.plugin_set import installed
 
 
 @unique
@@ -98,7 +98,7 @@ class OpResolver:
         for source in (self._custom_ops, registered_custom_ops(), OP_TABLE):
             if name in source:
                 return replace(source[name], name=name)
-        spec = installed().custom_ops().get(name)
+        spec = plugins.installed().custom_ops().get(name)
         if spec is not None:
             return replace(as_registration(spec.load()), name=name)
         return Registration(name, _prepare_unresolved, is_unresolved=True)

@@ -1,37 +1,40 @@
-"""An interpreter's model, loaded and running: its subgraphs, and the delegates applied to them."""
+"""An interpreter's model, loaded and running: its subgraphs, and the delegates applied to them.
+
+What only delegates, rules and profiles need is imported when they are there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from delegraph.delegation.delegate import Delegate
-from delegraph.delegation.placement import Placement, is_never_delegated
-from delegraph.delegation.rules import PlacementRules, require_full
 from delegraph.errors import ArgumentError, ArgumentTypeError, OperatorError, ResizeError
-from delegraph.graph.model import Model
-from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.kept_array import forget_kept_arrays
 from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.arguments import as_index, checked_flag, require_c_int, tensor_at
 from delegraph.runtime.callee import SubgraphCallee
-from delegraph.runtime.delegates.delegate_stack import DelegateStack
 from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.measured_partitions import losing_nodes
-from delegraph.runtime.delegates.placement import placement_of
-from delegraph.runtime.delegates.plan_state import Barred, Snapshot, SubgraphState
-from delegraph.runtime.kept_data import KeptData
-from delegraph.runtime.options import Options
-from delegraph.runtime.profile import Profile
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import require_resizable, write_tensor
-from delegraph.runtime.unresolved_ops import unresolved_op_error
 from delegraph.schema.collector import collector_paused
+
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.delegation.placement import Placement
+    from delegraph.delegation.rules import PlacementRules
+    from delegraph.graph.model import Model
+    from delegraph.operators.custom_op import AnyCustomOp
+    from delegraph.runtime.delegates.delegate_stack import DelegateStack
+    from delegraph.runtime.delegates.plan_state import Barred, Snapshot, SubgraphState
+    from delegraph.runtime.kept_data import KeptData
+    from delegraph.runtime.options import Options
+    from delegraph.runtime.profile import Profile
 
 
 class Session(SharedState):
@@ -54,7 +57,7 @@ class Session(SharedState):
         self.delegates: list[Delegate] = []
         self.by_default: Sequence[Delegate] = ()
         self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
-        self._stacks = [DelegateStack(subgraph) for subgraph in self.subgraphs]
+        self._stacks: list[DelegateStack] = []  # one of each subgraph, once a delegate is applied
         self.contexts += [subgraph.context for subgraph in self.subgraphs]
         self.callees += [
             SubgraphCallee(subgraph, self.resize_input, self.allocate)
@@ -81,7 +84,8 @@ class Session(SharedState):
             NodeError: a node cannot be prepared, or the tensors do not fit in memory.
             UnresolvedOpError: custom operators that nobody provides.
         """
-        self._stacks[subgraph.spec.index].reapply()
+        if self._stacks:
+            self._stacks[subgraph.spec.index].reapply()
         subgraph.allocate()
 
     def allocate_first(self) -> None:
@@ -138,7 +142,7 @@ class Session(SharedState):
         Raises:
             ArgumentError: no such subgraph.
         """
-        position = as_index("a subgraph index", index)
+        position = index if type(index) is int else as_index("a subgraph index", index)
         if not 0 <= position < len(self.subgraphs):
             require_c_int("a subgraph index", position)
             count = len(self.subgraphs)
@@ -170,7 +174,8 @@ class Session(SharedState):
             OperatorError: a constant, a negative dimension, or too many bytes.
         """
         if subgraph.is_resized_by(index, shape):
-            self._stacks[subgraph.spec.index].take_off_static()  # first: see an interrupt after it
+            if self._stacks:
+                self._stacks[subgraph.spec.index].take_off_static()  # first: see an interrupt after
             subgraph.resize_input(index, shape)
 
     def close(self) -> None:
@@ -220,6 +225,8 @@ class Session(SharedState):
         Raises:
             UnresolvedOpError: it names all such operators and what to do.
         """
+        from delegraph.runtime.unresolved_ops import unresolved_op_error
+
         for node in self.placement().unresolved():
             plan = self.subgraphs[node.subgraph].plan
             raise unresolved_op_error(plan, plan.node(node.index)[0])
@@ -249,6 +256,8 @@ class Session(SharedState):
             with collector_paused():
                 self._apply(delegate, {})
             if "measured" in (self.options.partition_policy, delegate.partition_policy):
+                from delegraph.runtime.delegates.measured_partitions import losing_nodes
+
                 losing = losing_nodes(self.subgraphs, delegate)
                 if any(losing.values()):
                     _restore(before)
@@ -263,6 +272,11 @@ class Session(SharedState):
             raise
 
     def _apply(self, delegate: Delegate, barred: Mapping[int, Barred]) -> None:
+        from delegraph.delegation.placement import is_never_delegated
+        from delegraph.runtime.delegates.delegate_stack import DelegateStack
+
+        if not self._stacks:
+            self._stacks = [DelegateStack(subgraph) for subgraph in self.subgraphs]
         absorbed: set[int] = set().union(*(subgraph.plan.absorbed for subgraph in self.subgraphs))
         for subgraph, stack in zip(self.subgraphs, self._stacks, strict=True):
             index = subgraph.spec.index
@@ -271,6 +285,8 @@ class Session(SharedState):
                 absorbed |= subgraph.plan.absorbed  # a node of this one computes those
 
     def _kept_data(self) -> list[KeptData]:
+        from delegraph.runtime.kept_data import KeptData
+
         return [KeptData(subgraph) for subgraph in self.subgraphs if subgraph.is_allocated]
 
     def _allocate_again(self, kept: Iterable[KeptData]) -> None:
@@ -316,6 +332,8 @@ class Session(SharedState):
     @contextmanager
     def profiling(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
         """Record the nodes that run while the context lasts; see ``Profile``."""
+        from delegraph.runtime.profile import Profile
+
         before, profile = self.profile, Profile(whole_partitions=whole_partitions)
         self._take(profile)
         try:
@@ -333,6 +351,8 @@ class Session(SharedState):
 
         Between a resize and the next allocation, a delegate that needs fixed shapes has none.
         """
+        from delegraph.runtime.delegates.placement import placement_of
+
         return placement_of(self.subgraphs, self.delegates, self.by_default)
 
     def check_placement(self) -> None:
@@ -350,6 +370,8 @@ class Session(SharedState):
         if self.rules is not None:
             self.rules.check_pins(placement)
         if must_be_full:
+            from delegraph.delegation.rules import require_full
+
             require_full(placement)
 
 

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.control_edges import parse_control_edges
-from delegraph.delegation.delegate import DelegateContext
-from delegraph.delegation.rules import PlacementRules
 from delegraph.graph.calls import require_depth
-from delegraph.graph.model import Model
-from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.memory_limit import MemoryLimit
-from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.arguments import folder_of
 from delegraph.runtime.calls import Calls
 from delegraph.runtime.cancellation import Cancellation, NestedCancellation
 from delegraph.runtime.delegates.failure_policy import Incidents, Supervision
-from delegraph.runtime.delegates.plan_state import Barred
 from delegraph.runtime.op_resolver import OpResolver
-from delegraph.runtime.options import Options
-from delegraph.runtime.profile import Profile
+
+if TYPE_CHECKING:
+    from delegraph.delegation.bound_rules import BoundRules
+    from delegraph.delegation.delegate import DelegateContext
+    from delegraph.delegation.rules import PlacementRules
+    from delegraph.graph.model import Model
+    from delegraph.operators.custom_op import AnyCustomOp
+    from delegraph.operators.registration import CallableSubgraph
+    from delegraph.runtime.delegates.plan_state import Barred
+    from delegraph.runtime.options import Options
+    from delegraph.runtime.profile import Profile
 
 
 class SharedState:
@@ -62,7 +64,7 @@ class SharedState:
         self.shared: dict[Any, Any] = {}
         self.cache_dir = folder_of(options.cache_dir)
         self.control_edges = parse_control_edges(model.metadata, len(model.subgraphs))
-        self.rules = BoundRules(rules, model) if rules else None
+        self.rules = _bound(rules, model) if rules else None
         self.incidents = Incidents()
         self.supervision = Supervision()
         self.cancellation = (
@@ -82,3 +84,9 @@ class SharedState:
     def pinned(self, subgraph: int, delegate: str) -> frozenset[int]:
         """Return the nodes of a subgraph that the user's rules pin to a delegate."""
         return frozenset() if self.rules is None else self.rules.pinned(subgraph, delegate)
+
+
+def _bound(rules: PlacementRules, model: Model) -> BoundRules:
+    from delegraph.delegation.bound_rules import BoundRules  # here: few interpreters have rules
+
+    return BoundRules(rules, model)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,13 +24,14 @@ from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.graph.lifetimes import first_uses
 from delegraph.operators.asynchronous import AsyncEval
 from delegraph.operators.registration import Eval, Node, Registration
-from delegraph.operators.tensor import Tensor
 from delegraph.runtime.cancellation import Cancellation
 from delegraph.runtime.node_errors import Verb, cause_of, explained, node_error
-from delegraph.runtime.overlap import Overlap
-from delegraph.runtime.schedule import Schedule
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
-from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from delegraph.operators.tensor import Tensor
+    from delegraph.runtime.overlap import Overlap
+    from delegraph.runtime.schedule import Schedule
 
 Step = tuple[Node, Registration]
 """A node and what implements it."""
@@ -134,51 +136,40 @@ class StepRunner:
         return {index for node, _ in ready for index in node.outputs} - self._open
 
     def _prepare_from(self, first: int) -> None:
-        for position in range(first, len(self.nodes)):
-            self._cancellation.raise_if_requested()
-            node, registration = self.nodes[position]
-            self._begin(node)
-            try:
-                types = self._writable_types(node)
-                with np.errstate(all="ignore"):  # as while invoking: scales may be anything
-                    run = self._prepare(node, registration)
-                self._require_own_types(types)
-                self._give_memory_to_left_open()
-                if self._memory is not None and isinstance(run, AsyncEval):
-                    self._memory.workspace.keep_apart()
-                self.evals.append(run)
-            except Exception as error:  # noqa: BLE001 - raised on as the node's
-                raise self._failure(position, "prepare", error) from cause_of(error)
-            if self._open:
-                self._stops.append(_Stop(position + 1))
-                return
+        with np.errstate(all="ignore"):  # as while invoking: scales may be anything
+            for position in range(first, len(self.nodes)):
+                self._cancellation.raise_if_requested()
+                try:
+                    self._prepare_node(*self.nodes[position])
+                except Exception as error:  # noqa: BLE001 - raised on as the node's
+                    raise self._failure(position, "prepare", error) from cause_of(error)
+                if self._open:
+                    self._stops.append(_Stop(position + 1))
+                    return
 
-    def _writable_types(self, node: Node) -> list[tuple[Tensor, TensorType]]:
-        """Return a node's outputs with their types.
-
-        Raises:
-            OperatorError: one is constant.
-        """
+    def _prepare_node(self, node: Node, registration: Registration) -> None:
         outputs = [self._tensors[index] for index in node.outputs if index >= 0]
+        if self._memory is not None:
+            self._open = {tensor.index for tensor in outputs if tensor.is_dynamic}
+            self._memory.workspace.begin_node()
+        self._left_open.clear()
+        types = [tensor.type for tensor in outputs]
         for tensor in outputs:
             if tensor.is_constant:
                 raise OperatorError(f"output {tensor!r} is constant and cannot be written")
-        return [(tensor, tensor.type) for tensor in outputs]
-
-    def _require_own_types(self, before: Iterable[tuple[Tensor, TensorType]]) -> None:
-        """Check that outputs to which a node gave another type are used by no node before it."""
-        for tensor, type_ in before:
-            if tensor.type is not type_:
+        run = self._prepare(node, registration)
+        for tensor, type_ in zip(outputs, types, strict=True):
+            if tensor.type is not type_:  # nodes before this one may not have seen the other type
                 self._require_unused(tensor, f"change from {type_.name} to {tensor.type.name}")
-
-    def _begin(self, node: Node) -> None:
-        if self._memory is not None:
-            self._open = {i for i in node.outputs if i >= 0 and self._tensors[i].is_dynamic}
-            self._memory.workspace.begin_node()
-        self._left_open.clear()
+        self._give_memory_to_left_open()
+        if isinstance(run, AsyncEval) and self._memory is not None:
+            self._memory.workspace.keep_apart()
+        self.evals.append(run)
 
     def follow(self, schedule: Schedule) -> Overlap:
         """Let the nodes prepared so far run as a schedule says; memory is planned after that."""
+        from delegraph.runtime.overlap import Overlap  # here: only asynchronous nodes need it
+
         self._first_use = None
         self.nodes[: len(schedule.order)] = nodes = [self.nodes[i] for i in schedule.order]
         self.evals = [self.evals[i] for i in schedule.order]

@@ -180,11 +180,12 @@ def checked_shape(tensor: Tensor, shape: Sequence[int], limit: MemoryLimit) -> t
     Raises:
         OperatorError: a dimension that is no int32 or negative, or more bytes than *limit*.
     """
-    dims = tuple(int(dim) for dim in shape)
+    dims = tuple(map(int, shape))
     require_dimensions(tensor, dims)
     if 0 in dims and math.prod(d or 1 for d in dims) >= _COUNTABLE:
         raise OperatorError(f"{tensor!r} cannot have shape {list(dims)}: no array can")
     is_object = tensor.type in OBJECT_TYPES  # arrays of pointers
     size = math.prod(dims) * 8 if is_object else byte_size(tensor.type, dims)
-    limit.require(size, f"{tensor!r} with shape {list(dims)}")
+    if size > limit.bytes:  # else no text is made
+        limit.require(size, f"{tensor!r} with shape {list(dims)}")
     return dims

@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delegraph.errors import ArgumentError, ResizeError
-from delegraph.graph.dtypes import OBJECT_TYPES, pack, unpack
+from delegraph.graph.dtypes import BITS, OBJECT_TYPES, pack, unpack
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
+
+_STORED_AS_SEEN = frozenset(TensorType) - OBJECT_TYPES - BITS.keys()
+"""Types whose arrays users get and give as they are."""
 
 
 def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
@@ -25,6 +28,7 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
         ArgumentError: another dtype or shape, or the tensor has no memory yet.
     """
     array = np.asarray(value)
+    data = tensor.data
     if tensor.type in OBJECT_TYPES:
         _write_objects(tensor, array)
         return
@@ -36,16 +40,13 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
         )
     if array.shape != tensor.shape:
         raise _wrong_shape(tensor, array)
-    if tensor.data is None:
+    if data is None:
         raise ArgumentError(
             "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
         )
-    if not tensor.data.flags.writeable:
+    if not data.flags.writeable:
         raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) is constant")
-    if tensor.is_packed:
-        tensor.data[...] = pack(array, tensor.type)
-    else:
-        np.copyto(tensor.data, array)
+    data[...] = array if tensor.type in _STORED_AS_SEEN else pack(array, tensor.type)
 
 
 def _wrong_shape(tensor: Tensor, array: NDArray[Any]) -> ArgumentError:
@@ -92,6 +93,8 @@ def read_tensor(tensor: Tensor) -> Any:
         ArgumentError: the tensor has no data.
     """
     data = tensor.data
+    if tensor.type in _STORED_AS_SEEN and data is not None:
+        return data.copy() if data.ndim else data[()]
     if data is None:
         if 0 in tensor.shape and tensor.sparsity is None:
             return np.empty(tensor.shape, tensor.dtype)
@@ -100,9 +103,7 @@ def read_tensor(tensor: Tensor) -> Any:
         raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
     if tensor.is_packed and tensor.sparsity is None:
         return unpack(data, tensor.type, tensor.shape)
-    if tensor.type in OBJECT_TYPES:
-        return _read_objects(tensor)
-    return data[()] if data.ndim == 0 else data.copy()
+    return _read_objects(tensor) if tensor.type in OBJECT_TYPES else data.copy()
 
 
 def _read_objects(tensor: Tensor) -> NDArray[Any]:

@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any
 from weakref import ReferenceType, ref
 
-from threadpoolctl import ThreadpoolController
-
 
 @cache
 def _libraries() -> tuple[Any, ...]:
     """Return the BLAS libraries of this process; finding them takes milliseconds."""
+    from threadpoolctl import ThreadpoolController  # here: only models that multiply need it
+
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 

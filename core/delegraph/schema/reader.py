@@ -185,7 +185,7 @@ class _Reader:
             return column
         rows = np.flatnonzero((at > 0) & (tags_at > 0))
         tags = self._file.values(UINT8, tags_at[rows], where)
-        for tag in np.unique(tags).tolist():
+        for tag in sorted(set(tags.tolist())):  # np.unique would import numpy.ma
             table = kind.tables.get(tag)
             if table is not None:
                 of_tag = rows[tags == tag]

@@ -26,7 +26,7 @@ from delegraph.graph.associated_files import with_associated_files
 from delegraph.graph.model import Model
 from delegraph.runtime.arguments import AnyPath
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegate, compilers_of
-from delegraph.runtime.delegates.defaults import called_for
+from delegraph.runtime.delegates.custom_op_delegates import called_for
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.session import Session
 from delegraph.runtime.subgraph import Subgraph

@@ -13,9 +13,10 @@ from delegraph.delegation.delegate import PartitionPolicy
 from delegraph.delegation.rules_file import Rules
 from delegraph.errors import ArgumentError
 from delegraph.operators.numerics import Numerics
+from delegraph.plugins.specs import Isolate
 from delegraph.runtime.delegates.choice import AnyDelegate, delegate_from_file
 from delegraph.runtime.delegates.failure_policy import OnFailure
-from delegraph.runtime.isolation.isolation import Isolate, Isolation
+from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.options import Requirement
 

@@ -32,11 +32,12 @@ from delegraph.native.litert.kernel import LiteRtKernel
 from delegraph.native.litert.thunks import ADDRESSES, interned, register
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Node, Registration
+from delegraph.plugins.specs import Isolate
 from delegraph.runtime.arguments import folder_of, model_of
 from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate, load_delegate
 from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.delegates.failure_policy import Incident
-from delegraph.runtime.isolation.isolation import Isolate, Isolation
+from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.profile import Profile
 

@@ -21,13 +21,15 @@ from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.native.litert.placement import placement_of, require_allowed
 from delegraph.native.litert.switch_interval import switching
 from delegraph.native.litert.unloaded import unloaded_error
+from delegraph.plugins.specs import Isolate
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
 from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
+from delegraph.runtime.delegates.custom_op_delegates import compiled_by
 from delegraph.runtime.delegates.failure_policy import Incident
 from delegraph.runtime.invoke_async import InvokesAsync, Run
-from delegraph.runtime.isolation.isolation import Isolate, Isolation
+from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.options import Requirement
 from delegraph.runtime.profile import Profile
@@ -115,7 +117,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         if is_left_open and defaults.are_wanted(OpResolverType[resolver]):
             own = self._by_default = defaults.configured(isolation)
         if own or delegates is None:
-            own = [*defaults.compiled_by(self._model, isolation), *own]
+            own = [*compiled_by(self._model, isolation), *own]
         self._delegates = [
             delegate
             if hasattr(delegate, "_get_native_delegate_pointer")

@@ -9,7 +9,8 @@ from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import OpContext
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.checked_nodes import Findings, check_nodes, order_errors
+from delegraph.runtime.delegates.checked_nodes import check_nodes, order_errors
+from delegraph.runtime.delegates.findings import Findings
 from delegraph.runtime.steps import Step
 from delegraph.runtime.unset_inputs import unset_input_errors, unset_inputs
 

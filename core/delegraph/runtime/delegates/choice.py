@@ -19,9 +19,10 @@ from delegraph.plugins import delegate_file
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.options import split_text
 from delegraph.plugins.plugin_set import installed
+from delegraph.plugins.specs import Isolate
 from delegraph.runtime.arguments import AnyPath
 from delegraph.runtime.delegates.compiled_delegates import delegate_of_library, is_library
-from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolate, Isolation
+from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolation
 from delegraph.runtime.isolation.source import DelegateSource
 
 AnyDelegate = str | Delegate | SimpleDelegateInterface

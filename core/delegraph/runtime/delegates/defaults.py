@@ -1,6 +1,7 @@
 """Delegates that a model gets without asking: the user's, and those of its custom operators.
 
-Those of partitions that were compiled ahead of time come with the file.
+Those of partitions that were compiled ahead of time come with the file. What looks for delegates is
+imported where there is one to look for.
 
 Source:
     InterpreterBuilder, tflite/core/interpreter_builder.cc: the Flex delegate comes first.
@@ -8,21 +9,17 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.delegation.configuration import CONFIG_VARIABLE, configuration
-from delegraph.delegation.delegate import Delegate
 from delegraph.errors import ConfigurationError, PluginError
-from delegraph.graph.model import Model
-from delegraph.plugins.address import DelegateAddress
-from delegraph.plugins.plugin_set import installed
-from delegraph.runtime.delegates.choice import installed_delegate, isolated
-from delegraph.runtime.delegates.compiled_partitions import compiled_delegate, compilers_of
 from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolation
-from delegraph.runtime.isolation.source import DelegateSource
 from delegraph.runtime.op_resolver import OpResolverType
-from delegraph.runtime.session import Session
+
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.runtime.session import Session
 
 
 def are_wanted(resolver: OpResolverType) -> bool:
@@ -40,8 +37,12 @@ def configured(isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
         ConfigurationError: one of them cannot be had.
     """
     user = configuration()
+    if not user.delegates:
+        return []
+    from delegraph.runtime.delegates.choice import installed_delegate
+
     try:
-        return [installed_delegate(name, None, isolation) for name in user.delegates or ()]
+        return [installed_delegate(name, None, isolation) for name in user.delegates]
     except PluginError as error:
         raise ConfigurationError(
             f"configuration file {str(user.path)!r}: delegates: {error} "
@@ -67,50 +68,11 @@ def added_to(
         PluginError: the code of a delegate that is called for failed.
     """
     custom_ops = session.unresolved_custom_ops()
+    if not custom_ops:
+        return [*asked_for]
+    from delegraph.runtime.delegates.custom_op_delegates import CUSTOM_OP, called_for, compiled_by
+
     isolation = session.options.isolation
     compiled = compiled_by(session.model, isolation) if CUSTOM_OP in custom_ops else []
     called = called_for(custom_ops, asked_for, isolation) if are_wanted(resolver) else []
     return [*compiled, *called, *asked_for]
-
-
-def compiled_by(model: Model, isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
-    """Return the delegates of a file's compiled partitions, in the order in which they occur.
-
-    Args:
-        model: the file.
-        isolation: which of them get a process of their own.
-
-    Raises:
-        MalformedModelError: a compiled partition is damaged.
-    """
-    return [_of_compiler(compiler, isolation) for compiler in compilers_of(model)]
-
-
-def _of_compiler(compiler: DelegateAddress, isolation: Isolation) -> Delegate:
-    try:
-        offer = installed().find(compiler)
-    except PluginError:  # it leaves its nodes and says why
-        return compiled_delegate(compiler)
-    isolation = isolation.of(offer.spec)
-    if isolation.is_wanted:
-        return isolated(DelegateSource(offer.address, is_compiled=True), isolation.timeout)
-    isolation.require_no_timeout(f"delegate {compiler.name!r}")
-    return compiled_delegate(compiler)
-
-
-def called_for(
-    custom_ops: Collection[str],
-    asked_for: Sequence[Delegate] = (),
-    isolation: Isolation = AS_SPECIFIED,
-) -> list[Delegate]:
-    """Return the installed delegates that *custom_ops* call for, but for those in *asked_for*.
-
-    Raises:
-        PluginError: the code of one failed.
-    """
-    if not custom_ops:
-        return []
-    names = {delegate.name() for delegate in asked_for}
-    offers = installed().for_custom_ops(custom_ops)
-    wanted = [offer.address for offer in offers if offer.spec.name not in names]
-    return [installed_delegate(address, None, isolation) for address in wanted]

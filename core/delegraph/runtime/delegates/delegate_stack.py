@@ -16,10 +16,11 @@ import numpy as np
 from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import DelegateError, DelegatePhase, in_words
-from delegraph.runtime.delegates.checked_nodes import Findings, check_nodes, order_errors
+from delegraph.runtime.delegates.checked_nodes import check_nodes, order_errors
 from delegraph.runtime.delegates.delegate_node import as_delegate_node
 from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.delegates.failure_policy import Incident
+from delegraph.runtime.delegates.findings import Findings
 from delegraph.runtime.delegates.original_nodes import original_node
 from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, Barred, Snapshot
 from delegraph.runtime.subgraph import Subgraph

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.delegate import (
     Delegate,
@@ -21,12 +21,14 @@ from delegraph.delegation.delegate import (
     DelegateParams,
     raise_if_requested,
 )
-from delegraph.delegation.partitioner import ControlEdge, NodeSubset
 from delegraph.errors import DelegateError, in_words
 from delegraph.operators.registration import Node, Registration
 from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
 from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, PlanSnapshot
 from delegraph.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from delegraph.delegation.partitioner import ControlEdge, NodeSubset
 
 logger = logging.getLogger(__name__)
 

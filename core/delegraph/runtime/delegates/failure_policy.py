@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from delegraph.delegation.delegate import Delegate
-from delegraph.delegation.placement import record_json
 from delegraph.errors import ArgumentError, DelegatePhase
 
 logger = logging.getLogger(__name__)
@@ -93,6 +92,8 @@ class Incident:
 
     def to_json(self) -> dict[str, Any]:
         """Return the incident as a JSON-ready dictionary."""
+        from delegraph.delegation.placement import record_json
+
         return record_json(self)
 
 

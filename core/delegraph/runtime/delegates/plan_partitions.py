@@ -8,20 +8,17 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from delegraph.delegation.partitioner import (
-    ControlEdge,
-    GraphInfo,
-    NodeInfo,
-    NodeSubset,
-    partition_graph_into_independent_node_subsets,
-)
 from delegraph.errors import ArgumentError
 from delegraph.graph.model import SubgraphSpec
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.options import Options
 from delegraph.schema.enums import BuiltinOperator, TensorType
+
+if TYPE_CHECKING:
+    from delegraph.delegation.partitioner import ControlEdge, NodeSubset
 
 _CALLS_SUBGRAPHS = (BuiltinOperator.IF, BuiltinOperator.WHILE, BuiltinOperator.CALL_ONCE)
 
@@ -68,6 +65,12 @@ class PlanPartitioner:
             PartitionError: the graph cannot be partitioned.
             ArgumentError: a control edge of the model names no node.
         """
+        from delegraph.delegation.partitioner import (  # here: only delegates cut a plan
+            GraphInfo,
+            NodeInfo,
+            partition_graph_into_independent_node_subsets,
+        )
+
         spec, options = self._spec, self._options
         planned = [nodes[index] for index in execution_plan]
         graph = GraphInfo(

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.rejections import Rejection
-from delegraph.operators.registration import Registration
+
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.operators.registration import Registration
+
 
 Barred = Mapping[int, Rejection]
 """Model nodes that a delegate may not have, and why."""

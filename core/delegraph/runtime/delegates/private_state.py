@@ -9,7 +9,6 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
-from delegraph.errors import UnresolvedOpError
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import (
@@ -22,6 +21,7 @@ from delegraph.operators.registration import (
 )
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.cancellation import Cancellation
+from delegraph.runtime.node_errors import require_kernel
 from delegraph.runtime.steps import Step, StepRunner
 from delegraph.runtime.subgraph_memory import SubgraphMemory
 
@@ -186,18 +186,3 @@ class PrivateNodes:
     def _prepared(self, node: Node, registration: Registration) -> Eval:
         require_kernel(node, registration)
         return registration.prepare(self._context, node)
-
-
-def require_kernel(node: Node, registration: Registration) -> None:
-    """Check that somebody but a delegate can compute a node.
-
-    Raises:
-        UnresolvedOpError: it is a custom operator without a kernel.
-    """
-    if registration.is_unresolved:
-        raise UnresolvedOpError(
-            f"Node number {node.index} ({registration.name}) has no kernel, so nobody but the "
-            "delegate can compute it",
-            node_index=node.index,
-            op=registration.name,
-        )

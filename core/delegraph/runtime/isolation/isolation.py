@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from delegraph.errors import ArgumentError
-from delegraph.plugins.specs import DelegateSpec, Isolate
 from delegraph.runtime.arguments import check_choice, check_seconds
+
+if TYPE_CHECKING:
+    from delegraph.plugins.specs import DelegateSpec, Isolate
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,10 @@ class Isolation:
     timeout: float | None = None
 
     def __post_init__(self) -> None:
-        check_choice("isolate", self.isolate, [None, *get_args(Isolate)])
+        if self.isolate is not None:
+            from delegraph.plugins.specs import Isolate  # here: most interpreters have no delegate
+
+            check_choice("isolate", self.isolate, [None, *get_args(Isolate)])
         check_seconds("timeout", self.timeout)
 
     def of(self, spec: DelegateSpec) -> Isolation:
@@ -54,8 +59,6 @@ class Isolation:
                 "hangs can be ended only in a process of its own"
             )
 
-
-__all__ = ["AS_SPECIFIED", "Isolate", "Isolation"]
 
 AS_SPECIFIED = Isolation()
 """Each delegate as its spec says."""

@@ -1,0 +1,11 @@
+from .engine_compiler import engine_compiler as engine_compiler
+from .hookspecs import API_VERSION as API_VERSION
+from .hookspecs import hookimpl as hookimpl
+from .plugin import Plugin as Plugin
+from .plugin import PluginState as PluginState
+from .plugin_set import PluginSet as PluginSet
+from .plugin_set import installed as installed
+from .specs import CommandSpec as CommandSpec
+from .specs import CompilerSpec as CompilerSpec
+from .specs import CustomOpSpec as CustomOpSpec
+from .specs import DelegateSpec as DelegateSpec
