@@ -79,13 +79,20 @@ def integer_weights(
     widest = 255 if rows.dtype.itemsize == 1 else 1 << 17
     exact = exact_float(rows.shape[1] * widest)
     for block in _row_blocks(rows.shape):
-        np.subtract(rows[block], np.float32(zero_point), out=matrix[block], dtype=np.float32)
+        centre(rows[block], zero_point, matrix[block])
         sums[block] = matrix[block].sum(axis=1, dtype=exact)
         totals[block] = np.abs(matrix[block]).sum(axis=1, dtype=exact)
     bounds = totals * largest
     dtype = exact_float(bounds.max(initial=0)) if is_fixed else np.dtype(np.float64)
     matrix = matrix.astype(dtype, copy=False).T  # [K, O]: BLAS reads it as it lies
     return IntegerWeights(split_groups(matrix, groups), sums.astype(np.int64), bounds)
+
+
+def centre(integers: NDArray[Any], zero_point: int, out: NDArray[Any]) -> None:
+    """Store integers minus their zero point as floats in *out*, of the same shape."""
+    np.copyto(out, integers, casting="same_kind")
+    if zero_point:
+        out -= zero_point
 
 
 _BLOCK = 1 << 14  # elements handled at a time, so that what is made of them stays in the cache

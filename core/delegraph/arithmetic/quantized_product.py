@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.accumulator_scaling import Scaling
 from delegraph.arithmetic.activation import quantized_activation_range
-from delegraph.arithmetic.exact_matmul import integer_weights, largest_input
+from delegraph.arithmetic.exact_matmul import (
+    centre,
+    integer_weights,
+    largest_input,
+    split_groups,
+)
 from delegraph.arithmetic.requantize import Requantize
-from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
+from delegraph.arithmetic.weights import bias_or_zeros, channel_rows, dense_values
 from delegraph.operators.registration import OpContext
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Tensor, element_count
+
+_MANY_ROWS = 32
+"""Rows of a product beside which the time for making its matrices hardly counts."""
+
+_MANY_WEIGHTS = 1 << 18
+"""Weights whose matrices take a megabyte, which is worth saving."""
+
+Plan = tuple[tuple[NDArray[Any], ...], Requantize]
+"""One matrix ``[K, O / groups]`` for each group, and what makes stored integers of products."""
 
 
 class QuantizedProduct:
     """What it takes to turn ``x @ weight`` of one node into quantized outputs.
 
-    Constant weights are transformed once, when the node is prepared; others at each invoke.
+    Constant weights are transformed once, when the node is prepared. Those of large models, and
+    large ones in products of many rows, are so at each invoke, to save memory; others that change,
+    too.
 
     Args:
         context: for working memory.
@@ -53,7 +73,7 @@ class QuantizedProduct:
         largest = largest_input(x, is_centred=is_input_centred)
         is_fixed = all(t is None or t.is_constant_or_persistent for t in (weight, bias))
 
-        def plan() -> tuple[tuple[NDArray[np.floating], ...], Requantize]:
+        def plan() -> Plan:
             weights = integer_weights(
                 dense_values(weight),
                 largest,
@@ -76,5 +96,30 @@ class QuantizedProduct:
             )
             return weights.matrices, requantize
 
-        self.current = once_if_constant(plan, weight, bias)
-        self.dtype = self.current()[0][0].dtype if is_fixed else np.dtype(np.float64)
+        if not is_fixed:
+            self.current, self.dtype = plan, np.dtype(np.float64)
+            return
+        matrices, requantize = plan()
+        self.current, self.dtype = lambda: (matrices, requantize), matrices[0].dtype
+        is_stored_as_used = not weight.is_packed and weight.sparsity is None
+        rows = element_count(y.shape) // max(channels, 1)
+        is_worth_it = rows >= _MANY_ROWS and element_count(weight.shape) >= _MANY_WEIGHTS
+        if is_stored_as_used and (is_worth_it or context.memory_limit.is_large_model):
+            self.current = _anew(context, weight, self.dtype, groups, requantize)
+
+
+def _anew(
+    context: OpContext, weight: Tensor, dtype: np.dtype[Any], groups: int, requantize: Requantize
+) -> Callable[[], Plan]:
+    """Return what makes the matrices at each invoke, in memory that all nodes share.
+
+    They are four times as large as the weights, and making them takes little time beside a product
+    of many rows.
+    """
+    rows = context.scratch((weight.shape[0], math.prod(weight.shape[1:])), dtype)
+
+    def current() -> Plan:
+        centre(channel_rows(dense_values(weight)), weight.zero_point, rows.data)
+        return split_groups(rows.data.T, groups), requantize
+
+    return current

@@ -20,6 +20,9 @@ LEAST = 256 << 20
 TIMES_FILE = 16
 """A larger file may take this many times its size."""
 
+LARGE_MODEL = 20 << 20
+"""Bytes of a file above which kernels save memory rather than time."""
+
 
 def physical_memory() -> int:
     """Return the bytes of memory of this machine."""
@@ -53,10 +56,13 @@ class MemoryLimit:
     Attributes:
         bytes: what the tensors of a subgraph may take, and what a kernel may take beside them.
         is_default: whether the user has not chosen it.
+        is_large_model: whether kernels shall keep no second form of the model's weights that takes
+            more than the first, even if that takes time.
     """
 
     bytes: int
     is_default: bool
+    is_large_model: bool = False
 
     @classmethod
     def of(cls, chosen: int | None, file_bytes: int) -> MemoryLimit:
@@ -65,10 +71,11 @@ class MemoryLimit:
         >>> MemoryLimit.of(None, 4_000_000).bytes == LEAST
         True
         """
+        is_large = file_bytes > LARGE_MODEL
         if chosen is not None:
-            return cls(chosen, is_default=False)
+            return cls(chosen, is_default=False, is_large_model=is_large)
         fitting = max(LEAST, TIMES_FILE * file_bytes)
-        return cls(min(fitting, physical_memory()), is_default=True)
+        return cls(min(fitting, physical_memory()), is_default=True, is_large_model=is_large)
 
     @classmethod
     def of_machine(cls) -> MemoryLimit:

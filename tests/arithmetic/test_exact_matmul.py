@@ -1,0 +1,33 @@
+"""Integer matrix products by floating point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from delegraph.arithmetic.exact_matmul import integer_weights
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (1, 40_000), (700, 50), (4, 0), (0, 4), (6, 3, 3, 7)])
+@pytest.mark.parametrize(("dtype", "zero_point"), [("int8", 0), ("uint8", 131), ("int16", 0)])
+@pytest.mark.parametrize("is_fixed", [True, False])
+def test_matrices_sums_and_bounds_are_those_of_the_definition(
+    shape: tuple[int, ...], dtype: str, zero_point: int, is_fixed: bool
+) -> None:
+    limits = np.iinfo(dtype)
+    weight = np.random.default_rng(1).integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    found = integer_weights(weight, 255, zero_point=zero_point, is_fixed=is_fixed)
+    wide = weight.reshape(shape[0], -1 if shape[0] and shape[1] else shape[1]).astype(np.int64)
+    wide -= zero_point
+    (matrix,) = found.matrices
+    np.testing.assert_array_equal(matrix, wide.T)
+    np.testing.assert_array_equal(found.sums, wide.sum(axis=1))
+    np.testing.assert_array_equal(found.bounds, 255.0 * np.abs(wide).sum(axis=1))
+    fits_float32 = is_fixed and found.bounds.max(initial=0) <= 2**24
+    assert found.dtype == (np.float32 if fits_float32 else np.float64)
+
+
+def test_each_group_has_its_columns() -> None:
+    weight = np.arange(12, dtype=np.int8).reshape(4, 3)
+    first, second = integer_weights(weight, 127, groups=2).matrices
+    np.testing.assert_array_equal(np.hstack([first, second]), weight.T)
