@@ -4,8 +4,30 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+MODEL = Path(__file__).parents[1] / "docs" / "demo" / "models" / "digits_int8.tflite"
+
+UNUSED = {
+    "delegraph.delegation.capabilities",
+    "delegraph.delegation.partitioner",
+    "delegraph.kernels.conv3d",
+    "delegraph.memory.best_planner",
+    "delegraph.plugins.plugin_set",
+    "delegraph.runtime.delegates.delegate_stack",
+    "delegraph.runtime.overlap",
+    "flatbuffers",
+    "html",
+    "importlib_metadata",
+    "json",
+    "ml_dtypes",
+    "numpy.ma",
+    "packaging",
+    "pluggy",
+}
+"""What a model without delegates has no use for; together it takes longer than running one."""
 
 HEAVY = {"click", "hypothesis", "jax", "llvmlite", "numba", "pytest", "rich", "tensorflow"}
 
@@ -44,3 +66,14 @@ def test_a_heavy_import_would_be_seen() -> None:
 def test_the_configuration_is_found_without_anything_heavy() -> None:
     statement = "from delegraph.delegation.configuration import configuration; configuration()"
     assert not modules_after(statement) & {*HEAVY, "numpy", "tomllib", "tomli"}
+
+
+def test_a_model_without_delegates_imports_what_it_needs_only() -> None:
+    statement = (
+        f"from delegraph import Interpreter; i = Interpreter({str(MODEL)!r}); "
+        "i.allocate_tensors(); i.invoke()"
+    )
+    modules = modules_after(statement)
+    assert "delegraph.kernels.conv" in modules
+    assert not modules & {*UNUSED, *HEAVY}
+    assert not plugin_modules(modules)
