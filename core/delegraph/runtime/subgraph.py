@@ -334,9 +334,17 @@ class Subgraph:
                 )
 
 
-@np.errstate(all="ignore")  # half the time of a context
-def _run(steps: StepRunner, wrap: Wrap | None) -> None:
-    steps.run(wrap)
+def _run_in_context(steps: StepRunner, wrap: Wrap | None) -> None:
+    with np.errstate(all="ignore"):
+        steps.run(wrap)
+
+
+# As a decorator it takes half the time; before NumPy 2 it is wrong where subgraphs call others.
+_run = (
+    _run_in_context
+    if np.lib.NumpyVersion(np.__version__) < "2.0.0"
+    else np.errstate(all="ignore")(StepRunner.run)
+)
 
 
 def constant_value(spec: TensorSpec) -> Any:
