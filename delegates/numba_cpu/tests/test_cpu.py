@@ -15,12 +15,13 @@ import pytest
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu import cpu
 from delegraph_numba_cpu.cpu import (
-    LEVELS,
+    host_features,
     level_named,
     may_use_tiles,
     physical_cores,
     supported_levels,
 )
+from delegraph_numba_cpu.levels import LEVELS
 
 SERVER = frozenset(f for level in LEVELS.values() for f in level.needs)
 
@@ -35,7 +36,7 @@ def _forget() -> Iterator[None]:
 def processor(monkeypatch: pytest.MonkeyPatch, machine: str, features: frozenset[str]) -> list[str]:
     """The names of the levels of a processor."""
     monkeypatch.setattr(platform, "machine", lambda: machine)
-    monkeypatch.setattr(cpu.llvm, "get_host_cpu_features", lambda: dict.fromkeys(features, True))
+    monkeypatch.setattr(cpu, "host_features", lambda: features)
     monkeypatch.setattr(cpu, "may_use_tiles", lambda: True)
     supported_levels.cache_clear()
     return [level.name for level in supported_levels()]
@@ -45,7 +46,7 @@ def processor(monkeypatch: pytest.MonkeyPatch, machine: str, features: frozenset
 def test_a_server_has_every_level_the_best_first(
     machine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = ["amx_int8", "avx512_vnni", "avx2", "generic"]
+    expected = ["amx_int8", "avx512_vbmi", "avx512_vnni", "avx2", "generic"]
     assert processor(monkeypatch, machine, SERVER) == expected
 
 
@@ -53,7 +54,7 @@ def test_matrix_registers_must_be_granted(monkeypatch: pytest.MonkeyPatch) -> No
     processor(monkeypatch, "x86_64", SERVER)
     monkeypatch.setattr(cpu, "may_use_tiles", lambda: False)
     supported_levels.cache_clear()
-    assert supported_levels()[0].name == "avx512_vnni"
+    assert supported_levels()[0].name == "avx512_vbmi"
 
 
 def test_only_linux_is_asked_for_matrix_registers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +74,15 @@ def test_other_processors_have_the_generic_level(
     machine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert processor(monkeypatch, machine, SERVER) == ["generic"]
+
+
+def test_linux_and_numpy_know_what_llvm_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    llvm = pytest.importorskip("llvmlite.binding")
+    known = {name for name, has in llvm.get_host_cpu_features().items() if has}
+    if sys.platform == "linux":
+        assert host_features() & SERVER == known & SERVER
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert host_features() == known & SERVER - {"amx-tile", "amx-int8"}
 
 
 def test_auto_is_the_best_level_and_names_are_those_of_the_option(

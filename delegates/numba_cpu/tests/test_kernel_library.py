@@ -16,11 +16,13 @@ from delegraph import Interpreter
 from delegraph.delegation import blob_cache, cache_files
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.errors import DelegateError
-from delegraph_numba_cpu import building, cache, families, kernel_library
+from delegraph_numba_cpu import building, cache, compiler, families, kernel_library
 from delegraph_numba_cpu.blocks import Block
-from delegraph_numba_cpu.cpu import LEVELS, CpuLevel, supported_levels
-from delegraph_numba_cpu.kernel_library import Library, library
+from delegraph_numba_cpu.cpu import supported_levels
+from delegraph_numba_cpu.kernel_library import library
 from delegraph_numba_cpu.kernels import registry
+from delegraph_numba_cpu.levels import LEVELS, CpuLevel
+from delegraph_numba_cpu.linked import LinkedObjects
 from delegraph_numba_cpu.objects import pack, unpack
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
@@ -29,10 +31,18 @@ LEVEL = supported_levels()[0]
 EXECUTOR = cache.key_of("executor")
 
 WARM = """
+from delegraph.delegation.blob_cache import BlobCache
 from delegraph_numba_cpu.cpu import supported_levels
-from delegraph_numba_cpu.kernel_library import library
-library(supported_levels()[0]).load([])
+from delegraph_numba_cpu.linked import LinkedObjects
+LinkedObjects(supported_levels()[0]).load(["executor"], BlobCache, None)
 """
+
+
+def load() -> LinkedObjects:
+    """Load the executor without a library."""
+    made = LinkedObjects(LEVEL)
+    made.load(["executor"], BlobCache, None)
+    return made
 
 
 @pytest.fixture
@@ -50,13 +60,9 @@ def filled(kept: BlobCache, executor: bytes) -> Path:
 
 
 @pytest.fixture(scope="module")
-def executor(lib: Library) -> bytes:
+def executor() -> bytes:
     """The executor, as this session compiled it."""
-    lib.load([])
-    packed = cache.kernel_cache(LEVEL).read(EXECUTOR)
-    if packed is None:
-        pytest.skip("the cache of this session cannot be written")
-    return packed
+    return building.build(["executor"], LEVEL, cache.kernel_cache(LEVEL))["executor"]
 
 
 def no_building(*arguments: object) -> object:
@@ -70,9 +76,7 @@ def test_what_is_in_the_cache_is_not_compiled(
     filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(building, "build", no_building)
-    made = Library(LEVEL)
-    made.load([])
-    assert made.address("executor", "run") > 0
+    assert load().address("executor", "run") > 0
 
 
 def test_a_new_process_compiles_once_and_the_next_one_not_without_numba(
@@ -87,7 +91,7 @@ def test_a_new_process_compiles_once_and_the_next_one_not_without_numba(
 
 
 def test_processes_that_start_at_once_share_the_work(kept: BlobCache, tmp_path: Path) -> None:
-    counted = WARM.replace("library(s", COUNTED + "library(s")
+    counted = COUNTED + WARM
     words = [sys.executable, "-c", counted, str(tmp_path / "compilers")]
     processes = [subprocess.Popen(words) for _ in range(3)]
     assert [process.wait(timeout=120) for process in processes] == [0, 0, 0]
@@ -97,13 +101,13 @@ def test_processes_that_start_at_once_share_the_work(kept: BlobCache, tmp_path: 
 
 COUNTED = """
 import sys
-from delegraph_numba_cpu import building
-compile_family = building._Compiler.compile
+from delegraph_numba_cpu import compiler
+compile_family = compiler._Compiler.compile
 def counted(self, family):
     with open(sys.argv[1], "a") as file:
         file.write("x")
     return compile_family(self, family)
-building._Compiler.compile = counted
+compiler._Compiler.compile = counted
 """
 
 
@@ -111,12 +115,11 @@ def test_an_interpreter_may_have_a_cache_of_its_own(
     tmp_path: Path, executor: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel_library, "_libraries", {})
-    monkeypatch.setattr(building._Compiler, "compile", lambda self, family: executor)
+    monkeypatch.setattr(kernel_library, "prebuilt_library", lambda level: None)
+    monkeypatch.setattr(compiler._Compiler, "compile", lambda self, family: executor)
     with (
         Interpreter(DIGITS, delegates=["numba_cpu"], cache_dir=tmp_path) as interpreter,
-        pytest.raises(
-            DelegateError, match="KeyError"
-        ),  # the executor in place of all families has not their kernels
+        pytest.raises(DelegateError, match="have no code"),  # each is the executor
     ):
         interpreter.allocate_tensors()
     kept = cache.kernel_cache(LEVEL, lambda *names: BlobCache(*names, tmp_path))
@@ -124,37 +127,43 @@ def test_an_interpreter_may_have_a_cache_of_its_own(
 
 
 def test_kernels_are_unpacked_as_they_were_packed() -> None:
-    kernels = {"a": ("symbol", b"machine code"), "b": ("other", b"more")}
+    kernels = {"a": b"machine code", "b": b"more"}
     assert unpack(pack(kernels)) == kernels
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        b'[["a", "symbol", 5]]\ncode',
-        b'[["a", "symbol", 3]]\ncode',
-        b'[["a", "symbol", 1000000000000]]\ncode',
-        b'[["a", "symbol", -4], ["b", "symbol", 8]]\ncode',
-        b'[["a", "symbol", 4.0]]\ncode',
-        b'[["a", "symbol", true], ["b", "symbol", 3]]\ncode',
-        b'[["a", "symbol", 0], ["b", "symbol", 4]]\ncode',
-        b'[["a", "", 4]]\ncode',
-        b'[["a", 4]]\ncode',
-        b'[[["a"], "symbol", 4]]\ncode',
+        b'[["a", 5]]\ncode',
+        b'[["a", 3]]\ncode',
+        b'[["a", 1000000000000]]\ncode',
+        b'[["a", -4], ["b", 8]]\ncode',
+        b'[["a", 4.0]]\ncode',
+        b'[["a", true], ["b", 3]]\ncode',
+        b'[["a", 0], ["b", 4]]\ncode',
+        b'[["", 4]]\ncode',
+        b'[["a"]]\ncode',
+        b'[[["a"], 4]]\ncode',
         b'["abc"]\ncode',
         b'{"abc": 1}\ncode',
         b"4\ncode",
         b"[]\ncode",
         b"[]\n",
-        b'[["a", "symbol", 54]]+',
+        b'[["a", 54]]+',
         b"code",
         b"\xff\ncode",
         b"[" * 100_000,
     ],
 )
 def test_no_size_leads_outside(content: bytes) -> None:
-    with pytest.raises(DelegateError, match="delegraph cache clear numba_cpu"):
+    with pytest.raises(ValueError, match="not as they were packed"):
         unpack(content)
+
+
+def test_kernels_that_were_packed_otherwise_are_an_error(kept: BlobCache) -> None:
+    kept.put(EXECUTOR, b"4\ncode")
+    with pytest.raises(DelegateError, match="delegraph cache clear numba_cpu"):
+        load()
 
 
 def test_a_damaged_file_is_compiled_again_with_one_warning(
@@ -163,12 +172,12 @@ def test_a_damaged_file_is_compiled_again_with_one_warning(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(building._Compiler, "compile", lambda self, family: executor)
+    monkeypatch.setattr(compiler._Compiler, "compile", lambda self, family: executor)
     content = bytearray(filled.read_bytes())
     content[-10] ^= 1
     filled.write_bytes(content)
     with caplog.at_level(logging.WARNING):
-        Library(LEVEL).load([])
+        load()
     [record] = caplog.records
     assert "is damaged; it is made again" in record.getMessage()
     assert filled.read_bytes() == executor
@@ -177,10 +186,10 @@ def test_a_damaged_file_is_compiled_again_with_one_warning(
 def test_kernels_without_code_are_not_called(
     kept: BlobCache, executor: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    renamed = {name: (name + "?", code) for name, (_, code) in unpack(executor).items()}
+    renamed = {f"{name}?": code for name, code in unpack(executor).items()}
     kept.put(EXECUTOR, pack(renamed))
     with pytest.raises(DelegateError, match="have no code"):
-        Library(LEVEL).load([])
+        load()
 
 
 def test_a_full_cache_that_is_read_only_is_used(
@@ -191,7 +200,7 @@ def test_a_full_cache_that_is_read_only_is_used(
 
     monkeypatch.setattr(building, "build", no_building)
     monkeypatch.setattr(os, "utime", refuse)
-    Library(LEVEL).load([])
+    load()
     assert caplog.records == []
 
 
@@ -205,10 +214,10 @@ def test_kernels_are_compiled_where_nothing_can_be_written(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     monkeypatch.setattr(cache_files, "_replace", full)
-    monkeypatch.setattr(building._Compiler, "compile", lambda self, family: executor)
+    monkeypatch.setattr(compiler._Compiler, "compile", lambda self, family: executor)
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            assert Library(LEVEL).address("executor", "run") > 0
+            assert load().address("executor", "run") > 0
     [record] = caplog.records
     assert os.strerror(errno.ENOSPC) in record.getMessage()
 
@@ -238,7 +247,13 @@ def _forget_sources() -> None:
 
 @pytest.mark.parametrize(
     "edited",
-    ["kernels/moves.py", "kernels/machine.py", "blocks/moves.py", "blocks/__init__.py", "cpu.py"],
+    [
+        "kernels/moves.py",
+        "kernels/machine.py",
+        "blocks/moves.py",
+        "blocks/__init__.py",
+        "levels.py",
+    ],
 )
 def test_an_edit_of_what_a_family_imports_changes_its_digest(sources: Path, edited: str) -> None:
     before = families.source_digest("moves")
@@ -261,8 +276,8 @@ def test_every_family_has_kernels_and_every_block_its_family() -> None:
         assert (families.ROOT / "kernels" / f"{family}.py").is_file(), family
 
 
-@pytest.mark.parametrize("what", ["numba", "llvmlite", "name", "features"])
-def test_compilers_and_processor_are_part_of_the_version(
+@pytest.mark.parametrize("what", ["numba", "llvmlite", "triple"])
+def test_compilers_and_the_kind_of_processor_are_part_of_the_version(
     what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = cache.kernel_cache(LEVEL).version
@@ -271,10 +286,8 @@ def test_compilers_and_processor_are_part_of_the_version(
         monkeypatch.setattr(cache, "_numba_version", lambda: "another")
     elif what == "llvmlite":
         monkeypatch.setattr(cache.llvmlite, "__version__", "another")
-    elif what == "name":
-        monkeypatch.setattr(cache.llvm, "get_host_cpu_name", lambda: "another")
     else:
-        monkeypatch.setattr(cache.llvm, "get_host_cpu_features", lambda: {"sse2": True})
+        monkeypatch.setattr(cache.llvm, "get_process_triple", lambda: "another")
     after = cache.kernel_cache(LEVEL).version
     monkeypatch.undo()
     cache._environment_digest.cache_clear()
@@ -310,7 +323,7 @@ def test_a_family_that_cannot_be_compiled_is_an_error_that_says_what_to_do(kept:
 
 def test_an_abort_of_llvm_is_an_error_too(kept: BlobCache, monkeypatch: pytest.MonkeyPatch) -> None:
     program = "import os, sys; print('LLVM ERROR: Cannot select', file=sys.stderr); os.abort()"
-    monkeypatch.setattr(building, "_PROGRAM", program)
+    monkeypatch.setattr(compiler, "_PROGRAM", program)
     with pytest.raises(DelegateError, match=r"cannot be compiled .* LLVM ERROR: Cannot select$"):
         building.build(["executor"], LEVEL, kept)
 

@@ -1,37 +1,21 @@
-"""Has families of kernels compiled, by as many processes as there are cores."""
+"""Has missing families of kernels compiled at run time, and shows how far that is."""
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
+import itertools
 import sys
-import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager, suppress
-from queue import SimpleQueue
+from contextlib import contextmanager
 
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.cache import key_of
-from delegraph_numba_cpu.compiling import ANSWER
-from delegraph_numba_cpu.cpu import CpuLevel, physical_cores
-from delegraph_numba_cpu.families import source_size
+from delegraph_numba_cpu.compiler import CompileError, compile_side_by_side
+from delegraph_numba_cpu.cpu import physical_cores
+from delegraph_numba_cpu.levels import CpuLevel
 
 Progress = Callable[[int, int, str], None]
 """Called with how many families are done, of how many, and which was last; at first with 0."""
-
-_PROGRAM = (
-    "import sys; sys.path[:] = sys.argv[2:]; "
-    "from delegraph_numba_cpu.compiling import serve; serve(sys.argv[1])"
-)
-
-_LINES_KEPT = 1000
-"""Lines of what a compiler says last."""
-
-_ERROR = re.compile(r"LLVM ERROR|[\w.]*(Error|Exception)\b")
 
 
 def build(
@@ -53,150 +37,19 @@ def build(
     if progress is None:
         with _progress_line() as tell:
             return build(families, level, cache, tell)
-    found = {}
+    count = itertools.count(1)
     progress(0, len(families), "")
-    count = min(len(families), physical_cores())
-    with ExitStack() as stack, ThreadPoolExecutor(count) as threads:
-        compilers = [stack.enter_context(_Compiler(level)) for _ in range(count)]
-        idle: SimpleQueue[_Compiler] = SimpleQueue()
-        for compiler in compilers:
-            idle.put(compiler)
 
-        def compile_one(family: str) -> bytes:
-            compiler = idle.get()
-            try:
-                return cache.read_or_make(key_of(family), lambda: compiler.compile(family))
-            finally:
-                idle.put(compiler)
+    def make(family: str, compile_it: Callable[[], bytes]) -> bytes:
+        return cache.read_or_make(key_of(family), compile_it)
 
-        largest_first = sorted(families, key=source_size, reverse=True)
-        tasks = {threads.submit(compile_one, family): family for family in largest_first}
-        try:
-            for task in as_completed(tasks):
-                family = tasks[task]
-                found[family] = task.result()
-                progress(len(found), len(families), family)
-        except BaseException:
-            threads.shutdown(wait=False, cancel_futures=True)
-            for compiler in compilers:
-                compiler.kill()  # so that the threads need not wait for the rest
-            raise
-    return found
+    def done(family: str) -> None:
+        progress(next(count), len(families), family)
 
-
-class _Compiler:
-    """A process that compiles one family after another; for ``with``.
-
-    Importing Numba and its first compilation take a second, which families share this way; the
-    process begins with the first one. It needs no disk: a full one must not stop a run.
-    """
-
-    def __init__(self, level: CpuLevel) -> None:
-        self._level = level
-        self._process: subprocess.Popen[bytes] | None = None
-        self._is_killed = False
-
-    def __enter__(self) -> _Compiler:
-        return self
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        if not sys.executable:
-            raise DelegateError(
-                "kernels cannot be compiled: sys.executable does not say where Python is; fill "
-                "the cache with 'delegraph numba warmup' first"
-            )
-        process = subprocess.Popen(
-            # -I: neither the environment nor the present folder has a say in what is imported.
-            [
-                sys.executable,
-                "-I",
-                "-X",
-                "utf8",
-                "-c",
-                _PROGRAM,
-                self._level.name,
-                *map(str, sys.path),
-            ],
-            env=_environment(self._level),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        self._errors: deque[bytes] = deque(maxlen=_LINES_KEPT)
-        assert process.stderr is not None
-        self._listener = threading.Thread(
-            target=self._errors.extend, args=[process.stderr], daemon=True
-        )
-        self._listener.start()
-        self._process = process
-        if self._is_killed:  # since then
-            process.kill()
-        return process
-
-    def kill(self) -> None:
-        """End the process, whatever it is doing, and any that would begin."""
-        self._is_killed = True
-        if self._process is not None:
-            self._process.kill()
-
-    def __exit__(self, *error: object) -> None:
-        process = self._process
-        if process is None:
-            return
-        assert process.stdin is not None
-        with suppress(OSError):  # it is gone already
-            process.stdin.close()
-        process.wait()
-        self._listener.join()
-        for stream in (process.stdout, process.stderr):
-            assert stream is not None
-            stream.close()
-
-    def compile(self, family: str) -> bytes:
-        """Compile one family and return its kernels, packed.
-
-        Raises:
-            DelegateError: it cannot be compiled; the process is gone.
-        """
-        process = self._process or self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(OSError):  # then it says why below
-            process.stdin.write(f"{family}\n".encode())
-            process.stdin.flush()
-        for line in process.stdout:  # what Python's start printed may come first
-            if line.startswith(ANSWER):
-                size = int(line[len(ANSWER) :])
-                packed = process.stdout.read(size)
-                if len(packed) == size:
-                    return packed
-        raise DelegateError(self._failure(process, family))
-
-    def _failure(self, process: subprocess.Popen[bytes], family: str) -> str:
-        """Return what went wrong and what to do about it, on one line."""
-        code = process.wait()
-        self._listener.join()
-        lines = [line.decode(errors="replace").strip() for line in self._errors if line.strip()]
-        errors = [line for line in lines if _ERROR.match(line)]
-        reason = (errors or lines or [f"the compiler ended with {code}"])[-1]
-        if self._level.name == "generic":
-            remedy = "please report this with the versions of numba and llvmlite"
-        else:
-            remedy = "the option cpu=generic needs no special instructions"
-        name = self._level.name
-        return f"the kernels {family!r} cannot be compiled for {name}; {remedy}: {reason}"
-
-
-def _environment(level: CpuLevel) -> dict[str, str]:
-    """Return the environment in which Numba compiles for a level.
-
-    The user's settings for Numba are not for these kernels: some would disable the compiler.
-    """
-    settings = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
-    if level.target:
-        settings["NUMBA_CPU_NAME"] = level.target
-        settings["NUMBA_CPU_FEATURES"] = ",".join(f"+{feature}" for feature in level.features())
-    return settings
+    try:
+        return compile_side_by_side(families, level, physical_cores(), make, done)
+    except CompileError as error:
+        raise DelegateError(str(error)) from error
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Where compiled kernels are kept: an entry of the core's cache for each family of each level.
 
-Its key tells the sources that the family was made from, its version the compilers and the
+Its key tells the sources that the family was made from, its version the compilers and the kind of
 processor.
 """
 
@@ -16,8 +16,8 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from delegraph.delegation.blob_cache import BlobCache
-from delegraph_numba_cpu.cpu import CpuLevel
 from delegraph_numba_cpu.families import source_digest
+from delegraph_numba_cpu.levels import CpuLevel
 
 
 class OpensCache(Protocol):
@@ -28,7 +28,7 @@ class OpensCache(Protocol):
 
 
 def kernel_cache(level: CpuLevel, open_cache: OpensCache = BlobCache) -> BlobCache:
-    """Return the cache of a level's kernels, for these compilers and this processor.
+    """Return the cache of a level's kernels, for these compilers and this kind of processor.
 
     Args:
         level: the level.
@@ -44,15 +44,8 @@ def key_of(family: str) -> str:
 
 @cache
 def _environment_digest() -> str:
-    """Return a hash of the compilers' versions and the processor."""
-    features = sorted(llvm.get_host_cpu_features().items())
-    parts = (
-        _numba_version(),
-        llvmlite.__version__,
-        llvm.get_process_triple(),
-        llvm.get_host_cpu_name(),
-        str(features),
-    )
+    """Return a hash of the compilers' versions and the kind of processor."""
+    parts = (_numba_version(), llvmlite.__version__, llvm.get_process_triple())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

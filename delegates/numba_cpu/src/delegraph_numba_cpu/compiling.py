@@ -11,8 +11,8 @@ import os
 import sys
 from importlib import import_module
 
-from delegraph_numba_cpu.cpu import LEVELS
-from delegraph_numba_cpu.objects import Objects, pack
+from delegraph_numba_cpu.levels import LEVELS
+from delegraph_numba_cpu.objects import Objects, pack, symbol_of
 
 ANSWER = b"compiled "
 """What the first line of an answer starts with; the number of bytes that follow comes next."""
@@ -48,5 +48,6 @@ def _compiled(family: str) -> Objects:
     objects = {}
     for name, function in registry.KERNELS[family].items():
         compiled = cfunc(signature, error_model="numpy", boundscheck=False)(function)
-        objects[name] = (compiled._wrapper_name, compiled._library.object_code())
+        symbol = symbol_of(family, name)
+        objects[name] = compiled._library.object_code(compiled._wrapper_name, symbol)
     return objects

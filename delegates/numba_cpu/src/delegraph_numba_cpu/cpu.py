@@ -2,84 +2,81 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
-import platform
 import sys
-from dataclasses import dataclass
 from functools import cache
-
-import llvmlite.binding as llvm
+from importlib import import_module
 
 from delegraph.errors import DelegateError
-
-
-@dataclass(frozen=True, slots=True)
-class CpuLevel:
-    """Instructions that kernels are compiled for.
-
-    Attributes:
-        name: what the option ``cpu`` calls it.
-        target: LLVM's name of a processor that has them; empty for the host itself.
-        needs: features that LLVM must report for the host.
-        vector_bytes: width of the vectors that kernels use.
-        machine: processor family, as ``platform.machine`` calls it; empty for any.
-        may_use: features that kernels use where the host has them.
-        has_tiles: whether kernels use matrix registers, for which a process must ask.
-    """
-
-    name: str
-    target: str
-    needs: tuple[str, ...]
-    vector_bytes: int
-    machine: str = ""
-    may_use: tuple[str, ...] = ()
-    has_tiles: bool = False
-
-    def features(self) -> tuple[str, ...]:
-        """Return the features that code for this level may use on this host."""
-        host = llvm.get_host_cpu_features()
-        return (*self.needs, *(feature for feature in self.may_use if host.get(feature)))
-
-
-_AVX512_VNNI = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "fma")
-
-LEVELS = {
-    level.name: level
-    for level in (
-        CpuLevel(
-            "amx_int8",
-            "cascadelake",
-            (*_AVX512_VNNI, "amx-tile", "amx-int8"),
-            64,
-            "x86_64",
-            ("avx512vbmi",),
-            has_tiles=True,
-        ),
-        CpuLevel("avx512_vnni", "cascadelake", _AVX512_VNNI, 64, "x86_64", ("avx512vbmi",)),
-        CpuLevel("avx2", "haswell", ("avx2", "fma", "f16c", "bmi2"), 32, "x86_64"),
-        CpuLevel("generic", "", (), 16),
-    )
-}
-"""The levels, the fastest first. ``generic`` is plain vector code, for any processor."""
+from delegraph_numba_cpu.levels import LEVELS, CpuLevel
+from delegraph_numba_cpu.system import host_machine
 
 
 @cache
 def supported_levels() -> tuple[CpuLevel, ...]:
-    """Return the levels that this processor has, the fastest first; the last is ``generic``.
-
-    LLVM aborts the process when it meets an instruction it does not have, so this decides before
-    anything is compiled.
-    """
-    features = {name for name, has in llvm.get_host_cpu_features().items() if has}
-    machine = platform.machine().lower().replace("amd64", "x86_64")
+    """Return the levels that this processor has, the fastest first; the last is ``generic``."""
+    features = host_features()
     return tuple(
         level
         for level in LEVELS.values()
-        if level.machine in ("", machine)
+        if level.machine in ("", host_machine())
         and features.issuperset(level.needs)
         and not (level.has_tiles and not may_use_tiles())
     )
+
+
+def host_features() -> frozenset[str]:
+    """Return what this processor has of what levels need, by LLVM's names.
+
+    Linux says what it lets processes use. Elsewhere NumPy knows, but of AVX-512 VBMI and AMX.
+    """
+    if sys.platform == "linux":
+        return frozenset(_OF_LINUX.get(name, name) for name in _flags_of_linux())
+    return frozenset(llvm_name for name, llvm_name in _OF_NUMPY if _numpy_features().get(name))
+
+
+_OF_LINUX = {
+    "avx512_vnni": "avx512vnni",
+    "avx512_vbmi": "avx512vbmi",
+    "amx_tile": "amx-tile",
+    "amx_int8": "amx-int8",
+}
+"""Names of ``/proc/cpuinfo`` that LLVM writes otherwise."""
+
+_OF_NUMPY = (
+    ("AVX2", "avx2"),
+    ("AVX2", "bmi2"),  # every processor with the one has the other
+    ("F16C", "f16c"),
+    ("FMA3", "fma"),
+    ("AVX512F", "avx512f"),
+    ("AVX512BW", "avx512bw"),
+    ("AVX512DQ", "avx512dq"),
+    ("AVX512VL", "avx512vl"),
+    ("AVX512VNNI", "avx512vnni"),
+    ("AVX512VBMI", "avx512vbmi"),
+)
+
+
+def _flags_of_linux() -> list[str]:
+    """Return the flags of the first processor; those of the others may take long to read."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="ascii") as file:
+        for line in file:
+            name, _, value = line.partition(":")
+            if name.strip() in ("flags", "Features"):
+                return value.split()
+    return []
+
+
+def _numpy_features() -> dict[str, bool]:
+    """Return what NumPy chooses its loops by; it has no public way to ask."""
+    try:
+        module = import_module("numpy._core._multiarray_umath")
+    except ImportError:  # NumPy 1.26
+        module = import_module("numpy.core._multiarray_umath")
+    features: dict[str, bool] = module.__cpu_features__
+    return features
 
 
 def may_use_tiles() -> bool:

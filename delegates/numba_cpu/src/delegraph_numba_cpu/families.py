@@ -31,6 +31,12 @@ def source_digest(family: str) -> str:
     return digest.hexdigest()
 
 
+def sources_digest() -> str:
+    """Return a hash of all that the code of all families depends on in this package."""
+    digests = (source_digest(family) for family in families())
+    return hashlib.sha256("".join(digests).encode()).hexdigest()[:32]
+
+
 def source_size(family: str) -> int:
     """Return how long the sources of a family are: roughly how long it takes to compile."""
     return sum(len(_source(module)) for module in _sources(f"{PACKAGE}.kernels.{family}"))

@@ -1,40 +1,30 @@
-"""Compiled kernels of one level, by address: from memory, from the cache, or compiled now."""
+"""Compiled kernels of one level, by address.
+
+They come with this package in a library, or else are linked into this process from the cache; what
+is not there either is compiled now.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import sys
 import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import llvmlite.binding as llvm
-
 from delegraph.delegation.blob_cache import BlobCache
-from delegraph.errors import DelegateError
 from delegraph_numba_cpu.blocks.executor import END, INVOKE, LOOK, RUN, WORK
-from delegraph_numba_cpu.cache import kernel_cache, key_of
-from delegraph_numba_cpu.cpu import CpuLevel
-from delegraph_numba_cpu.objects import Objects, unpack
+from delegraph_numba_cpu.levels import CpuLevel
+from delegraph_numba_cpu.prebuilt import prebuilt_library
 
 if TYPE_CHECKING:
     from delegraph_numba_cpu.building import Progress
+    from delegraph_numba_cpu.cache import OpensCache
+    from delegraph_numba_cpu.linked import LinkedObjects
 
 _WORDS = (None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _Entry = ctypes.CFUNCTYPE(*_WORDS)
 _BriefEntry = ctypes.PYFUNCTYPE(*_WORDS)
-
-_UNUSED = (
-    "NRT_Free",
-    "NRT_MemInfo_call_dtor",
-    "numba_do_raise",
-    "numba_gil_ensure",
-    "numba_gil_release",
-    "numba_runtime_build_excinfo_struct",
-    "numba_unpickle",
-)
-"""What Numba's wrappers call when a kernel raises; kernels never do."""
 
 
 class Library:
@@ -54,9 +44,9 @@ class Library:
 
     def __init__(self, level: CpuLevel) -> None:
         self.level = level
-        self._addresses: dict[str, dict[str, int]] = {}
+        self._kernels = prebuilt_library(level) or _linked_objects(level)
+        self._loaded: set[str] = set()
         self._lock = threading.Lock()
-        self._linker = _linker()
 
     def renew_lock(self) -> None:
         """Forget that another thread was loading when the process forked."""
@@ -68,61 +58,50 @@ class Library:
         Raises:
             DelegateError: it cannot be compiled; the message ends with the compiler's.
         """
-        if family not in self._addresses:
+        if family not in self._loaded:
             self.load([family])
-        return self._addresses[family][kernel]
+        return self._kernels.address(family, kernel)
 
     def load(
         self,
         families: Iterable[str],
-        cache: BlobCache | None = None,
+        open_cache: OpensCache = BlobCache,
         progress: Progress | None = None,
     ) -> None:
         """Load several families and the executor; what must be compiled is, side by side.
 
         Args:
             families: which.
-            cache: where compiled kernels of the level are kept; None for the user's.
+            open_cache: ``DelegateContext.cache``, for kernels that are not in a library.
             progress: is told what is compiled; None for a line on a terminal.
 
         Raises:
             DelegateError: one cannot be compiled; the message ends with the compiler's.
         """
         wanted = dict.fromkeys(["executor", *families])
-        missing = [family for family in wanted if family not in self._addresses]
-        if not missing:
+        if self._loaded.issuperset(wanted):
             return
-        cache = cache or kernel_cache(self.level)
         with self._lock:
-            known = {f: cache.read(key_of(f)) for f in missing if f not in self._addresses}
-            found = {family: packed for family, packed in known.items() if packed is not None}
-            if len(found) < len(known):
-                from delegraph_numba_cpu.building import build  # not needed by most processes
+            missing = [family for family in wanted if family not in self._loaded]
+            if missing:
+                self._kernels.load(missing, open_cache, progress)
+            if "executor" in missing:
+                self._set_entries()
+            self._loaded.update(missing)  # last, in case of an interrupt
 
-                to_compile = [family for family in known if family not in found]
-                found |= build(to_compile, self.level, cache, progress)
-            for family, packed in found.items():
-                addresses = self._link(unpack(packed))
-                if family == "executor":
-                    self._set_entries(addresses)
-                self._addresses[family] = addresses  # last, in case of an interrupt
+    def _set_entries(self) -> None:
+        run, invoke, work, end, look = (
+            self._kernels.address("executor", name) for name in (RUN, INVOKE, WORK, END, LOOK)
+        )
+        self.run, self.run_briefly = _Entry(run), _BriefEntry(run)
+        self.invoke, self.work = _Entry(invoke), _Entry(work)
+        self.end, self.look = _Entry(end), _Entry(look)
 
-    def _set_entries(self, executor: dict[str, int]) -> None:
-        self.run, self.run_briefly = _Entry(executor[RUN]), _BriefEntry(executor[RUN])
-        self.invoke, self.work = _Entry(executor[INVOKE]), _Entry(executor[WORK])
-        self.end, self.look = _Entry(executor[END]), _Entry(executor[LOOK])
 
-    def _link(self, objects: Objects) -> dict[str, int]:
-        for _, code in objects.values():
-            self._linker.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
-        self._linker.finalize_object()
-        addresses = {
-            name: self._linker.get_function_address(symbol) for name, (symbol, _) in objects.items()
-        }
-        missing = sorted(name for name, address in addresses.items() if not address)
-        if missing:
-            raise DelegateError(f"compiled kernels {', '.join(missing)} have no code")
-        return addresses
+def _linked_objects(level: CpuLevel) -> LinkedObjects:
+    from delegraph_numba_cpu.linked import LinkedObjects  # imports llvmlite
+
+    return LinkedObjects(level)
 
 
 _libraries: dict[str, Library] = {}
@@ -147,22 +126,3 @@ def _renew_locks() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
-
-
-def _linker() -> llvm.ExecutionEngine:
-    """Return an engine that links object code into this process."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    never = ctypes.cast(_NEVER_CALLED, ctypes.c_void_p).value
-    for name in _UNUSED:
-        llvm.add_symbol(name, never)
-    if sys.platform == "win32":
-        sleep = ctypes.cast(ctypes.WinDLL("kernel32").Sleep, ctypes.c_void_p).value
-        llvm.add_symbol("Sleep", sleep)
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        codemodel="jitdefault", jit=True
-    )
-    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-
-
-_NEVER_CALLED = ctypes.CFUNCTYPE(None)(lambda: None)

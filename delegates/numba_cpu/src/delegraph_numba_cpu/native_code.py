@@ -17,9 +17,22 @@ from numba.core.registry import cpu_target
 class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
     """A function with all that it calls, hardly optimised until somebody asks for native code."""
 
-    def object_code(self) -> bytes:
-        """Return the functions of this library, optimised, as an object file; to be called once."""
+    def object_code(self, function: str, symbol: str) -> bytes:
+        """Return one function, optimised, with all that it calls, as an object file.
+
+        To be called once.
+
+        Args:
+            function: its name in this library.
+            symbol: what the object file calls it; nothing else in there can be seen from outside.
+        """
         self._ensure_finalized()
+        module = self._final_module
+        for value in (*module.functions, *module.global_variables):
+            if value.name == function:
+                value.name = symbol
+            elif not value.is_declaration:
+                value.linkage = "internal"
         super()._optimize_final_module()
         self._verify_declare_only_symbols()
         code: bytes = self._codegen._tm.emit_object(self._final_module)
@@ -41,6 +54,12 @@ class KernelCodegen(JITCPUCodegen):  # type: ignore[misc]  # Numba has no types
     """Makes libraries of the class above."""
 
     _library_class = KernelLibrary
+
+    def _customize_tm_options(self, options: dict[str, Any]) -> None:
+        """Choose code that works wherever it is loaded."""
+        super()._customize_tm_options(options)
+        options["reloc"] = "pic"
+        options["codemodel"] = "small"
 
     def set_env(self, env_name: str, env: Any) -> None:
         """Do nothing: what is never run needs no environment."""

@@ -9,42 +9,39 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from delegraph.errors import DelegateError
-
-Objects = dict[str, tuple[str, bytes]]
-"""Kernel name to the symbol of its entry and its object code."""
+Objects = dict[str, bytes]
+"""Kernel name to its object code, in which the kernel is called :func:`symbol_of` it."""
 
 
-def pack(objects: Mapping[str, tuple[str, bytes]]) -> bytes:
+def symbol_of(family: str, kernel: str) -> str:
+    """Return the name of a kernel in object code and in libraries."""
+    return f"delegraph_{family}_{kernel}"
+
+
+def pack(objects: Mapping[str, bytes]) -> bytes:
     """Return kernels as bytes."""
-    header = [[name, symbol, len(code)] for name, (symbol, code) in objects.items()]
-    return json.dumps(header).encode() + b"\n" + b"".join(code for _, code in objects.values())
+    header = [[name, len(code)] for name, code in objects.items()]
+    return json.dumps(header).encode() + b"\n" + b"".join(objects.values())
 
 
 def unpack(packed: bytes) -> Objects:
     """Return the kernels that :func:`pack` made bytes of.
 
     Raises:
-        DelegateError: it made others; no size leads outside.
+        ValueError: it made others; no size leads outside.
     """
     try:
         end = packed.index(b"\n")
-        header = json.loads(packed[:end])
-        kernels = [(_text(name), _text(symbol), _size(size)) for name, symbol, size in header]
+        kernels = [(_text(name), _size(size)) for name, size in json.loads(packed[:end])]
     except (ValueError, TypeError, RecursionError) as error:
-        raise _ill_formed() from error
+        raise ValueError("compiled kernels are not as they were packed") from error
     objects, start = {}, end + 1
-    for name, symbol, size in kernels:
-        objects[name] = (symbol, packed[start : start + size])
+    for name, size in kernels:
+        objects[name] = packed[start : start + size]
         start += size
     if not objects or start != len(packed):
-        raise _ill_formed()
+        raise ValueError("compiled kernels are not as they were packed")
     return objects
-
-
-def _ill_formed() -> DelegateError:
-    remedy = "'delegraph cache clear numba_cpu' has them compiled again"
-    return DelegateError(f"compiled kernels are not as they were packed; {remedy}")
 
 
 def _text(value: object) -> str:

@@ -22,7 +22,7 @@ class NumbaCpuOptions:
             "minimum": 0,
         },
     )
-    cpu: Literal["auto", "amx_int8", "avx512_vnni", "avx2", "generic"] = field(
+    cpu: Literal["auto", "amx_int8", "avx512_vbmi", "avx512_vnni", "avx2", "generic"] = field(
         default="auto", metadata={"help": "instructions to use; auto takes the best there are"}
     )
 

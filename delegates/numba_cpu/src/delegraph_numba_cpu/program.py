@@ -25,7 +25,6 @@ from delegraph_numba_cpu.blocks.executor import (
     ROW_WORDS,
     ROWS,
 )
-from delegraph_numba_cpu.cache import kernel_cache
 from delegraph_numba_cpu.extents import Overrun, check_row
 from delegraph_numba_cpu.guarded_memory import GuardedMemory, is_guarded
 from delegraph_numba_cpu.kernel_library import Library
@@ -186,7 +185,7 @@ class ProgramBuilder:
     def finish(self, kind: type[Program] | None = None) -> Program:
         """Return the program, of a kind; the builder is of no use afterwards."""
         families = (row.block.family for row in self._rows)
-        self.kernel_library.load(families, kernel_cache(self.level, self.context.cache))
+        self.kernel_library.load(families, self.context.cache)
         make = Program if kind is None else kind
         return make(self._rows, self.kernel_library, self.workers, self._working_memory)
 

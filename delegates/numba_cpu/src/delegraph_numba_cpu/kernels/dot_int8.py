@@ -33,6 +33,7 @@ from delegraph_numba_cpu.kernels.vector_ir import (
 
 _SIZES = {
     "amx_int8": ((7, 2), (14, 1), (1, 4), 4),
+    "avx512_vbmi": ((7, 2), (14, 1), (1, 4), 4),
     "avx512_vnni": ((7, 2), (14, 1), (1, 4), 4),
     "avx2": ((4, 1), (4, 1), (1, 2), 2),
     "generic": ((2, 1), (2, 1), (1, 2), 2),

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -208,7 +207,7 @@ def permuted(x: Lanes, table: Any) -> Lanes:
     return (x < 0).choose(Lanes(builder, high), Lanes(builder, low))
 
 
-if GRANULE == 64 and llvm.get_host_cpu_features().get("avx512vbmi"):
+if "avx512vbmi" in level().needs:
     operation(Operation.LOOKUP, "t")(permuted)
 else:
     operation(Operation.LOOKUP, "t", lanes=1)(lambda x, table: entry_of(table, x, I8))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from delegraph_numba_cpu.blocks import Block
-from delegraph_numba_cpu.cpu import LEVELS, CpuLevel
+from delegraph_numba_cpu.levels import LEVELS, CpuLevel
 
 KERNELS: dict[str, dict[str, Callable[..., None]]] = {}
 """Family to kernel name to Python function ``(words, tile, worker) -> None``, all int64.

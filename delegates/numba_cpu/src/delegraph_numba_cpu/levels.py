@@ -1,0 +1,43 @@
+"""Instructions that kernels are compiled for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CpuLevel:
+    """Instructions that kernels are compiled for.
+
+    Attributes:
+        name: what the option ``cpu`` calls it.
+        target: LLVM's name of a processor that has them.
+        needs: features beyond it that kernels use, by LLVM's names; a processor must have all.
+        vector_bytes: width of the vectors that kernels use.
+        machine: processor family, as ``platform.machine`` calls it; empty for any.
+        has_tiles: whether kernels use matrix registers, for which a process must ask.
+    """
+
+    name: str
+    target: str
+    needs: tuple[str, ...]
+    vector_bytes: int
+    machine: str = ""
+    has_tiles: bool = False
+
+
+_AVX512_VNNI = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "fma")
+_AVX512_VBMI = (*_AVX512_VNNI, "avx512vbmi")
+_AMX_INT8 = (*_AVX512_VBMI, "amx-tile", "amx-int8")
+
+LEVELS = {
+    level.name: level
+    for level in (
+        CpuLevel("amx_int8", "cascadelake", _AMX_INT8, 64, "x86_64", has_tiles=True),
+        CpuLevel("avx512_vbmi", "cascadelake", _AVX512_VBMI, 64, "x86_64"),
+        CpuLevel("avx512_vnni", "cascadelake", _AVX512_VNNI, 64, "x86_64"),
+        CpuLevel("avx2", "haswell", ("avx2", "fma", "f16c", "bmi2"), 32, "x86_64"),
+        CpuLevel("generic", "generic", (), 16),
+    )
+}
+"""The levels, the fastest first. ``generic`` is plain vector code, for any processor."""

@@ -1,0 +1,138 @@
+"""Makes the libraries of a package, a file for each level; run when a wheel is built.
+
+A library holds the kernels of all families, and exports nothing but them and the digest of their
+sources. It needs no other library and no version of Python or of the C library, of which only a few
+old functions are called. The same sources and compilers give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+
+from delegraph_numba_cpu.compiler import CompileError, compile_side_by_side
+from delegraph_numba_cpu.families import families, sources_digest
+from delegraph_numba_cpu.levels import LEVELS, CpuLevel
+from delegraph_numba_cpu.objects import pack, unpack
+from delegraph_numba_cpu.prebuilt import MANIFEST, OBJECTS, Manifest, sources_symbol
+from delegraph_numba_cpu.system import host_machine, host_system
+from delegraph_numba_cpu.unused import UNUSED
+
+Progress = Callable[[str, int, int], None]
+"""Called with the level, how many of its families are done, and of how many."""
+
+
+def make_libraries(folder: Path, in_place: bool, progress: Progress) -> Manifest:
+    """Fill a folder with the libraries of this kind of processor.
+
+    Those of the same sources stay as they are.
+
+    Args:
+        folder: where; what it held of other sources is removed.
+        in_place: whether the sources lie where they may be edited afterwards.
+        progress: is told how far it is.
+
+    Raises:
+        CompileError: something cannot be compiled or linked.
+    """
+    sources = sources_digest()
+    levels = [level for level in LEVELS.values() if level.machine in ("", host_machine())]
+    linker = find_linker()
+    suffix = ".so" if linker else OBJECTS
+    files = {level.name: f"{level.name}-{sources[:16]}{suffix}" for level in levels}
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        if path.name not in files.values():
+            path.unlink()
+    for level in levels:
+        path = folder / files[level.name]
+        if not path.is_file():
+            content = _library(level, sources, linker, progress)
+            unfinished = path.with_suffix(".unfinished")
+            unfinished.write_bytes(content)
+            unfinished.replace(path)
+    manifest = Manifest(sources, in_place, host_system(), host_machine(), files)
+    (folder / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n")
+    return manifest
+
+
+def find_linker() -> list[str] | None:
+    """Return the words that begin a linker's command; None where there is none.
+
+    ELF only: there a library may leave open which one has the functions that it calls.
+    """
+    if host_system() != "linux":
+        return None
+    for name in ("ld.lld", "ld"):
+        found = shutil.which(name)
+        if found:
+            return [found]
+    if find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "ld.lld"]
+    return None
+
+
+def _library(level: CpuLevel, sources: str, linker: list[str] | None, progress: Progress) -> bytes:
+    """Return the library of a level, or its packed kernels where there is no linker."""
+    names = families()
+    count = 0
+
+    def make(family: str, compile_it: Callable[[], bytes]) -> bytes:
+        return compile_it()
+
+    def done(family: str) -> None:
+        nonlocal count
+        count += 1
+        progress(level.name, count, len(names))
+
+    progress(level.name, 0, len(names))
+    packed = compile_side_by_side(names, level, os.cpu_count() or 1, make, done)
+    packed = dict(sorted(packed.items()))
+    return pack(packed) if linker is None else _linked(packed, sources, linker)
+
+
+def _linked(packed: Mapping[str, bytes], sources: str, linker: list[str]) -> bytes:
+    """Return a library of the kernels of all families.
+
+    Raises:
+        CompileError: the linker refuses.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "surroundings.o").write_bytes(_surroundings(sources))
+        for family, kernels in packed.items():
+            for kernel, code in unpack(kernels).items():
+                (folder / f"{family}.{kernel}.o").write_bytes(code)
+        objects = sorted(path.name for path in folder.iterdir())
+        options = ["-shared", "-s", "--gc-sections", "--build-id=none", "-z", "noexecstack"]
+        command = [*linker, *options, "-o", "library", *objects]
+        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            raise CompileError(f"{linker[0]} cannot link the kernels: {ran.stderr.strip()}")
+        return (folder / "library").read_bytes()
+
+
+def _surroundings(sources: str) -> bytes:
+    """Return object code with what kernels only seem to need, and the digest of their sources."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    lines = [f"@{name} = hidden global i64 0" for name in UNUSED]
+    lines.append(f"@{sources_symbol(sources)} = constant i64 0")
+    module = llvm.parse_assembly("\n".join(lines))
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        reloc="pic", codemodel="small"
+    )
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    code: bytes = machine.emit_object(module)
+    return code

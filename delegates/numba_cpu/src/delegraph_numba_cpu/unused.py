@@ -1,0 +1,24 @@
+"""What Numba's wrappers call when a kernel raises; kernels never do."""
+
+from __future__ import annotations
+
+UNUSED = (
+    "NRT_Free",
+    "NRT_MemInfo_call_dtor",
+    "PyBytes_FromStringAndSize",
+    "PyErr_Clear",
+    "PyErr_SetNone",
+    "PyErr_SetString",
+    "PyErr_WriteUnraisable",
+    "PyExc_RuntimeError",
+    "PyExc_StopIteration",
+    "PyExc_SystemError",
+    "PyUnicode_FromString",
+    "Py_DecRef",
+    "numba_do_raise",
+    "numba_gil_ensure",
+    "numba_gil_release",
+    "numba_runtime_build_excinfo_struct",
+    "numba_unpickle",
+)
+"""Symbols that must be there for linkers; nothing calls or reads them."""

@@ -1,0 +1,207 @@
+"""Libraries of kernels: made, opened without any compiler, and left alone where they do not fit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delegraph.errors import DelegateError
+from delegraph_numba_cpu import linking, prebuilt
+from delegraph_numba_cpu.compiler import CompileError
+from delegraph_numba_cpu.cpu import supported_levels
+from delegraph_numba_cpu.families import sources_digest
+from delegraph_numba_cpu.kernel_library import Library
+from delegraph_numba_cpu.levels import LEVELS
+from delegraph_numba_cpu.objects import symbol_of
+
+GENERIC = LEVELS["generic"]
+FAMILIES = ("executor", "moves")
+
+linked = pytest.mark.skipif(
+    not linking.find_linker(), reason="there is no linker, or none that leaves symbols open"
+)
+
+
+def never(*arguments: object) -> None:
+    raise AssertionError(arguments)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a library of two families, of the generic level."""
+    folder = tmp_path_factory.mktemp("libraries")
+    _make(folder)
+    return folder
+
+
+def _make(folder: Path, progress: linking.Progress = lambda *words: None) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(linking, "LEVELS", {"generic": GENERIC})
+        patch.setattr(linking, "families", lambda: FAMILIES)
+        linking.make_libraries(folder, False, progress)
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of it in the place of those of this package."""
+    shutil.copytree(made, tmp_path / "libraries")
+    monkeypatch.setattr(prebuilt, "FOLDER", tmp_path / "libraries")
+    prebuilt.manifest_of_host.cache_clear()
+    yield tmp_path / "libraries"
+    prebuilt.manifest_of_host.cache_clear()
+
+
+def change(folder: Path, **values: Any) -> None:
+    manifest = prebuilt.read_manifest(folder)
+    (folder / prebuilt.MANIFEST).write_text(json.dumps(asdict(replace(manifest, **values))))
+    prebuilt.manifest_of_host.cache_clear()
+
+
+@linked
+def test_a_library_has_the_kernels(folder: Path) -> None:
+    library = prebuilt.prebuilt_library(GENERIC)
+    assert library is not None
+    assert library.path.parent == folder
+    assert library.address("executor", "run") != library.address("moves", "copy") != 0
+    made = Library(GENERIC)
+    made.load(["moves"])
+    assert made.address("moves", "copy") == library.address("moves", "copy")
+    assert prebuilt.prebuilt_library(LEVELS["avx2"]) is None
+
+
+@linked
+def test_a_library_exports_nothing_else_and_needs_none(made: Path) -> None:
+    if shutil.which("readelf") is None:
+        pytest.skip("readelf is not installed")
+    [path] = made.glob("*.so")
+    shown = subprocess.run(
+        ["readelf", "-Wd", "--dyn-syms", path], capture_output=True, text=True, check=True
+    ).stdout
+    assert "(NEEDED)" not in shown
+    names = [
+        (line.split()[6], line.split()[7]) for line in shown.splitlines() if " GLOBAL " in line
+    ]
+    own = {name for place, name in names if place != "UND"}
+    assert {name for name in own if not name.startswith("delegraph_")} <= {
+        "_edata", "_end", "__bss_start"}  # fmt: skip
+    assert symbol_of("executor", "run") in own
+    assert {name for place, name in names if place == "UND"} <= {
+        "memcpy", "memset", "memmove", "syscall", "usleep"}  # fmt: skip
+
+
+def test_the_same_sources_give_the_same_bytes(made: Path, tmp_path: Path) -> None:
+    _make(tmp_path)
+    files = [path.name for path in made.iterdir()]
+    assert [path.name for path in tmp_path.iterdir()] == files
+    for name in files:
+        assert (tmp_path / name).read_bytes() == (made / name).read_bytes(), name
+
+
+def test_what_is_there_is_not_made_again_and_the_old_is_removed(folder: Path) -> None:
+    (folder / "generic-0123456789abcdef.so").write_bytes(b"of other sources")
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("generic-*")}
+    _make(folder, never)
+    after = {path: path.stat().st_mtime_ns for path in folder.glob("generic-*")}
+    assert len(after) == 1
+    assert after.items() <= before.items()
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    _make(tmp_path, lambda *words: told.append(words))
+    assert told == [("generic", 0, 2), ("generic", 1, 2), ("generic", 2, 2)]
+
+
+def test_without_a_linker_object_code_comes_along(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linking, "find_linker", lambda: None)
+    _make(folder)
+    prebuilt.manifest_of_host.cache_clear()
+    assert prebuilt.prebuilt_library(GENERIC) is None
+    kept = prebuilt.prebuilt_objects(GENERIC)
+    assert kept is not None
+    assert tuple(kept) == FAMILIES
+    monkeypatch.setattr("delegraph_numba_cpu.building.build", never)
+    made = Library(GENERIC)
+    made.load(["moves"])
+    assert made.address("executor", "run") > 0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"system": "beos"},
+        {"machine": "vax"},
+        {"in_place": True, "sources": "0" * 32},
+        {"files": {}},
+    ],
+)
+def test_what_is_for_another_system_or_other_sources_is_left_alone(
+    folder: Path, values: dict[str, Any]
+) -> None:
+    change(folder, **values)
+    assert prebuilt.prebuilt_file(GENERIC) is None
+
+
+def test_in_place_libraries_of_the_present_sources_are_used(folder: Path) -> None:
+    change(folder, in_place=True)
+    assert prebuilt.read_manifest(folder).sources == sources_digest()
+    assert prebuilt.prebuilt_file(GENERIC) is not None
+
+
+@linked
+def test_a_library_of_another_build_is_not_used(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    change(folder, sources="0" * 32)
+    assert prebuilt.prebuilt_library(GENERIC) is None
+    assert "cannot be used" in caplog.text
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"sources": 1}', "\x00"])
+def test_a_damaged_manifest_costs_a_warning(
+    folder: Path, content: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / prebuilt.MANIFEST).write_text(content)
+    assert prebuilt.prebuilt_file(GENERIC) is None
+    assert "cannot be used" in caplog.text
+
+
+@linked
+def test_what_the_linker_refuses_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match="cannot link the kernels"):
+        linking._linked({"moves": b'[["copy", 4]]\ncode'}, "0" * 32, linking.find_linker() or [])
+
+
+WITHOUT_COMPILER = """
+import sys
+sys.modules.update(numba=None, llvmlite=None)
+from delegraph import Interpreter
+interpreter = Interpreter({model!r}, delegates=["numba_cpu"])
+interpreter.allocate_tensors()
+interpreter.invoke()
+print("ran")
+"""
+
+
+def test_neither_numba_nor_llvmlite_is_needed(fresh_python: Callable[..., str]) -> None:
+    if prebuilt.prebuilt_library(supported_levels()[0]) is None:
+        pytest.skip("this installation has no libraries of the present sources")
+    model = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
+    assert fresh_python(WITHOUT_COMPILER.format(model=str(model))) == "ran\n"
+
+
+def test_without_both_the_error_says_what_to_install(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("delegraph_numba_cpu.linked.llvm", None)
+    with pytest.raises(DelegateError, match=r"pip install 'delegraph-numba-cpu\[jit\]'"):
+        Library(LEVELS["avx2"])
