@@ -40,7 +40,8 @@ demo: $(VENV)/installed
 	@$(BIN)/python docs/demo/demo.py
 
 # Hypothesis starts from SEED, so `make test SEED=...` repeats a run; where CI is set it takes the same
-# examples each time. The kernels of numba_cpu are compiled before, by one process for all.
+# examples each time. Kernels of numba_cpu that were edited since the installation are compiled before,
+# by one process for all.
 SEED ?= $(shell date +%s)
 
 test: lint
@@ -211,7 +212,7 @@ $(VENV)/created:
 	@touch $@
 
 $(VENV)/installed: $(VENV)/created $(PROJECTS)
-	@echo "Installing Delegraph and its plugins into $(VENV) ..."
+	@echo "Installing Delegraph and its plugins into $(VENV), and compiling kernels: some minutes ..."
 	@$(PIP) install --quiet $(EDITABLE)
 	@touch $@
 

@@ -6,6 +6,7 @@ its sdist. Nothing here looks at the clone but to know what belongs into them.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -27,6 +28,9 @@ pytestmark = pytest.mark.timeout(900)  # the first test that needs it installs e
 every_project = pytest.mark.parametrize("project", PROJECTS, ids=lambda p: p.name)
 
 NEVER = ("__pycache__", ".venv", ".pyc", ".so", ".nbi", ".nbc", "_cache/", ".hypothesis")
+
+LIBRARIES = "delegraph_numba_cpu/libraries/"
+"""Where a wheel has compiled kernels."""
 
 
 def built(project: Project, ending: str) -> Path:
@@ -69,7 +73,7 @@ def test_wheel_holds_the_package_and_its_licence_alone(project: Project) -> None
         check=True,
     )
     expected = {f"{package}/{name}" for name in tracked.stdout.splitlines()}
-    files = set(wheel_files(project))
+    files = {name for name in wheel_files(project) if not name.startswith(LIBRARIES)}
     info = {name for name in files if ".dist-info/" in name}
     assert files - info == expected
     assert f"{package}/py.typed" in files
@@ -89,7 +93,8 @@ def test_sdist_holds_what_a_packager_needs(project: Project) -> None:
 def test_nothing_of_this_machine_is_inside(project: Project, read: object) -> None:
     assert callable(read)
     files: dict[str, bytes] = read(project)
-    assert [n for n in files if any(part in n for part in NEVER)] == []
+    own = [name for name in files if not name.startswith(LIBRARIES)]
+    assert [name for name in own if any(part in name for part in NEVER)] == []
     places = [str(ROOT).encode(), str(Path(sys.prefix)).encode()]
     assert [n for n, content in files.items() if any(p in content for p in places)] == []
 
@@ -159,6 +164,18 @@ def test_installed_runtime_runs_a_model(outside: Path, model: str, delegate: str
     chosen = ["--delegate", delegate] if delegate else []
     shown = run(outside, "delegraph", "run", model, *chosen)
     assert "output" in shown.lower()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere wheels have object code")
+def test_the_wheel_of_numba_cpu_has_its_kernels(outside: Path) -> None:
+    (wheel,) = DIST.glob("delegraph_numba_cpu-*.whl")
+    assert "-py3-none-manylinux_2_17_" in wheel.name
+    assert wheel.stat().st_size < 5e6
+    levels = json.loads(run(outside, "delegraph", "numba", "info", "--json"))["levels"]
+    assert {level["source"] for level in levels} == {"library"}
+    code = "import importlib.util as u; print(u.find_spec('numba'), u.find_spec('llvmlite'))"
+    assert run(outside, "python", "-c", code) == "None None\n"
+    run(outside, "delegraph", "run", "digits_int8.tflite", "--delegate", "numba_cpu")
 
 
 def test_installed_plugins_bring_their_commands(outside: Path) -> None:
