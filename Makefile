@@ -40,8 +40,8 @@ demo: $(VENV)/installed
 	@$(BIN)/python docs/demo/demo.py
 
 # Hypothesis starts from SEED, so `make test SEED=...` repeats a run; where CI is set it takes the same
-# examples each time. Kernels of numba_cpu that were edited since the installation are compiled before,
-# by one process for all.
+# examples each time. Kernels of numba_cpu for other levels than this processor's best, or that were
+# edited since the installation, are compiled before, by one process for all.
 SEED ?= $(shell date +%s)
 
 test: lint
@@ -172,7 +172,8 @@ docs: $(VENV)/installed-docs
 	@$(BIN)/python -m pytest --quiet tests/docs/built_site.py
 	@echo "To read it: $(BIN)/python -m http.server --directory site"
 
-# Each wheel is built from its sdist, as a packager would build it.
+# Each wheel is built from its sdist, as a packager would build it. That of numba_cpu compiles kernels
+# for all levels of processors, which takes some minutes.
 dist: $(VENV)/installed-dist
 	@rm -rf dist
 	@for folder in $(dir $(PROJECTS) $(ENGINE_PROJECTS)); do \
@@ -212,7 +213,7 @@ $(VENV)/created:
 	@touch $@
 
 $(VENV)/installed: $(VENV)/created $(PROJECTS)
-	@echo "Installing Delegraph and its plugins into $(VENV), and compiling kernels: some minutes ..."
+	@echo "Installing Delegraph and its plugins into $(VENV), and compiling kernels for this processor: a minute ..."
 	@$(PIP) install --quiet $(EDITABLE)
 	@touch $@
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import sysconfig
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 SOURCES = Path(__file__).parent / "src"
 LIBRARIES = "delegraph_numba_cpu/libraries"
 
+LEVELS_VARIABLE = "DELEGRAPH_NUMBA_CPU_LEVELS"
+"""Environment variable that says which levels get a library: ``all``, ``native``, or names."""
+
 
 class LibrariesHook(BuildHookInterface[Any]):
     """What hatchling calls around the building of a wheel."""
@@ -21,11 +26,20 @@ class LibrariesHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Make the libraries, and tell hatchling where they are and for which systems."""
         sys.path.insert(0, str(SOURCES))
-        from delegraph_numba_cpu.linking import make_libraries
+        from delegraph_numba_cpu.linking import levels_named, make_libraries
 
         in_place = version == "editable"
+        # What is installed in place runs on this machine; a wheel may run on any.
+        words = os.environ.get(LEVELS_VARIABLE) or ("native" if in_place else "all")
         self._folder = SOURCES / LIBRARIES if in_place else Path(tempfile.mkdtemp())
-        make_libraries(self._folder, in_place, self._tell)
+        with _Terminal() as terminal:
+
+            def tell(level: str, done: int, count: int) -> None:
+                text = f"numba_cpu: compiling kernels for {level}: {done} of {count} families"
+                self.app.display_info(text)  # which pip shows with --verbose
+                terminal.show(text)
+
+            make_libraries(self._folder, levels_named(words), in_place, tell)
         if not in_place:
             build_data["force_include"][str(self._folder)] = LIBRARIES
             build_data["pure_python"] = False
@@ -36,8 +50,30 @@ class LibrariesHook(BuildHookInterface[Any]):
         if version != "editable":
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _tell(self, level: str, done: int, count: int) -> None:
-        self.app.display_info(f"kernels for {level}: {done} of {count} families compiled")
+
+class _Terminal:
+    """A line on the terminal of whoever waits: pip keeps what a build prints to itself."""
+
+    def __enter__(self) -> _Terminal:
+        self._file = None
+        with suppress(OSError, AttributeError):  # there is none, as on Windows
+            file = os.open("/dev/tty", os.O_WRONLY | os.O_NOCTTY)
+            if os.tcgetpgrp(file) == os.getpgrp():  # in the background, writing might stop us
+                self._file = file
+            else:
+                os.close(file)
+        return self
+
+    def show(self, text: str) -> None:
+        """Write over what the line says."""
+        if self._file is not None:
+            with suppress(OSError):  # it was closed since
+                os.write(self._file, f"\r\033[K{text}".encode())
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            self.show("")
+            os.close(self._file)
 
 
 def _platform() -> str:

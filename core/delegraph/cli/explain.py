@@ -94,11 +94,12 @@ def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
 def _interpreter(request: ExplainRequest) -> Interpreter:
     """Return an interpreter with the delegates applied, allocated where that is possible."""
     from delegraph import DelegraphError, Interpreter
+    from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import TimeLimitError
 
     setup = request.setup
     names = ", ".join((*map(str, setup.delegates or ()), *setup.delegate_files)) or "delegates"
-    with progress(f"applying {names}"):
+    with progress(f"applying {names}"), dry_run():
         interpreter = setup.interpreter()
         assert isinstance(interpreter, Interpreter)
         session = interpreter.session
@@ -163,6 +164,7 @@ def _check(request: ExplainRequest, file: str) -> int:
 
 def _explain_litert(request: ExplainRequest) -> int:
     """Explain who runs what in the official interpreter."""
+    from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import PlacementError, UnresolvedOpError
     from delegraph.graph.loader import load_model
     from delegraph.tools.explanation import explain_placement, unresolved_in
@@ -170,7 +172,7 @@ def _explain_litert(request: ExplainRequest) -> int:
     for option in ("lock", "check"):
         if getattr(request, option) is not None:
             raise click.UsageError(f"--{option} needs --runtime delegraph")
-    with progress("applying delegates"), request.setup.interpreter() as interpreter:
+    with progress("applying delegates"), dry_run(), request.setup.interpreter() as interpreter:
         unknown, unloaded = None, None
         try:
             interpreter.allocate_tensors()

@@ -124,6 +124,7 @@ def command(**options: Any) -> None:
 
 
 def _answer(request: MemoryRequest) -> MemoryAnswer:
+    from delegraph.delegation.dry_run import dry_run
     from delegraph.graph.loader import load_model
     from delegraph.micro.estimate import estimate_arena
     from delegraph.tools.memory_report import COMPARED
@@ -135,7 +136,7 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
     setup = Setup(request.model, delegates=request.delegates, delegate_files=request.delegate_files)
     delegates = setup.requested_delegates()
     align = 16 if request.write_offline is not None else request.align
-    with progress(f"planning {request.model}"):
+    with progress(f"planning {request.model}"), dry_run():
         report = _report(request, delegates or [], planners, align)
         plain = _report(request, [], planners, align) if delegates else None
         model = load_model(request.model, request.table_limit) if request.micro else None

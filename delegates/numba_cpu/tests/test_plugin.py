@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from delegraph.delegation.blob_cache import CACHE_VARIABLE
 from delegraph.delegation.num_threads import usable_processors
 from delegraph.errors import PluginOptionError
 from delegraph.plugins.options import describe_options, make_options
-from delegraph_numba_cpu import cache, plugin
+from delegraph_numba_cpu import cache, cpu, plugin, prebuilt
+from delegraph_numba_cpu import command as command_module
 from delegraph_numba_cpu.command import command
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
@@ -104,18 +106,49 @@ def test_the_command_is_offered() -> None:
     assert isinstance(spec.load(), click.Command)
 
 
-def test_info_shows_the_levels_and_where_kernels_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_info_shows_what_is_used_and_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prebuilt, "FOLDER", tmp_path / "none")
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(command_module, "host_features", lambda: frozenset())
     kept = cache.kernel_cache(supported_levels()[0])
     folder = kept.put("a", bytes(2_500_000)).parent
+    prebuilt.usable_manifest.cache_clear()
     lines = CliRunner().invoke(command, ["info"]).output.splitlines()
-    assert [line.split(":")[0] for line in lines] == [level.name for level in supported_levels()]
-    assert lines[0].endswith(f"1 files, 2.5 MB, in {folder}")
-    levels = json.loads(CliRunner().invoke(command, ["info", "--json"]).output)["levels"]
-    assert [level["level"] for level in levels] == [level.name for level in supported_levels()]
-    assert (levels[0]["files"], levels[0]["folder"]) == (1, str(folder))
+    answer = json.loads(CliRunner().invoke(command, ["info", "--json"]).output)
+    prebuilt.usable_manifest.cache_clear()
+    levels, why = [level.name for level in supported_levels()], "no libraries came with this"
+    assert lines[0] == (
+        f"{levels[0]} is used, the best that this processor has: compiled when needed and kept, "
+        f"2.5 MB in {folder} ({why} installation)"
+    )
+    asked = [line.split()[0] for line in lines if " can be asked for: " in line]
+    assert (answer["used"], [level["level"] for level in answer["levels"]]) == (levels[0], levels)
+    assert asked == levels[1:]
+    first = answer["levels"][0]
+    assert (first["source"], first["place"], first["bytes"]) == ("cache", str(folder), 2_500_000)
+    assert first["why"].startswith(why)
+
+
+def test_info_says_what_a_processor_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_module, "host_features", lambda: frozenset({"avx2", "fma", "bmi2"}))
+    monkeypatch.setattr(cpu, "host_machine", lambda: "x86_64")
+    shown = CliRunner().invoke(command, ["info"]).output
+    assert "avx2 cannot be used: this processor lacks f16c\n" in shown
+    lacks = json.loads(CliRunner().invoke(command, ["info", "--json"]).output)["lacks"]
+    assert "amx-int8" in lacks["amx_int8"]
+    assert "generic" not in lacks
+
+
+def test_info_says_how_to_get_kernels_where_there_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prebuilt, "FOLDER", tmp_path)
+    monkeypatch.setitem(sys.modules, "delegraph_numba_cpu.cache", None)
+    prebuilt.usable_manifest.cache_clear()
+    [level, *_] = json.loads(CliRunner().invoke(command, ["info", "--json"]).output)["levels"]
+    prebuilt.usable_manifest.cache_clear()
+    assert (level["source"], level["place"]) == ("none", "")
+    assert "pip install 'delegraph-numba-cpu[jit]' adds what compiles them" in level["why"]
 
 
 def test_warmup_loads_every_family_of_a_level(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import pytest
 
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu import linking, prebuilt
-from delegraph_numba_cpu.compiler import CompileError
+from delegraph_numba_cpu.compiler import CompileError, compile_side_by_side
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.families import sources_digest
 from delegraph_numba_cpu.kernel_library import Library
@@ -33,19 +34,34 @@ def never(*arguments: object) -> None:
     raise AssertionError(arguments)
 
 
+Packed = dict[str, bytes]
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a library of two families, of the generic level."""
+def packed() -> Packed:
+    """The compiled kernels of two families, of the generic level."""
+    return compile_side_by_side(FAMILIES, GENERIC, 2, lambda family, make: make(), unheard)
+
+
+def unheard(*words: object) -> None:
+    """Progress that nobody looks at."""
+
+
+@pytest.fixture(scope="module")
+def made(packed: Packed, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a library of these kernels."""
     folder = tmp_path_factory.mktemp("libraries")
-    _make(folder)
+    _make(folder, packed)
     return folder
 
 
-def _make(folder: Path, progress: linking.Progress = lambda *words: None) -> None:
+def _make(folder: Path, packed: Packed | None = None, progress: linking.Progress = unheard) -> None:
+    """Make a library, of kernels that were compiled before if there are any."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linking, "LEVELS", {"generic": GENERIC})
         patch.setattr(linking, "families", lambda: FAMILIES)
-        linking.make_libraries(folder, False, progress)
+        if packed is not None:
+            patch.setattr(linking, "compile_side_by_side", lambda *arguments: packed)
+        linking.make_libraries(folder, [GENERIC], False, progress)
 
 
 @pytest.fixture
@@ -53,15 +69,15 @@ def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     """A copy of it in the place of those of this package."""
     shutil.copytree(made, tmp_path / "libraries")
     monkeypatch.setattr(prebuilt, "FOLDER", tmp_path / "libraries")
-    prebuilt.manifest_of_host.cache_clear()
+    prebuilt.usable_manifest.cache_clear()
     yield tmp_path / "libraries"
-    prebuilt.manifest_of_host.cache_clear()
+    prebuilt.usable_manifest.cache_clear()
 
 
 def change(folder: Path, **values: Any) -> None:
     manifest = prebuilt.read_manifest(folder)
     (folder / prebuilt.MANIFEST).write_text(json.dumps(asdict(replace(manifest, **values))))
-    prebuilt.manifest_of_host.cache_clear()
+    prebuilt.usable_manifest.cache_clear()
 
 
 @linked
@@ -96,8 +112,12 @@ def test_a_library_exports_nothing_else_and_needs_none(made: Path) -> None:
         "memcpy", "memset", "memmove", "syscall", "usleep"}  # fmt: skip
 
 
-def test_the_same_sources_give_the_same_bytes(made: Path, tmp_path: Path) -> None:
-    _make(tmp_path)
+def test_the_same_sources_give_the_same_bytes_and_progress_is_told(
+    made: Path, tmp_path: Path
+) -> None:
+    told: list[tuple[str, int, int]] = []
+    _make(tmp_path, progress=lambda *words: told.append(words))
+    assert told == [("generic", 0, 2), ("generic", 1, 2), ("generic", 2, 2)]
     files = [path.name for path in made.iterdir()]
     assert [path.name for path in tmp_path.iterdir()] == files
     for name in files:
@@ -107,24 +127,64 @@ def test_the_same_sources_give_the_same_bytes(made: Path, tmp_path: Path) -> Non
 def test_what_is_there_is_not_made_again_and_the_old_is_removed(folder: Path) -> None:
     (folder / "generic-0123456789abcdef.so").write_bytes(b"of other sources")
     before = {path: path.stat().st_mtime_ns for path in folder.glob("generic-*")}
-    _make(folder, never)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(linking, "compile_side_by_side", never)
+        _make(folder)
     after = {path: path.stat().st_mtime_ns for path in folder.glob("generic-*")}
     assert len(after) == 1
     assert after.items() <= before.items()
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    _make(tmp_path, lambda *words: told.append(words))
-    assert told == [("generic", 0, 2), ("generic", 1, 2), ("generic", 2, 2)]
+def test_libraries_of_other_levels_stay(folder: Path) -> None:
+    sources = sources_digest()[:16]
+    [made] = folder.glob("generic-*")
+    other = f"avx2-{sources}{made.suffix}"
+    (folder / other).write_bytes(b"made before")
+    _make(folder, packed={})
+    files = prebuilt.read_manifest(folder).files
+    assert files == {"avx2": other, "generic": made.name}
+    assert {path.name for path in folder.iterdir()} == {*files.values(), prebuilt.MANIFEST}
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("all", ["amx_int8", "avx512_vbmi", "avx512_vnni", "avx2", "generic"]),
+        ("generic, avx2", ["avx2", "generic"]),
+    ],
+)
+def test_levels_are_named(words: str, names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linking, "host_machine", lambda: "x86_64")
+    assert [level.name for level in linking.levels_named(words)] == names
+
+
+def test_native_is_the_best_level_of_this_processor() -> None:
+    assert linking.levels_named("native") == [supported_levels()[0]]
+
+
+def test_levels_of_another_family_cannot_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linking, "host_machine", lambda: "aarch64")
+    assert linking.levels_named("all") == [GENERIC]
+    with pytest.raises(CompileError, match=r"for 'avx2', 'sse9'; expected all, .* of generic,"):
+        linking.levels_named("generic,sse9,avx2")
+
+
+def test_a_build_needs_no_core(fresh_python: Callable[..., str]) -> None:
+    code = """
+import sys
+sys.modules["delegraph"] = None
+from delegraph_numba_cpu.linking import levels_named, make_libraries
+print(len(levels_named("native")))
+"""
+    assert fresh_python(code) == "1\n"
 
 
 def test_without_a_linker_object_code_comes_along(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, packed: Packed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(linking, "find_linker", lambda: None)
-    _make(folder)
-    prebuilt.manifest_of_host.cache_clear()
+    _make(folder, packed)
+    prebuilt.usable_manifest.cache_clear()
     assert prebuilt.prebuilt_library(GENERIC) is None
     kept = prebuilt.prebuilt_objects(GENERIC)
     assert kept is not None
@@ -136,25 +196,35 @@ def test_without_a_linker_object_code_comes_along(
 
 
 @pytest.mark.parametrize(
-    "values",
+    ("values", "reason"),
     [
-        {"system": "beos"},
-        {"machine": "vax"},
-        {"in_place": True, "sources": "0" * 32},
-        {"files": {}},
+        ({"system": "beos"}, "the libraries are for beos .*, and this is "),
+        ({"machine": "vax"}, "the libraries are for .* vax, and this is "),
+        ({"in_place": True, "sources": "0" * 32}, "were edited since libraries were made"),
+        ({"files": {}}, "libraries were made for no level"),
+        ({"files": {"avx2": "avx2.so"}}, "libraries were made for avx2"),
     ],
 )
 def test_what_is_for_another_system_or_other_sources_is_left_alone(
-    folder: Path, values: dict[str, Any]
+    folder: Path, values: dict[str, Any], reason: str
 ) -> None:
     change(folder, **values)
-    assert prebuilt.prebuilt_file(GENERIC) is None
+    found = prebuilt.prebuilt_file(GENERIC)
+    assert isinstance(found, str)
+    assert re.search(reason, found)
+    assert prebuilt.prebuilt_library(GENERIC) is None
+    assert prebuilt.prebuilt_objects(GENERIC) is None
+
+
+def test_without_libraries_the_reason_is_that(folder: Path) -> None:
+    shutil.rmtree(folder)
+    assert prebuilt.prebuilt_file(GENERIC) == "no libraries came with this installation"
 
 
 def test_in_place_libraries_of_the_present_sources_are_used(folder: Path) -> None:
     change(folder, in_place=True)
     assert prebuilt.read_manifest(folder).sources == sources_digest()
-    assert prebuilt.prebuilt_file(GENERIC) is not None
+    assert isinstance(prebuilt.prebuilt_file(GENERIC), Path)
 
 
 @linked
@@ -171,7 +241,7 @@ def test_a_damaged_manifest_costs_a_warning(
     folder: Path, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (folder / prebuilt.MANIFEST).write_text(content)
-    assert prebuilt.prebuilt_file(GENERIC) is None
+    assert "cannot be used" in str(prebuilt.prebuilt_file(GENERIC))
     assert "cannot be used" in caplog.text
 
 
@@ -199,9 +269,13 @@ def test_neither_numba_nor_llvmlite_is_needed(fresh_python: Callable[..., str]) 
     assert fresh_python(WITHOUT_COMPILER.format(model=str(model))) == "ran\n"
 
 
-def test_without_both_the_error_says_what_to_install(
+def test_without_both_the_error_says_why_and_what_to_install(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("delegraph_numba_cpu.linked.llvm", None)
-    with pytest.raises(DelegateError, match=r"pip install 'delegraph-numba-cpu\[jit\]'"):
+    said = (
+        r"no kernels for avx2 \(libraries were made for generic\), and no Numba .*"
+        r"pip install 'delegraph-numba-cpu\[jit\]' adds it"
+    )
+    with pytest.raises(DelegateError, match=said):
         Library(LEVELS["avx2"])

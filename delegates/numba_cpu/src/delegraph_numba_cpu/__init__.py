@@ -8,8 +8,9 @@ The way from a partition to a running program:
    or a family.
 3. Lowering emits rows, each a kernel call with its words (``blocks/``), into the builder of
    ``program.py``, which then plans memory (``working_memory.py``) and writes the table of rows.
-4. ``kernel_library.py`` loads the compiled kernels that the rows call, from ``cache.py``. Missing
-   ones are compiled from ``kernels/`` by processes that ``building.py`` starts.
+4. ``kernel_library.py`` loads the compiled kernels that the rows call, from a library that came
+   along (``prebuilt.py``, made by ``linking.py``) or from ``cache.py``. Missing ones are compiled
+   from ``kernels/`` by processes that ``building.py`` starts.
 5. At each invoke the program follows moved tensors, and ``pool.py`` runs the table with the threads
    that ``pace.py`` has found worth it.
 """
@@ -25,14 +26,14 @@ __all__ = ["warmup"]
 
 
 def warmup(cpu: str = "auto", progress: Progress | None = None) -> None:
-    """Fill the cache with all kernels, so that no process has to compile any.
+    """Fill the cache with all kernels that no library has, so that no process has to compile any.
 
     Takes some seconds where something is to be compiled, and milliseconds where nothing is.
 
     Args:
         cpu: for which instructions, as in the delegate's option ``cpu``.
         progress: is told how many families of kernels are compiled, of how many, and which was
-            last; None for a line on standard error if that is a terminal.
+            last; None for lines on standard error if that is a terminal.
 
     Raises:
         DelegateError: the processor has no such instructions, or something cannot be compiled.

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import logging
+import math
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -14,8 +18,15 @@ from delegraph_numba_cpu.compiler import CompileError, compile_side_by_side
 from delegraph_numba_cpu.cpu import physical_cores
 from delegraph_numba_cpu.levels import CpuLevel
 
+logger = logging.getLogger(__name__)
+
 Progress = Callable[[int, int, str], None]
 """Called with how many families are done, of how many, and which was last; at first with 0."""
+
+PATIENCE = 2.0
+"""Seconds of silence that users do not mind."""
+
+_WHAT = "numba_cpu: compiling kernels for this processor, once"
 
 
 def build(
@@ -29,13 +40,14 @@ def build(
         families: which.
         level: the instructions to use.
         cache: that of the level.
-        progress: is told what is done; None for a line on standard error if that is a terminal.
+        progress: is told what is done; None for lines on standard error if that is a terminal,
+            and else one in the log if it takes long.
 
     Raises:
         DelegateError: one of them cannot be compiled; the message ends with the compiler's.
     """
     if progress is None:
-        with _progress_line() as tell:
+        with _shown_progress() as tell:
             return build(families, level, cache, tell)
     count = itertools.count(1)
     progress(0, len(families), "")
@@ -53,17 +65,31 @@ def build(
 
 
 @contextmanager
-def _progress_line() -> Iterator[Progress]:
-    """Yield what keeps a line on standard error up to date, and removes it at the end."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda done, total, family: None
+def _shown_progress() -> Iterator[Progress]:
+    """Yield what shows how far it is: lines on a terminal, and elsewhere one in the log.
+
+    Whole lines, because a status that the program keeps on the terminal lets only those stand.
+    """
+    if sys.stderr is not None and sys.stderr.isatty():
+        yield _Lines().tell
         return
-
-    def tell(done: int, total: int, family: str) -> None:
-        text = f"numba_cpu: compiling kernels for this processor, once: {done} of {total}"
-        print(f"\r{text}", end="", file=sys.stderr, flush=True)
-
+    told = threading.Timer(PATIENCE, logger.warning, [f"{_WHAT}, which takes some seconds"])
+    told.daemon = True
+    told.start()
     try:
-        yield tell
+        yield lambda done, total, family: None
     finally:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+        told.cancel()
+
+
+class _Lines:
+    """Lines on standard error: the first and the last, and one every few seconds in between."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+
+    def tell(self, done: int, total: int, family: str) -> None:
+        now = time.monotonic()
+        if done == total or now - self._last >= PATIENCE:
+            self._last = now
+            print(f"{_WHAT}: {done} of {total} families", file=sys.stderr, flush=True)

@@ -7,13 +7,12 @@ import time
 from typing import Any
 
 import click
-from rich.console import Console
 
 from delegraph_numba_cpu import warmup
-from delegraph_numba_cpu.cpu import level_named, supported_levels
+from delegraph_numba_cpu.cpu import host_features, lacking, level_named, supported_levels
 from delegraph_numba_cpu.families import families
 from delegraph_numba_cpu.levels import LEVELS, CpuLevel
-from delegraph_numba_cpu.prebuilt import OBJECTS, prebuilt_file
+from delegraph_numba_cpu.prebuilt import OBJECTS, open_library, prebuilt_file
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -35,18 +34,17 @@ def command() -> None:
 def warm_up(cpu: str, as_json: bool) -> None:
     """Compile all kernels now, so that no model has to wait for them.
 
-    Kernels that are in the cache already are not compiled again.
+    Kernels that are in a library or in the cache already are not compiled again.
     """
     names = [level.name for level in supported_levels()] if cpu == "all" else [cpu]
     answers = []
     for name in names:
         level = level_named(name)
         start = time.perf_counter()
-        with Console(stderr=True).status(f"compiling for {level.name}"):
-            warmup(name)
+        warmup(name)
         count = len(families())
         answer = {"level": level.name, "families": count, "seconds": time.perf_counter() - start}
-        answers.append(answer | _place(level))
+        answers.append(answer | _kernels(level))
         if not as_json:
             seconds, place = answer["seconds"], answers[-1]["place"]
             click.echo(f"{level.name}: {count} families of kernels, {seconds:.1f} s, in {place}")
@@ -54,33 +52,56 @@ def warm_up(cpu: str, as_json: bool) -> None:
         click.echo(json.dumps({"levels": answers}, indent=2))
 
 
-@command.command("info", short_help="Show which instructions and kernels are used.")
+@command.command("info", short_help="Show which instructions and kernels are used, and why.")
 @json_option
 def info(as_json: bool) -> None:
-    """Show which instructions this processor has, and where their kernels come from.
+    """Show which instructions this processor has, where their kernels come from, and why.
 
     The first level is used unless the option cpu names another. Its kernels come in a library with
     this package, or are compiled once and kept in the cache.
     """
-    answers = [{"level": level.name} | _place(level) for level in supported_levels()]
+    used, *others = ({"level": level.name} | _kernels(level) for level in supported_levels())
+    features = host_features()
+    lacks = {level.name: lacking(level, features) for level in LEVELS.values()}
+    lacks = {name: what for name, what in lacks.items() if what}
     if as_json:
-        click.echo(json.dumps({"levels": answers}, indent=2))
+        answer = {"used": used["level"], "levels": [used, *others], "lacks": lacks}
+        click.echo(json.dumps(answer, indent=2))
         return
-    for answer in answers:
-        megabytes = answer["bytes"] / 1e6
-        words = {"library": "library", "objects": "object code", "cache": "compiled when needed"}
-        how = words[answer["source"]]
-        click.echo(f"{answer['level']}: {how}, {megabytes:.1f} MB, in {answer['place']}")
+    click.echo(f"{used['level']} is used, the best that this processor has: {_in_words(used)}")
+    for other in others:
+        click.echo(f"{other['level']} can be asked for: {_in_words(other)}")
+    for name, what in lacks.items():
+        click.echo(f"{name} cannot be used: this processor lacks {', '.join(what)}")
 
 
-def _place(level: CpuLevel) -> dict[str, Any]:
-    """Return where a level's kernels come from, what that is, and how large."""
-    path = prebuilt_file(level)
-    if path is not None:
-        source = "objects" if path.suffix == OBJECTS else "library"
-        return {"source": source, "place": str(path), "bytes": path.stat().st_size}
-    from delegraph_numba_cpu.cache import kernel_cache  # imports llvmlite
+def _in_words(kernels: dict[str, Any]) -> str:
+    words = {
+        "library": "a library that came along",
+        "objects": "object code that came along",
+        "cache": "compiled when needed and kept",
+        "none": "no kernels",
+    }
+    place = f", {kernels['bytes'] / 1e6:.1f} MB in {kernels['place']}" if kernels["place"] else ""
+    return f"{words[kernels['source']]}{place} ({kernels['why']})"
 
+
+def _kernels(level: CpuLevel) -> dict[str, Any]:
+    """Return where a level's kernels come from: what that is, how large, and why from there."""
+    found = prebuilt_file(level)
+    if not isinstance(found, str):
+        is_library = found.suffix != OBJECTS
+        opened = open_library(found) if is_library else None
+        if not isinstance(opened, str):
+            source = "library" if is_library else "objects"
+            place = {"place": str(found), "bytes": found.stat().st_size}
+            return {"source": source, **place, "why": "made for this system, of these sources"}
+        found = opened
+    try:
+        from delegraph_numba_cpu.cache import kernel_cache
+    except ImportError:
+        why = f"{found}; pip install 'delegraph-numba-cpu[jit]' adds what compiles them"
+        return {"source": "none", "place": "", "bytes": 0, "why": why}
     cache = kernel_cache(level)
     size = sum(entry.size for entry in cache.entries())
-    return {"source": "cache", "place": str(cache.folder), "bytes": size}
+    return {"source": "cache", "place": str(cache.folder), "bytes": size, "why": found}

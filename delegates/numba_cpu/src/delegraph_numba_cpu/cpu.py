@@ -9,7 +9,6 @@ import sys
 from functools import cache
 from importlib import import_module
 
-from delegraph.errors import DelegateError
 from delegraph_numba_cpu.levels import LEVELS, CpuLevel
 from delegraph_numba_cpu.system import host_machine
 
@@ -18,13 +17,21 @@ from delegraph_numba_cpu.system import host_machine
 def supported_levels() -> tuple[CpuLevel, ...]:
     """Return the levels that this processor has, the fastest first; the last is ``generic``."""
     features = host_features()
-    return tuple(
-        level
-        for level in LEVELS.values()
-        if level.machine in ("", host_machine())
-        and features.issuperset(level.needs)
-        and not (level.has_tiles and not may_use_tiles())
-    )
+    return tuple(level for level in LEVELS.values() if not lacking(level, features))
+
+
+def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
+    """Return what this processor lacks for a level, in words of LLVM where it has some.
+
+    Args:
+        level: the level.
+        features: :func:`host_features`.
+    """
+    if level.machine not in ("", host_machine()):
+        return (level.machine,)
+    if level.has_tiles and features.issuperset(level.needs) and not may_use_tiles():
+        return ("the system's leave to use matrix registers",)
+    return tuple(feature for feature in level.needs if feature not in features)
 
 
 def host_features() -> frozenset[str]:
@@ -105,6 +112,8 @@ def level_named(name: str) -> CpuLevel:
     for level in levels:
         if level.name == name:
             return level
+    from delegraph.errors import DelegateError  # the build of a wheel gets here without the core
+
     has = ", ".join(level.name for level in levels)
     raise DelegateError(f"cpu={name}: this processor has only: {has}")
 

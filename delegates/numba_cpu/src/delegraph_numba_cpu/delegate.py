@@ -17,6 +17,7 @@ from delegraph import (
     Tolerance,
 )
 from delegraph.delegation.delegate import raise_if_requested
+from delegraph.delegation.dry_run import is_dry_run
 from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.cpu import level_named, physical_cores
@@ -110,7 +111,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
     Attributes:
         kernel_library: the compiled kernels.
         partition: the nodes.
-        program: what it runs; None before the first ``prepare``.
+        program: what it runs; None before the first ``prepare``, and after one of a dry run.
     """
 
     def __init__(self, delegate: NumbaCpuDelegate) -> None:
@@ -145,15 +146,18 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         for index in self._border:
             builder.border(index)
         lower_all(self.partition, builder)
+        self.program = self._timed = None
+        if is_dry_run():
+            return  # before kernels are compiled
         program = builder.finish(GuardedProgram if is_guarded() else Program)
         if context.cancellation is not None:
             program.heed(context.cancellation.word)
-        self._timed = None
         self.program = program
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         program = self.program
-        assert program is not None
+        if program is None:
+            raise DelegateError("an interpreter of a dry run cannot invoke", phase="eval")
         if context.is_profiling:
             has_run = self._run_timed(context, program)
         else:

@@ -73,7 +73,7 @@ class Library:
         Args:
             families: which.
             open_cache: ``DelegateContext.cache``, for kernels that are not in a library.
-            progress: is told what is compiled; None for a line on a terminal.
+            progress: is told what is compiled; None for lines on a terminal.
 
         Raises:
             DelegateError: one cannot be compiled; the message ends with the compiler's.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.levels import CpuLevel
 from delegraph_numba_cpu.objects import symbol_of, unpack
-from delegraph_numba_cpu.prebuilt import prebuilt_objects
+from delegraph_numba_cpu.prebuilt import prebuilt_file, prebuilt_objects
 from delegraph_numba_cpu.unused import UNUSED
 
 try:
@@ -82,8 +82,8 @@ def _linker(level: CpuLevel) -> llvm.ExecutionEngine:
     """
     if llvm is None:
         raise DelegateError(
-            f"this installation has no library of kernels for {level.name} on this system, and "
-            "no Numba to compile them; pip install 'delegraph-numba-cpu[jit]' adds it"
+            f"there are no kernels for {level.name} ({prebuilt_file(level)}), and no Numba to "
+            "compile them; pip install 'delegraph-numba-cpu[jit]' adds it"
         )
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

@@ -1,4 +1,4 @@
-"""Makes the libraries of a package, a file for each level; run when a wheel is built.
+"""Makes the libraries of this package, a file for each level; run when a wheel is built.
 
 A library holds the kernels of all families, and exports nothing but them and the digest of their
 sources. It needs no other library and no version of Python or of the C library, of which only a few
@@ -13,12 +13,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
 from delegraph_numba_cpu.compiler import CompileError, compile_side_by_side
+from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.families import families, sources_digest
 from delegraph_numba_cpu.levels import LEVELS, CpuLevel
 from delegraph_numba_cpu.objects import pack, unpack
@@ -30,13 +31,43 @@ Progress = Callable[[str, int, int], None]
 """Called with the level, how many of its families are done, and of how many."""
 
 
-def make_libraries(folder: Path, in_place: bool, progress: Progress) -> Manifest:
-    """Fill a folder with the libraries of this kind of processor.
+def levels_named(words: str) -> list[CpuLevel]:
+    """Return the levels to make libraries for.
 
-    Those of the same sources stay as they are.
+    Args:
+        words: ``all`` for those of this family of processors, ``native`` for the best one of this
+            processor, or names with commas in between.
+
+    Raises:
+        CompileError: there is no such level for this family.
+    """
+    levels = {
+        name: level for name, level in LEVELS.items() if level.machine in ("", host_machine())
+    }
+    if words == "all":
+        return list(levels.values())
+    if words == "native":
+        return [supported_levels()[0]]
+    names = [name.strip() for name in words.split(",")]
+    unknown = sorted(set(names) - set(levels))
+    if unknown:
+        raise CompileError(
+            f"kernels cannot be made for {', '.join(map(repr, unknown))}; expected all, native, or "
+            f"of {', '.join(levels)}, with commas in between"
+        )
+    return [level for name, level in levels.items() if name in names]
+
+
+def make_libraries(
+    folder: Path, levels: Sequence[CpuLevel], in_place: bool, progress: Progress
+) -> Manifest:
+    """Fill a folder with libraries.
+
+    Those of the same sources stay as they are, also of other levels.
 
     Args:
         folder: where; what it held of other sources is removed.
+        levels: which libraries it must have.
         in_place: whether the sources lie where they may be edited afterwards.
         progress: is told how far it is.
 
@@ -44,21 +75,21 @@ def make_libraries(folder: Path, in_place: bool, progress: Progress) -> Manifest
         CompileError: something cannot be compiled or linked.
     """
     sources = sources_digest()
-    levels = [level for level in LEVELS.values() if level.machine in ("", host_machine())]
     linker = find_linker()
     suffix = ".so" if linker else OBJECTS
-    files = {level.name: f"{level.name}-{sources[:16]}{suffix}" for level in levels}
+    names = {name: f"{name}-{sources[:16]}{suffix}" for name in LEVELS}
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
-        if path.name not in files.values():
+        if path.name not in names.values():
             path.unlink()
     for level in levels:
-        path = folder / files[level.name]
+        path = folder / names[level.name]
         if not path.is_file():
             content = _library(level, sources, linker, progress)
             unfinished = path.with_suffix(".unfinished")
             unfinished.write_bytes(content)
             unfinished.replace(path)
+    files = {name: file for name, file in names.items() if (folder / file).is_file()}
     manifest = Manifest(sources, in_place, host_system(), host_machine(), files)
     (folder / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n")
     return manifest

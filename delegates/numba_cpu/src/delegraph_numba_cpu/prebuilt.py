@@ -1,8 +1,9 @@
 """Libraries of kernels that come with this package; see ``linking`` for how they are made.
 
 A wheel has one for each level of a kind of processor, for which neither a compiler nor a linker is
-needed. A folder that is installed in place has them, too, but there somebody may edit the sources:
-then a library of other sources is left alone, and kernels are compiled as they are needed.
+needed. A folder that is installed in place has one for the processor that it was installed on, but
+there somebody may edit the sources: then the library is left alone, and kernels are compiled as
+they are needed.
 """
 
 from __future__ import annotations
@@ -81,56 +82,71 @@ def sources_symbol(sources: str) -> str:
 
 def prebuilt_library(level: CpuLevel) -> PrebuiltLibrary | None:
     """Return the library of a level; None where there is none for this system and these sources."""
-    path = prebuilt_file(level)
-    manifest = manifest_of_host()
-    if path is None or manifest is None or path.suffix == OBJECTS:
+    found = prebuilt_file(level)
+    if isinstance(found, str) or found.suffix == OBJECTS:
         return None
+    opened = open_library(found)
+    if isinstance(opened, str):
+        logger.warning("%s", opened)
+        return None
+    return opened
+
+
+def open_library(path: Path) -> PrebuiltLibrary | str:
+    """Return a library of :func:`prebuilt_file`, or why it cannot be used."""
+    manifest = usable_manifest()
+    assert not isinstance(manifest, str)
     try:
         return PrebuiltLibrary(path, manifest.sources)
     except (OSError, AttributeError) as error:
-        logger.warning("the library of kernels %s cannot be used: %s", path, error)
-        return None
+        return f"the library of kernels {path} cannot be used: {error}"
 
 
 def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
     """Return the packed kernels of a level's families; None where they did not come along."""
-    path = prebuilt_file(level)
-    if path is None or path.suffix != OBJECTS:
+    found = prebuilt_file(level)
+    if isinstance(found, str) or found.suffix != OBJECTS:
         return None
     try:
-        return unpack(path.read_bytes())
+        return unpack(found.read_bytes())
     except (OSError, ValueError) as error:
-        logger.warning("the kernels in %s cannot be used: %s", path, error)
+        logger.warning("the kernels in %s cannot be used: %s", found, error)
         return None
 
 
-def prebuilt_file(level: CpuLevel) -> Path | None:
-    """Return the file that came along for a level; None where none is for this system."""
-    manifest = manifest_of_host()
-    if manifest is None or level.name not in manifest.files:
-        return None
+def prebuilt_file(level: CpuLevel) -> Path | str:
+    """Return the file that came along for a level, or why there is none to use."""
+    manifest = usable_manifest()
+    if isinstance(manifest, str):
+        return manifest
+    if level.name not in manifest.files:
+        return f"libraries were made for {', '.join(manifest.files) or 'no level'}"
     return FOLDER / manifest.files[level.name]
 
 
 @cache
-def manifest_of_host() -> Manifest | None:
-    """Return what the folder holds, if it is for this system and these sources."""
+def usable_manifest() -> Manifest | str:
+    """Return what the folder holds, or why nothing of it is for this system and these sources."""
     try:
         manifest = read_manifest(FOLDER)
     except FileNotFoundError:
-        return None
+        return "no libraries came with this installation"
     except (OSError, ValueError, TypeError) as error:
-        logger.warning("the libraries in %s cannot be used: %s", FOLDER, error)
-        return None
-    if (manifest.system, manifest.machine) != (host_system(), host_machine()):
-        return None
-    if manifest.in_place:
-        from delegraph_numba_cpu.families import sources_digest
-
-        if manifest.sources != sources_digest():
-            logger.info("the kernels were edited since libraries were made of them")
-            return None
+        reason = f"the libraries in {FOLDER} cannot be used: {error}"
+        logger.warning("%s", reason)
+        return reason
+    found, wanted = (manifest.system, manifest.machine), (host_system(), host_machine())
+    if found != wanted:
+        return f"the libraries are for {' '.join(found)}, and this is {' '.join(wanted)}"
+    if manifest.in_place and manifest.sources != _present_sources():
+        return "the sources of the kernels were edited since libraries were made of them"
     return manifest
+
+
+def _present_sources() -> str:
+    from delegraph_numba_cpu.families import sources_digest  # which wheels do not need
+
+    return sources_digest()
 
 
 def read_manifest(folder: Path) -> Manifest:
