@@ -213,7 +213,7 @@ $(VENV)/created:
 	@touch $@
 
 $(VENV)/installed: $(VENV)/created $(PROJECTS)
-	@echo "Installing Delegraph and its plugins into $(VENV), and compiling kernels for this processor: a minute ..."
+	@echo "Installing Delegraph and its plugins into $(VENV), and compiling kernels for this processor ..."
 	@$(PIP) install --quiet $(EDITABLE)
 	@touch $@
 
