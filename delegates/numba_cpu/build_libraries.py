@@ -23,6 +23,13 @@ LEVELS_VARIABLE = "DELEGRAPH_NUMBA_CPU_LEVELS"
 class LibrariesHook(BuildHookInterface[Any]):
     """What hatchling calls around the building of a wheel."""
 
+    def dependencies(self) -> list[str]:
+        """Return what a build needs besides: a linker from PyPI, where Linux has none."""
+        sys.path.insert(0, str(SOURCES))
+        from delegraph_numba_cpu.linking import find_linker
+
+        return ["ziglang"] if sys.platform == "linux" and not find_linker() else []
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Make the libraries, and tell hatchling where they are and for which systems."""
         sys.path.insert(0, str(SOURCES))
