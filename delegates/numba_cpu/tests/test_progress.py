@@ -17,6 +17,7 @@ from delegraph.delegation import blob_cache
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.delegation.dry_run import dry_run
 from delegraph.errors import DelegraphError
+from delegraph.testing import run_command
 from delegraph_numba_cpu import building, cache, compiler, kernel_library
 from delegraph_numba_cpu.cpu import supported_levels
 
@@ -180,18 +181,13 @@ def cold(kept: BlobCache, monkeypatch: pytest.MonkeyPatch) -> BlobCache:
     return kept
 
 
-@pytest.mark.parametrize("command", [["explain", "--json"], ["memory", "--json"]])
+@pytest.mark.parametrize("command", ["explain", "memory"])
 def test_explain_and_memory_compile_nothing(
-    command: list[str],
-    cold: BlobCache,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: str, cold: BlobCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from delegraph.cli import main
-
     monkeypatch.setattr(building, "build", never)
-    assert main([command[0], str(DIGITS), "--delegate", "numba_cpu", *command[1:]]) == 0
-    assert json.loads(capsys.readouterr().out)
+    result = run_command(command, DIGITS, "--delegate", "numba_cpu", "--json")
+    assert (result.code, bool(json.loads(result.out))) == (0, True)
     assert cold.entries() == []
 
 
