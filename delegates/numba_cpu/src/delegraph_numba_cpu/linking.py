@@ -77,7 +77,7 @@ def make_libraries(
     sources = sources_digest()
     linker = find_linker()
     suffix = ".so" if linker else OBJECTS
-    names = {name: f"{name}-{sources[:16]}{suffix}" for name in LEVELS}
+    names = {name: f"{name}_{sources[:16]}{suffix}" for name in LEVELS}
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
         if path.name not in names.values():
