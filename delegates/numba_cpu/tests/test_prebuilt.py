@@ -125,20 +125,20 @@ def test_the_same_sources_give_the_same_bytes_and_progress_is_told(
 
 
 def test_what_is_there_is_not_made_again_and_the_old_is_removed(folder: Path) -> None:
-    (folder / "generic-0123456789abcdef.so").write_bytes(b"of other sources")
-    before = {path: path.stat().st_mtime_ns for path in folder.glob("generic-*")}
+    (folder / "generic_0123456789abcdef.so").write_bytes(b"of other sources")
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("generic_*")}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linking, "compile_side_by_side", never)
         _make(folder)
-    after = {path: path.stat().st_mtime_ns for path in folder.glob("generic-*")}
+    after = {path: path.stat().st_mtime_ns for path in folder.glob("generic_*")}
     assert len(after) == 1
     assert after.items() <= before.items()
 
 
 def test_libraries_of_other_levels_stay(folder: Path) -> None:
     sources = sources_digest()[:16]
-    [made] = folder.glob("generic-*")
-    other = f"avx2-{sources}{made.suffix}"
+    [made] = folder.glob("generic_*")
+    other = f"avx2_{sources}{made.suffix}"
     (folder / other).write_bytes(b"made before")
     _make(folder, packed={})
     files = prebuilt.read_manifest(folder).files
