@@ -9,12 +9,14 @@ Delegraph is faster. The ratio counts: absolute times move with the machine.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from ai_edge_litert import schema_py_generated
 from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from ai_edge_litert.interpreter import OpResolverType
+from ratio_rows import Row, row, write_rows
 
 from delegraph import Interpreter
 from delegraph.delegation import (
@@ -77,13 +79,17 @@ def report(
     *,
     seconds: float,
     blocks: int = LEAST_BLOCKS,
-) -> None:
-    """Time both sides in turn and print one row, in microseconds; no interval of few blocks."""
+) -> Row:
+    """Time both sides in turn; print and return one row, in microseconds.
+
+    There is no interval of few blocks.
+    """
     times = interleave({"ours": ours, "official": official}, seconds, blocks=blocks)
     a, b = (1e6 * np.median(all_times(times[side])) for side in ("ours", "official"))
     ratio = ratio_of(times["ours"], times["official"])
-    shown = str(ratio) if blocks >= LEAST_BLOCKS else f"{ratio.value:.3g}"
-    print(f"{name:46} {a:12.1f} {b:12.1f}   {shown}", flush=True)
+    found = row(name, ratio) if blocks >= LEAST_BLOCKS else Row(name, ratio.value)
+    print(f"{name:46} {a:12.1f} {b:12.1f}   {found}", flush=True)
+    return found
 
 
 def ready(interpreter: object) -> Callable[[], None]:
@@ -99,6 +105,11 @@ def ready(interpreter: object) -> Callable[[], None]:
         interpreter.get_tensor(target)  # type: ignore[attr-defined]
 
     return run
+
+
+def core(content: bytes) -> Interpreter:
+    """Return an interpreter without delegates."""
+    return Interpreter(model_content=content, delegates=[])
 
 
 def official(content: bytes, resolver: OpResolverType = BUILTIN) -> OfficialInterpreter:
@@ -127,54 +138,61 @@ def partition_alternating(length: int) -> Callable[[], object]:
     return lambda: partition_graph_into_independent_node_subsets(graph, chosen, greedily=True)
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3, help="for each row")
-    seconds = parser.parse_args().seconds
-    print(f"{'median':46} {'Delegraph us':>12} {'official us':>12}   ratio [95 %]")
+def measure(seconds: float) -> Iterator[Row]:
+    """Print the rows of the table, and return each."""
     one = chain_model(1)
-    report(
-        "set + invoke + get, one ADD",
-        ready(Interpreter(model_content=one)),
-        ready(official(one)),
-        seconds=seconds,
-    )
+    for delegates, end in ([], ""), (["numba_cpu"], ", numba_cpu"):
+        yield report(
+            f"set + invoke + get, one ADD{end}",
+            ready(Interpreter(model_content=one, delegates=delegates)),
+            ready(official(one)),
+            seconds=seconds,
+        )
     for length in (1_000, 10_000):
         content = chain_model(length)
-        report(
+        yield report(
             f"schema records of {length} operators / ModelT",
             lambda content=content: read_model(np.frombuffer(content, np.uint8)),
             lambda content=content: schema_py_generated.ModelT.InitFromPackedBuf(content, 0),
             seconds=seconds,
             blocks=1,
         )
-        report(
+        yield report(
             f"load {length} operators / Interpreter()",
             lambda content=content: parse_model(content),
             lambda content=content: official(content),
             seconds=seconds,
         )
-        report(
+        yield report(
             f"create + allocate {length} ADD",
-            lambda content=content: created_and_allocated(Interpreter(model_content=content)),
+            lambda content=content: created_and_allocated(core(content)),
             lambda content=content: created_and_allocated(official(content)),
             seconds=seconds,
         )
-        report(
+        yield report(
             f"set + invoke + get, {length} ADD",
-            ready(Interpreter(model_content=content)),
+            ready(core(content)),
             ready(official(content)),
             seconds=seconds,
         )
     alternating = chain_model(20_000, alternating=True)
-    report(
+    yield report(
         "partition 20000 alternating / XNNPACK set-up",
         partition_alternating(20_000),
         lambda: created_and_allocated(official(alternating, OpResolverType.AUTO)),
         seconds=seconds,
         blocks=1,
     )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3, help="for each row")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the ratios")
+    args = parser.parse_args()
+    print(f"{'median':46} {'Delegraph us':>12} {'official us':>12}   ratio [95 %]")
+    write_rows(args.json, list(measure(args.seconds)))
 
 
 if __name__ == "__main__":

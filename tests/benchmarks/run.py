@@ -20,6 +20,7 @@ SINES, FLOAT, INT8 = (str(MODELS / f"{n}.tflite") for n in ("sines", "digits_flo
 SHORT = {
     "tests/benchmarks/apply.py": ["--nodes", "1000", "--seconds", "1"],
     "tests/benchmarks/arena.py": ["--tensors", "1000", "--seconds", "1"],
+    "tests/benchmarks/beside_litert.py": ["--networks", str(MODELS), "--seconds", "0.5"],
     "tests/benchmarks/framework.py": ["--seconds", "0.5"],
     "tests/benchmarks/isolation.py": ["--seconds", "1"],
     "tests/benchmarks/litert.py": [],

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from ratio_rows import Row, row, write_rows
 
 from delegraph.tools.benchmarking.verdicts import LEAST_BLOCKS, block_effects, ratio
 
@@ -87,7 +88,9 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=[str(MODELS / "digits_int8.tflite")])
     parser.add_argument("--blocks", type=int, default=12, help=f"at least {LEAST_BLOCKS}")
     parser.add_argument("--delegate", action="append", default=[], dest="delegates")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the ratios")
     args = parser.parse_args()
+    rows_found: list[Row] = []
     sides = programs(args.delegates)
     print(f"{'model':46} {'side':12} {'ms':>8} {'MiB':>7}   time [95 %]  memory, by the official")
     for model in args.models:
@@ -96,13 +99,18 @@ def main() -> None:
         for name, rows in found.items():
             milliseconds, memory = 1e3 * np.median(rows[..., 0]), np.median(rows[..., 1])
             effects = block_effects(rows[:, np.newaxis, :, 0], official[:, np.newaxis, :, 0])
-            shown = "" if name == OFFICIAL else str(ratio(effects))
             by = memory / np.median(official[..., 1])
+            shown = ""
+            if name != OFFICIAL:
+                time_row = row(f"process, {Path(model).stem}, {name}", ratio(effects))
+                rows_found += [time_row, Row(f"peak memory, {Path(model).stem}, {name}", by)]
+                shown = str(time_row)
             print(
                 f"{Path(model).stem[:46]:46} {name:12} {milliseconds:8.1f} {memory:7.1f}   "
                 f"{shown:18} {by:.2f}",
                 flush=True,
             )
+    write_rows(args.json, rows_found)
 
 
 if __name__ == "__main__":

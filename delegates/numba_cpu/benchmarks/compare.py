@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from peak import float32_peak, int8_peak
 from rich.console import Console
-from runtimes import BASE, Arrays, Prepared, model_inputs, runtimes
+from runtimes import BASE, Arrays, Prepare, Prepared, model_inputs, runtimes
 from tables import print_table
 
 from arithmetic import model_multiply_adds
@@ -83,19 +83,20 @@ class Result:
     placement: str = ""
 
 
-def compare(model: Path, threads: int, seconds: float, chosen: Sequence[str]) -> list[Result]:
+def compare(
+    model: Path, threads: int, seconds: float, chosen: Mapping[str, Prepare]
+) -> list[Result]:
     """Return how each runtime does on a model."""
     inputs = model_inputs(model)
     ready: dict[str, Prepared] = {}
     failed: list[Result] = []
-    for name, prepare in runtimes().items():
-        if name in chosen:
-            try:
-                ready[name] = prepare(model, threads, inputs)
-                ready[name].run()
-            except Exception as error:  # noqa: BLE001 - a runtime that fails is listed with its error
-                ready.pop(name, None)
-                failed.append(Result(name, error=f"{type(error).__name__}: {error}".split("\n")[0]))
+    for name, prepare in chosen.items():
+        try:
+            ready[name] = prepare(model, threads, inputs)
+            ready[name].run()
+        except Exception as error:  # noqa: BLE001 - a runtime that fails is listed with its error
+            ready.pop(name, None)
+            failed.append(Result(name, error=f"{type(error).__name__}: {error}".split("\n")[0]))
     expected = runtimes()["core"](model, threads, inputs)
     expected.run()
     differences = {name: _difference(r.outputs(), expected.outputs()) for name, r in ready.items()}
@@ -248,6 +249,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--threads", default="1", help="one or several numbers: 1,2")
     parser.add_argument("--seconds", type=float, default=5.0, help="for each model and number")
     parser.add_argument("--only", default="", help="runtimes to run, comma-separated")
+    parser.add_argument("--cpu", default="auto", help="level of numba_cpu; see its option cpu")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw them; needs matplotlib")
     return parser.parse_args()
@@ -264,10 +266,12 @@ def main() -> None:
     models = arguments.models or _default_models()
     if not models:
         raise SystemExit(f"name models: the corpus is not in {CORPUS}")
-    chosen = [name for name in arguments.only.split(",") if name] or list(runtimes())
-    unknown = sorted(set(chosen) - set(runtimes()))
+    known = runtimes(arguments.cpu)
+    names = [name for name in arguments.only.split(",") if name] or list(known)
+    unknown = sorted(set(names) - set(known))
     if unknown:
-        raise SystemExit(f"no runtime {unknown[0]!r}; there are: {', '.join(runtimes())}")
+        raise SystemExit(f"no runtime {unknown[0]!r}; there are: {', '.join(known)}")
+    chosen = {name: known[name] for name in known if name in names}
     out = Console(width=None if Console().is_terminal else 160, highlight=False, markup=False)
     about = machine()
     for key, value in about.items():

@@ -49,13 +49,17 @@ def model_inputs(model: Path) -> list[NDArray[Any]]:
         return [random_values(details, rng) for details in interpreter.get_input_details()]
 
 
-def runtimes() -> dict[str, Prepare]:
-    """Return the runtimes that are installed, by name; the one to compare with comes first."""
+def runtimes(cpu: str = "auto") -> dict[str, Prepare]:
+    """Return the runtimes that are installed, by name; the one to compare with comes first.
+
+    Args:
+        cpu: the instructions that numba_cpu uses, as its option of this name has them.
+    """
     found: dict[str, Prepare] = {
         BASE: _litert("AUTO"),
         "LiteRT builtin": _litert("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
-        "numba_cpu": _delegraph(NumbaCpuOptions()),
-        "numba_cpu inexact": _delegraph(NumbaCpuOptions(exact=False)),
+        "numba_cpu": _delegraph(NumbaCpuOptions(cpu=cpu)),
+        "numba_cpu inexact": _delegraph(NumbaCpuOptions(cpu=cpu, exact=False)),
         "core": _delegraph(None),
     }
     if find_spec("openvino") is not None:

@@ -1,0 +1,201 @@
+"""Every ratio to the official interpreter in one table, with intervals and what is wanted.
+
+    python tests/benchmarks/beside_litert.py [--networks FOLDER] [--levels auto,avx2] [--json FILE]
+    python tests/benchmarks/beside_litert.py --only networks --seconds 5
+
+Each part is a benchmark of its own, run as a process: whole processes, the framework's costs,
+networks with one thread and with two at each level of processor. Below 1 Delegraph is better.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ratio_rows import Row, mean_row, read_rows
+from rich.console import Console
+from rich.table import Table
+
+from delegraph.tools.benchmarking.machine import Machine, machine
+from delegraph.tools.benchmarking.verdicts import Ratio
+
+ROOT = Path(__file__).parents[2]
+DEMO_MODELS = ROOT / "docs" / "demo" / "models"
+CORPUS = ROOT.parent / "shared" / "corpus"
+
+LEAST_BYTES = 20_000
+"""Networks are models from this size on."""
+
+WANTED = {
+    "process, *, core": 1.5,
+    "process, *, numba_cpu": 1.8,
+    "peak memory, *, core": 1.25,
+    "peak memory, *, numba_cpu": 1.25,
+    "set + invoke + get, one ADD": 2.5,
+    "set + invoke + get, one ADD, numba_cpu": 1.2,
+    "load 10000 operators / Interpreter()": 3.0,
+    "create + allocate 10000 ADD": 5.0,
+    "set + invoke + get, 10000 ADD": 6.0,
+    "networks, amx_int8, 1 thread, mean*": 0.55,
+    "networks, avx512_*, 1 thread, mean*": 0.65,
+    "networks, avx512_*, 2 threads, mean*": 0.75,
+    "networks, avx2, 1 thread, mean*": 1.25,
+    "decoder, *": 1.0,
+}
+"""Patterns of rows to the ratio that is to be reached at most; the first that fits counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is to be measured.
+
+    Attributes:
+        networks: models that are run with each level and number of threads.
+        processes: models that are run as whole processes.
+        levels: of numba_cpu, as its option ``cpu`` names them.
+        seconds: for each model or row.
+    """
+
+    networks: Sequence[Path]
+    processes: Sequence[Path]
+    levels: Sequence[str]
+    seconds: float
+
+
+def processes(choice: Choice, result: Path) -> list[Row]:
+    """Return what whole processes cost."""
+    words = [*map(str, choice.processes), "--delegate", "numba_cpu"]
+    run("tests/benchmarks/startup.py", *words, "--json", str(result))
+    return read_rows(result)
+
+
+def framework(choice: Choice, result: Path) -> list[Row]:
+    """Return what the framework itself costs."""
+    words = ["--seconds", str(choice.seconds), "--json", str(result)]
+    run("tests/benchmarks/framework.py", *words)
+    return read_rows(result)
+
+
+def networks(choice: Choice, result: Path) -> list[Row]:
+    """Return the mean of all networks for each level and number of threads, and the slowest."""
+    return [row for level in choice.levels for row in _at_level(level, choice, result)]
+
+
+def _at_level(level: str, choice: Choice, result: Path) -> Iterator[Row]:
+    run(
+        "delegates/numba_cpu/benchmarks/compare.py",
+        *map(str, choice.networks),
+        *("--only", "XNNPACK,numba_cpu", "--threads", "1,2", "--cpu", level),
+        *("--seconds", str(choice.seconds), "--json", str(result)),
+    )
+    found = json.loads(result.read_text())["models"]
+    for threads, word in ((1, "thread"), (2, "threads")):
+        ratios = dict(_ratios(entry for entry in found if entry["threads"] == threads))
+        if ratios:
+            name = f"networks, {best_level() if level == 'auto' else level}, {threads} {word}"
+            yield mean_row(f"{name}, mean of {len(ratios)}", list(ratios.values()))
+            for model in sorted(ratios, key=lambda model: -ratios[model].value)[:5]:
+                slow = ratios[model]
+                yield Row(f"{name}: {model}", slow.value, slow.low, slow.high)
+
+
+def _ratios(entries: Iterator[dict[str, Any]]) -> Iterator[tuple[str, Ratio]]:
+    for entry in entries:
+        for result in entry["results"]:
+            if result["runtime"] == "numba_cpu" and result["ratios"]:
+                yield entry["model"], Ratio(**result["ratios"]["minimum"])
+
+
+PARTS = {"processes": processes, "framework": framework, "networks": networks}
+
+
+def run(script: str, *words: str) -> None:
+    """Run a benchmark, its output on the terminal.
+
+    Raises:
+        SystemExit: it failed.
+    """
+    print(f"\n== {script}", flush=True)
+    if subprocess.run([sys.executable, str(ROOT / script), *words], check=False).returncode:
+        raise SystemExit(f"{script} failed, see above")
+
+
+def best_level() -> str:
+    """Return the level of numba_cpu that is used here unasked."""
+    words = [sys.executable, "-m", "delegraph", "numba", "info", "--json"]
+    told = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    return str(json.loads(told)["used"])
+
+
+def wanted(what: str) -> float | None:
+    """Return the ratio that a row is to reach at most; None where nothing is said."""
+    return next((most for pattern, most in WANTED.items() if fnmatchcase(what, pattern)), None)
+
+
+def print_rows(out: Console, rows: Sequence[Row]) -> None:
+    """Print the table."""
+    table = Table("ratio to LiteRT", "[95 %]", "wanted", "", box=None, header_style="bold")
+    for row in rows:
+        most = wanted(row.what)
+        verdict = "" if most is None else "reached" if row.value <= most else "missed"
+        table.add_row(row.what, str(row), "" if most is None else f"{most:g}", verdict)
+    out.print(table)
+
+
+def print_machine(out: Console, where: Machine) -> None:
+    """Print what the figures depend on."""
+    chip = where.processor
+    load = "unknown" if where.load is None else f"{where.load[0]:.1f}"
+    out.print(f"{chip.name or chip.machine}, {chip.usable_cores} cores, load {load} before")
+    out.print(f"level {best_level()}; {where.system}; Python {where.python}; {where.date}")
+    out.print(", ".join(f"{name} {version}" for name, version in where.versions.items()))
+
+
+def models_of(folder: Path) -> list[Path]:
+    """Return the networks of a folder: TFLite files that are not small."""
+    return [p for p in sorted(folder.rglob("*.tflite")) if p.stat().st_size > LEAST_BYTES]
+
+
+def usual_processes() -> list[Path]:
+    """Return MobileNetV2 in int8 and float32 where the corpus is there, else a small model."""
+    names = "models/test_data__mobilenet_v2_1.0_224_quant", "bench/mobilenet_v2_float_dequantised"
+    found = [path for name in names if (path := CORPUS / f"{name}.tflite").is_file()]
+    return found or [DEMO_MODELS / "digits_int8.tflite"]
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--networks", type=Path, metavar="FOLDER", help="of TFLite files")
+    parser.add_argument("--levels", default="auto", help="of numba_cpu: auto,avx2,generic")
+    parser.add_argument("--seconds", type=float, default=3, help="for each model or row")
+    parser.add_argument("--only", choices=PARTS, action="append", help="measure this part")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the table")
+    args = parser.parse_args()
+    folder = args.networks or (CORPUS if CORPUS.is_dir() else DEMO_MODELS)
+    levels = args.levels.split(",")
+    choice = Choice(models_of(folder), usual_processes(), levels, args.seconds)
+    where = machine()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as name:
+        for part in args.only or PARTS:
+            rows += PARTS[part](choice, Path(name) / f"{part}.json")
+    out = Console(width=None if Console().is_terminal else 120, highlight=False, markup=False)
+    out.print()
+    print_machine(out, where)
+    print_rows(out, rows)
+    if args.json is not None:
+        table = [{**asdict(row), "wanted": wanted(row.what)} for row in rows]
+        args.json.write_text(json.dumps({"machine": where.to_json(), "rows": table}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
