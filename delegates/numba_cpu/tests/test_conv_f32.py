@@ -79,6 +79,7 @@ def conv_model(
     dilation: tuple[int, int] = (1, 1),
     padding: Padding = SAME,
     activation: Act = Act.NONE,
+    groups: int = 1,
 ) -> bytes:
     options = Conv2DOptions(
         padding=padding,
@@ -88,7 +89,7 @@ def conv_model(
         dilation_w_factor=dilation[1],
         fused_activation_function=activation,
     )
-    weight = constant(values((outputs, *kernel, shape[3])))
+    weight = constant(values((outputs, *kernel, shape[3] // groups)))
     inputs = [tensor(shape), weight, constant(values((outputs,)))]
     return one_op_model("CONV_2D", inputs, [tensor((1, 1, 1, outputs))], options)
 
@@ -325,10 +326,29 @@ def test_computed_weights_are_refused() -> None:
     assert refused(one_op_model("CONV_2D", inputs, [tensor((1, 4, 4, 8))], options))
 
 
-def test_groups_are_refused() -> None:
-    inputs = [tensor((1, 4, 4, 8)), constant(values((4, 1, 1, 4))), constant(values((4,)))]
-    options = Conv2DOptions(stride_h=1, stride_w=1)
-    assert refused(one_op_model("CONV_2D", inputs, [tensor((1, 4, 4, 4))], options))
+GROUPS = [(8, 8, 2), (12, 6, 3), (40, 200, 2), (15, 60, 15), (128, 128, 32)]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("inputs", "outputs", "groups"), GROUPS)
+def test_groups_of_channels(level: str, inputs: int, outputs: int, groups: int) -> None:
+    for kernel, stride, batch in (((3, 3), 2, 1), ((1, 1), 1, 1), ((2, 3), 1, 3)):
+        shape = (batch, 7, 9, inputs)
+        model = conv_model(shape, outputs, kernel, (stride, stride), groups=groups)
+        assert_agrees(model, values(shape), level=level)
+
+
+def test_threads_share_the_work_of_groups() -> None:
+    shape = (1, 40, 40, 64)
+    model = conv_model(shape, 128, activation=Act.RELU6, groups=2)
+    assert_agrees(model, values(shape), threads=3)
+
+
+def test_infinities_stay_in_their_group() -> None:
+    x = values((1, 3, 3, 8))
+    x[..., 0] = np.inf
+    found = run(delegated(conv_model(x.shape, 8, groups=4)), x)
+    assert np.isfinite(found[..., 2:]).all()
 
 
 def layers_model(shape: tuple[int, ...], *layers: str) -> tuple[bytes, tuple[int, ...]]:

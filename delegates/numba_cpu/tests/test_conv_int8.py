@@ -102,6 +102,7 @@ class Layers:
         dilation: int = 1,
         padding: Padding = SAME,
         activation: Act = Act.NONE,
+        groups: int = 1,
     ) -> Layers:
         options = Conv2DOptions(
             padding=padding,
@@ -111,7 +112,7 @@ class Layers:
             dilation_w_factor=dilation,
             fused_activation_function=activation,
         )
-        weight = self._weights((outputs, *kernel, channels), 0)
+        weight = self._weights((outputs, *kernel, channels // groups), 0)
         return self._add("CONV_2D", weight, outputs, options)
 
     def depthwise(
@@ -385,3 +386,27 @@ def test_multipliers_too_small_for_exact_arithmetic_are_refused() -> None:
     delegate = NumbaCpuDelegate(NumbaCpuOptions())
     interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
     assert interpreter.placement.nodes[0].delegate is None
+
+
+GROUPS = [(8, 8, 2), (12, 6, 3), (32, 32, 8), (40, 200, 2), (15, 60, 15), (128, 128, 32)]
+
+
+@pytest.mark.parametrize(("channels", "outputs", "groups"), GROUPS)
+def test_groups_of_channels(
+    kind: str, level: str, channels: int, outputs: int, groups: int
+) -> None:
+    for kernel, stride, batch in (((3, 3), 2, 1), ((1, 1), 1, 1), ((2, 3), 1, 3)):
+        layers = Layers((batch, 7, 9, channels), kind, per_channel=batch == 1)
+        layers.conv(channels, outputs, kernel, stride, groups=groups).assert_agrees(level)
+
+
+def test_neighbours_of_grouped_convolutions_are_not_taken_for_strips(kind: str) -> None:
+    layers = Layers((1, 40, 40, 16), kind).conv(16, 32, (1, 1), groups=4)
+    layers.depthwise(32).conv(32, 24, (1, 1), groups=2)
+    layers.assert_agrees()
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_threads_share_the_work_of_groups(kind: str, exact: bool) -> None:
+    layers = Layers((1, 40, 40, 64), kind).conv(64, 128, groups=2)
+    layers.assert_agrees(threads=3, exact=exact)

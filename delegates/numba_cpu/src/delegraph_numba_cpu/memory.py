@@ -53,6 +53,11 @@ class Address:
     memory: Memory
     offset: int = 0
 
+    @property
+    def address(self) -> int:
+        """Where it is, once that is known."""
+        return self.memory.address + self.offset
+
     def __add__(self, offset: int) -> Address:
         return Address(self.memory, self.offset + offset)
 
@@ -82,3 +87,8 @@ def as_addresses(words: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: Address(word) if isinstance(word, Memory) else word for name, word in words.items()
     }
+
+
+def as_numbers(words: Mapping[str, Any]) -> dict[str, Any]:
+    """Return words in which numbers stand for each :class:`Address`; those must be known."""
+    return {n: word.address if isinstance(word, Address) else word for n, word in words.items()}

@@ -7,7 +7,7 @@ follow when the host moves them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from delegraph_numba_cpu.blocks.executor import (
 from delegraph_numba_cpu.extents import Overrun, check_row
 from delegraph_numba_cpu.guarded_memory import GuardedMemory, is_guarded
 from delegraph_numba_cpu.kernel_library import Library
-from delegraph_numba_cpu.memory import SLACK, Address, Memory, Row, as_addresses
+from delegraph_numba_cpu.memory import SLACK, Address, Memory, Row, as_addresses, as_numbers
 from delegraph_numba_cpu.pace import Pace
 from delegraph_numba_cpu.pool import Pool
 from delegraph_numba_cpu.working_memory import WorkingMemory
@@ -140,9 +140,14 @@ class ProgramBuilder:
             block: its words.
             words: a value for each word: an int, a float, or constants in a :class:`Memory`.
         """
-        values = {n: w.address if isinstance(w, Memory) else w for n, w in words.items()}
-        found = self.packed(key, lambda: block.pack(**values))
-        found.words = as_addresses(words)
+        return self.records(key, block, [words])
+
+    def records(self, key: object, block: Block, records: Sequence[Mapping[str, Any]]) -> Memory:
+        """Return several records, one after the other; arguments as of :meth:`record`."""
+        given = [as_addresses(words) for words in records]
+        numbers = (block.pack(**as_numbers(words)) for words in given)
+        found = self.packed(key, lambda: np.concatenate(list(numbers)))
+        found.words = given[0]
         return found
 
     def emit(

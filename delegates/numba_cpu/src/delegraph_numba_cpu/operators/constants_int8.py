@@ -22,7 +22,14 @@ from delegraph.arithmetic.weights import bias_or_zeros
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.operators.checks import check_bias
-from delegraph_numba_cpu.operators.packing_int8 import LANES, Integers, centred, zipped_channels
+from delegraph_numba_cpu.operators.convolution_windows import has_groups
+from delegraph_numba_cpu.operators.packing_int8 import (
+    LANES,
+    SPARE,
+    Integers,
+    centred,
+    zipped_channels,
+)
 from delegraph_numba_cpu.operators.registry import Call
 
 TYPES = ("INT8", "UINT8")
@@ -37,6 +44,8 @@ WEIGHT_TYPES = {"INT8": ("INT8", "INT4", "INT2"), "UINT8": ("UINT8",)}
 _WORD = 1 << 31
 
 _EXACT_BITS = 53
+
+ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,14 +187,15 @@ class Product:
         """Return what makes unsigned results stored ones; *shift* as of :meth:`headers`."""
         return 128 if self.low < 0 and not shift else 0
 
-    def headers(self, exact: bool, shift: int = 0) -> NDArray[np.uint8]:
+    def headers(self, exact: bool, shift: int = 0, outputs: slice = ALL) -> NDArray[np.uint8]:
         """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
 
         Args:
             exact: whether float32 is to be told apart from exact results; see ``NEAR``.
             shift: added to results, for those that stay unsigned.
+            outputs: which, if not all.
         """
-        factor, half, bias = self.factors
+        factor, half, bias = (row[outputs] for row in self.factors)
         count = len(bias)
         zero = np.full(count, self.zero_point + shift)
         zero[: count // 64 * 64] += self.out_flip(shift)
@@ -197,12 +207,14 @@ class Product:
             "offset": (zero + offset).astype(np.float32),
             "factor": factor,
             "exact_offset": half,
-            "away": np.where(factor == 0, 0.0, self.scaling.away),  # constants have no halves
+            "away": np.where(
+                factor == 0, 0.0, self.scaling.away[outputs]
+            ),  # constants have no halves
             "zero": zero.astype(np.int32),
         }
         order = zipped_channels(count)
         size = -(-count // LANES)
-        headers = np.zeros((size + 4, blocks.HEADER_BYTES), np.uint8)  # kernels read past the end
+        headers = np.zeros((size + SPARE, blocks.HEADER_BYTES), np.uint8)
         for name, row in values.items():
             padded = np.zeros(size * LANES, row.dtype)
             padded[:count] = row[order]
@@ -279,7 +291,7 @@ def _scaling(
         if weight.quantization is not None and len(weight.quantization.scales) == 1:
             multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
         return fixed_point_scaling(multipliers, halves_away=False)
-    away: Any = False
+    away: Any = has_groups(call)
     if call.name == "DEPTHWISE_CONV_2D":
         away = is_in_scalar_tail(channels) if x.type.name == "INT8" else True
     elif call.name == "TRANSPOSE_CONV" and x.type.name == "INT8":

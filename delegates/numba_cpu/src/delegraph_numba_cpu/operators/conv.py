@@ -6,11 +6,17 @@ import math
 
 from delegraph import Rejection
 from delegraph.arithmetic.padding import Window
+from delegraph.errors import OperatorError
 from delegraph_numba_cpu.blocks.hybrid import DIRECT, WINDOWED
-from delegraph_numba_cpu.operators import products_f32, products_hybrid, products_int8
+from delegraph_numba_cpu.operators import conv_groups, products_f32, products_hybrid, products_int8
 from delegraph_numba_cpu.operators.checks import first_rejection
 from delegraph_numba_cpu.operators.constants_int8 import CLAIMED_ROLES, check_constants, product_of
-from delegraph_numba_cpu.operators.convolution_windows import check_images, windows_of
+from delegraph_numba_cpu.operators.convolution_windows import (
+    check_images,
+    groups_of,
+    is_pointwise,
+    windows_of,
+)
 from delegraph_numba_cpu.operators.packing_f32 import packed_matrix
 from delegraph_numba_cpu.operators.products_hybrid import by_weights
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
@@ -25,6 +31,9 @@ def check_f32(call: Call) -> Rejection | None:
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     """Emit a convolution."""
+    if groups_of(call) > 1:
+        conv_groups.lower_f32(call, builder)
+        return
     x = call.input(0)
     source = builder.tensor(x.index)
     emit_conv(call, builder, source, x.shape, windows_of(call), products_f32.clamp_range(call))
@@ -74,49 +83,61 @@ def emit_conv(
 
 def check_hybrid(call: Call) -> Rejection | None:
     """Reject all but convolutions without groups."""
-    found = check_images(call)
-    return products_hybrid.check_product(call) if found is None else found
+    return first_rejection(
+        check_images(call), _check_one_group(call), products_hybrid.check_product(call)
+    )
+
+
+def _check_one_group(call: Call) -> Rejection | None:
+    groups = groups_of(call)
+    return None if groups == 1 else Rejection("groups", actual=groups, expected=1)
 
 
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution; each image has a scale of its own."""
+    """Emit a convolution; each image has a scale of its own.
+
+    Raises:
+        OperatorError: images turned out to have more channels than the weights.
+    """
+    refused = _check_one_group(call)
+    if refused is not None:
+        raise OperatorError(str(refused))
     x, weight, y = call.input(0), call.input(1), call.output()
     if not math.prod(x.shape) or not math.prod(y.shape):
         return
-    down, across = windows_of(call)
-    is_pointwise = down.is_pointwise and across.is_pointwise and not down.after | across.after
-    layout = DIRECT if is_pointwise and x.shape[3] % 4 == 0 else WINDOWED
-    windows = products_int8.pack_windows_record(
-        builder, x.shape[3], (down, across), zero=128, flip=0
-    )
+    windows = windows_of(call)
+    layout = DIRECT if is_pointwise(windows) and x.shape[3] % 4 == 0 else WINDOWED
+    record = products_int8.pack_windows_record(builder, x.shape[3], windows, zero=128, flip=0)
     scales = products_hybrid.weight_scales(weight)
     is_asymmetric = bool((scales != scales[0]).any())
     size = math.prod(x.shape[1:])
     outputs, depth = weight.shape[0], math.prod(weight.shape[1:])
     words = products_hybrid.product_words(call, builder)
     products_hybrid.emit_product(
-        call, builder, windows, layout, (x.shape[0], size, size), is_asymmetric,
+        call, builder, record, layout, (x.shape[0], size, size), is_asymmetric,
         (math.prod(y.shape) // outputs, depth, outputs), **words,
     )  # fmt: skip
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Reject all but convolutions without groups."""
+    """Reject all but convolutions that kernels compute exactly."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     """Emit a convolution."""
+    if groups_of(call) > 1:
+        conv_groups.lower_int8(call, builder)
+        return
     x, y = call.input(0), call.output()
-    down, across = windows_of(call)
+    windows = windows_of(call)
     product = product_of(call)
-    windows = products_int8.pack_windows(builder, x.shape[3], (down, across), product)
+    record = products_int8.pack_windows(builder, x.shape[3], windows, product)
     matrix = products_int8.pack_matrix(builder, call, product)
-    is_pointwise = down.is_pointwise and across.is_pointwise and not down.after | across.after
     products_int8.emit_product(
-        builder, builder.tensor(x.index), builder.tensor(y.index), windows, matrix, product,
-        math.prod(y.shape[:3]), is_pointwise,
+        builder, builder.tensor(x.index), builder.tensor(y.index), record, matrix, product,
+        math.prod(y.shape[:3]), is_pointwise(windows),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from delegraph.arithmetic.output_shape import integers
 from delegraph.arithmetic.padding import Window
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.operators.conv import emit_conv
-from delegraph_numba_cpu.operators.convolution_windows import windows_of
+from delegraph_numba_cpu.operators.convolution_windows import has_groups, windows_of
 from delegraph_numba_cpu.operators.depthwise_conv import emit_depthwise
 from delegraph_numba_cpu.operators.fusion import Fusion, Partition
 from delegraph_numba_cpu.operators.products_f32 import CLAMPS, UNLIMITED, Range, clamp_range
@@ -63,8 +63,8 @@ def layer_at(partition: Partition, position: int) -> Layer | None:
 
 
 def _is_convolution(call: Call) -> bool:
-    """Return whether a node is one whose input and weights are float32."""
-    if call.name not in ("CONV_2D", "DEPTHWISE_CONV_2D"):
+    """Return whether a node is one without groups whose input and weights are float32."""
+    if call.name not in ("CONV_2D", "DEPTHWISE_CONV_2D") or has_groups(call):
         return False
     return all(call.input(position).type.name == "FLOAT32" for position in (0, 1))
 

@@ -16,11 +16,30 @@ def check_images(call: Call) -> Rejection | None:
     if not x.shape:
         return None  # it depends on values; windows_of looks again
     channels, last = x.shape[3], weight.shape[3]
-    if call.name == "CONV_2D" and channels != last:
-        return Rejection("groups", actual=f"{last} of {channels} channels", expected="all")
+    if call.name == "CONV_2D" and (
+        not last or channels % last or weight.shape[0] % max(channels // last, 1)
+    ):
+        actual = f"{last} of {channels} channels for {weight.shape[0]} outputs"
+        return Rejection("groups", actual=actual, expected="groups of equal size")
     if call.name == "DEPTHWISE_CONV_2D" and (not channels or last % channels):
         return Rejection("shape", actual=weight.shape, expected="outputs of each channel")
     return None
+
+
+def groups_of(call: Call) -> int:
+    """Return into how many groups a CONV_2D divides its channels; 1 while shapes are unknown."""
+    x, weight = call.input(0), call.input(1)
+    return x.shape[3] // weight.shape[3] if x.shape else 1
+
+
+def has_groups(call: Call) -> bool:
+    """Return whether a node is a CONV_2D of channels in several groups."""
+    return call.name == "CONV_2D" and groups_of(call) > 1
+
+
+def is_pointwise(windows: tuple[Window, Window]) -> bool:
+    """Return whether each output is made of one pixel, and of each pixel one."""
+    return all(window.is_pointwise and not window.after for window in windows)
 
 
 def windows_of(call: Call) -> tuple[Window, Window]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +12,9 @@ from delegraph import Tensor
 from delegraph.arithmetic.weights import centred_integers, dense_values
 
 LANES = 16
+
+SPARE = 4
+"""Blocks after the last one of a matrix, which kernels may read."""
 
 Integers = NDArray[np.int8] | NDArray[np.int16]
 
@@ -43,9 +49,15 @@ def matrix_blocks(weight: NDArray[np.int8], *, is_zipped: bool = True) -> NDArra
     """
     outputs, depth = weight.shape
     size, steps = -(-outputs // LANES), -(-depth // 4)
-    padded = np.zeros(((size + 4) * LANES, steps * 4), np.int8)
+    padded = np.zeros(((size + SPARE) * LANES, steps * 4), np.int8)
     padded[:outputs, :depth] = weight[zipped_channels(outputs)] if is_zipped else weight
-    return padded.reshape(size + 4, LANES, steps, 4).transpose(0, 2, 1, 3)
+    return padded.reshape(size + SPARE, LANES, steps, 4).transpose(0, 2, 1, 3)
+
+
+def without_gaps(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return blocks of several matrices, of which the last alone is followed by spare ones."""
+    *others, last = matrices
+    return np.concatenate([*(each[:-SPARE] for each in others), last])
 
 
 def summands_of(weight: Integers) -> int:

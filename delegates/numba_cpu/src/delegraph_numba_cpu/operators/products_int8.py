@@ -11,13 +11,16 @@ from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.blocks.depthwise_conv_int8 import TAPS
 from delegraph_numba_cpu.operators.constants_int8 import Product
 from delegraph_numba_cpu.operators.packing_int8 import (
+    LANES,
+    Integers,
     matrix_blocks,
     signed_bytes,
     summands_of,
     tap_blocks,
+    without_gaps,
 )
 from delegraph_numba_cpu.operators.registry import Call
-from delegraph_numba_cpu.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program import Address, Memory, ProgramBuilder
 
 CACHED_BYTES = 24 * 1024
 """Of matrix rows that are worked on at a time."""
@@ -107,8 +110,8 @@ ONE = Stack()
 
 def emit_product(
     builder: ProgramBuilder,
-    x: Memory,
-    y: Memory,
+    x: Memory | Address,
+    y: Memory | Address,
     windows: Memory,
     matrix: Memory,
     product: Product,
@@ -117,11 +120,11 @@ def emit_product(
     stack: Stack = ONE,
 ) -> None:
     """Emit the product of windows and weights, or several; *pixels* are those of one."""
-    if not y.size:
-        return
     outputs, depth = product.weight.shape
-    rows = Rows.of(product, pixels, is_pointwise)
     results = stack.images * pixels * outputs
+    if not results:
+        return
+    rows = Rows.of(product, pixels, is_pointwise)
     tiles = -(-tiles_for(builder, results * depth, results, 1 << 20) // stack.images)
     row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
     column_tiles = min(-(-tiles // row_tiles), max(-(-outputs // 64), 1))
@@ -216,20 +219,54 @@ def pack_matrix(
         key: tells several forms for one node apart.
         shift: added to results, for those that stay unsigned.
     """
+    return pack_matrices(builder, call, product, product.weight[None], key, shift)
+
+
+def pack_matrices(
+    builder: ProgramBuilder,
+    call: Call,
+    product: Product,
+    stack: Integers,
+    key: str = "",
+    shift: int = 0,
+) -> Memory:
+    """Return the records of a node's weights, one for each matrix of a stack.
+
+    Args:
+        builder: keeps them.
+        call: the node.
+        product: its constants, of all outputs.
+        stack: its weights, ``[G, O / G, K]``.
+        key: as of :func:`pack_matrix`.
+        shift: the same.
+    """
     name = (call.node.outputs[0], key, shift, builder.exact)
-    outputs, depth = product.weight.shape
-    values, sum_factor = signed_bytes(product.weight)
-    weights = builder.packed(("weights", *name), lambda: matrix_blocks(values))
-    headers = builder.packed(("headers", *name), lambda: product.headers(builder.exact, shift))
-    steps = -(-depth // 4)
+    count, outputs, depth = stack.shape
+    values, sum_factor = signed_bytes(stack)
+    weights = builder.packed(
+        ("weights", *name), lambda: without_gaps([matrix_blocks(matrix) for matrix in values])
+    )
+    parts = [slice(i * outputs, (i + 1) * outputs) for i in range(count)]
+    headers = builder.packed(
+        ("headers", *name),
+        lambda: without_gaps([product.headers(builder.exact, shift, part) for part in parts]),
+    )
+    steps, blocks_of_16 = -(-depth // 4), -(-outputs // LANES)
     record = {
-        "weights": weights, "headers": headers, "depth": depth, "steps": steps,
-        "block_bytes": 64 * steps, "outputs": outputs,
+        "depth": depth, "steps": steps, "block_bytes": 64 * steps, "outputs": outputs,
         "low": product.low + shift, "high": product.high + shift,
         "rounding": product.rounding(builder.exact), "out_flip": product.out_flip(shift),
         "sum_factor": sum_factor,
     }  # fmt: skip
-    return builder.record(("matrix", *name), blocks.MATRIX, **record)
+    records = [
+        {
+            "weights": weights + i * blocks_of_16 * 64 * steps,
+            "headers": headers + i * blocks_of_16 * blocks.HEADER_BYTES,
+            **record,
+        }
+        for i in range(count)
+    ]
+    return builder.records(("matrix", *name), blocks.MATRIX, records)
 
 
 def pack_taps(

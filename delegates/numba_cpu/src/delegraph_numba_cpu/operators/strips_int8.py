@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from delegraph.arithmetic.padding import Window
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.blocks.strips_int8 import STRIP
 from delegraph_numba_cpu.operators.constants_int8 import TYPES, product_of
-from delegraph_numba_cpu.operators.convolution_windows import windows_of
+from delegraph_numba_cpu.operators.convolution_windows import has_groups, is_pointwise, windows_of
 from delegraph_numba_cpu.operators.fusion import Fusion, Partition
 from delegraph_numba_cpu.operators.products_int8 import (
     CACHED_BYTES,
@@ -57,11 +56,6 @@ class Chain:
     last: Call
 
 
-def is_pointwise(windows: tuple[Window, Window]) -> bool:
-    """Return whether each output is made of one pixel, and of each pixel one."""
-    return all(window.is_pointwise and not window.after for window in windows)
-
-
 def fuse_strip(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
     """Take a depthwise convolution, the 1 x 1 one after it, and the one before if it fits."""
     members = _chain_from(partition, position)
@@ -69,6 +63,8 @@ def fuse_strip(partition: Partition, position: int, builder: ProgramBuilder) -> 
     if names not in (["CONV_2D", *_TAIL], _TAIL):
         return None
     calls = [partition.calls[member] for member in members]
+    if any(has_groups(call) for call in calls):
+        return None
     chain = Chain(calls[0] if len(calls) == 3 else None, calls[-2], calls[-1])
     if not _pays(chain, builder):
         return None
