@@ -35,7 +35,9 @@ LEVELS = [level.name for level in supported_levels()]
 levels = pytest.mark.parametrize("level", LEVELS)
 
 PAIRS = ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
-CURVES = ("LOGISTIC", "TANH", "ELU", "EXP", "LOG", "GELU", "HARD_SWISH", "SQRT", "RSQRT")
+CURVES = (
+    "LOGISTIC", "TANH", "ELU", "EXP", "LOG", "GELU", "HARD_SWISH", "SQRT", "RSQRT", "SIN", "COS",
+)  # fmt: skip
 ROUNDINGS = ("FLOOR", "CEIL", "ROUND", "ABS", "NEG", "SIGN", "SQUARE", "RELU", "RELU6")
 OTHERS = ("LEAKY_RELU", "PRELU", "RELU_N1_TO_1", "RELU_0_TO_1", "SELECT", "SELECT_V2", "CAST")
 COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")

@@ -24,6 +24,7 @@ from delegraph_numba_cpu.blocks.elementwise import (
 from delegraph_numba_cpu.extents.touched import Touched, rule
 
 TABLES = {
+    Operation.SINE: (24 << 8,),
     Operation.LOOKUP: (1 << 8,),
     Operation.LOOKUP_INT16: (2 << 16,),
     Operation.LOOKUP_INT16_IN_8_BIT: (1 << 16,),

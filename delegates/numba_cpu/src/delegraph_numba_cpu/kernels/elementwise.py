@@ -8,7 +8,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from delegraph_numba_cpu.blocks import elementwise as blocks
-from delegraph_numba_cpu.kernels import integer_operations as integer_operations  # adds its own
+from delegraph_numba_cpu.kernels import int16_operations as int16_operations  # these add theirs
+from delegraph_numba_cpu.kernels import integer_operations as integer_operations
+from delegraph_numba_cpu.kernels import trigonometry as trigonometry
 from delegraph_numba_cpu.kernels.machine import (
     copy_bytes,
     fill_bytes,

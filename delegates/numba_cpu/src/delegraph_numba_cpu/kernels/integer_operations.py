@@ -7,7 +7,7 @@ from typing import Any
 
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.kernels.lanes import Lanes
-from delegraph_numba_cpu.kernels.machine import I8, I32, I64
+from delegraph_numba_cpu.kernels.machine import F64, I8, I32, I64
 from delegraph_numba_cpu.kernels.operations import HALF, QUARTER, clamped, operation
 
 operation(Operation.ADD_INT32, "ii")(clamped(lambda a, b: a + b))
@@ -15,6 +15,14 @@ operation(Operation.SUB_INT32, "ii")(clamped(lambda a, b: a - b))
 operation(Operation.MUL_INT32, "ii")(clamped(lambda a, b: a * b))
 operation(Operation.MAXIMUM_INT32)(lambda a, b: a.at_least(b))
 operation(Operation.MINIMUM_INT32)(lambda a, b: a.at_most(b))
+
+
+@operation(Operation.FLOOR_DIV_INT32, lanes=QUARTER)
+def _floor_division(a: Lanes, b: Lanes) -> Lanes:
+    """Return int32 quotients rounded down; float64 holds them to less than a unit of 1 / b."""
+    ratio = a.to_float(F64) / b.to_float(F64)
+    whole = ratio.to_integer(I64)
+    return (whole.to_float(F64) > ratio).choose(whole - 1, whole).narrow(I32)
 
 
 def _as_bool(compare: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:

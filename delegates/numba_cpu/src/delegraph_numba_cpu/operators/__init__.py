@@ -2,7 +2,8 @@
 
 A file is named by its operator or family, in the schema's words, and registers it for all types:
 ``conv.py``, ``softmax.py``, ``lstm.py``. Element-wise operators have a file for each type:
-``elementwise_f32``, ``elementwise_int8`` (with ``lookup`` and ``pairs``), ``elementwise_int32``.
+``elementwise_f32``, ``elementwise_int8`` (with ``lookup`` and ``pairs``), ``elementwise_int16``,
+``elementwise_int32``.
 What several operators share is in ``checks``, ``moves``, ``move_checks``, ``chains``, ``rows``,
 ``products_*`` and ``packing_*``. Fusers are in ``conv_layers``, ``inverted_residual``,
 ``strips_int8`` and ``elementwise_f32``; ``fusion_order.py``, one folder up, has their order.
@@ -19,6 +20,7 @@ from delegraph_numba_cpu.operators import conv as conv
 from delegraph_numba_cpu.operators import depthwise_conv as depthwise_conv
 from delegraph_numba_cpu.operators import dequantize as dequantize
 from delegraph_numba_cpu.operators import elementwise_int8 as elementwise_int8
+from delegraph_numba_cpu.operators import elementwise_int16 as elementwise_int16
 from delegraph_numba_cpu.operators import elementwise_int32 as elementwise_int32
 from delegraph_numba_cpu.operators import fill as fill
 from delegraph_numba_cpu.operators import fully_connected as fully_connected

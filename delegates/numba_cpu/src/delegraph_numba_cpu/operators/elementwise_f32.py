@@ -19,6 +19,7 @@ from delegraph_numba_cpu.operators.checks import (
     first_rejection,
 )
 from delegraph_numba_cpu.operators.fusion import Fusion, Partition
+from delegraph_numba_cpu.operators.quarter_turns import quarter_turns
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import ProgramBuilder
 
@@ -89,10 +90,15 @@ def _gelu(call: Call, chain: Chain, operands: Sequence[int]) -> int:
     return chain.step(operation, operands)
 
 
+def _sine(call: Call, chain: Chain, operands: Sequence[int]) -> int:
+    return chain.step(Operation.SINE, operands, quarter_turns(), int(call.name == "COS"))
+
+
 STEPS: Mapping[str, Steps] = {
     **dict.fromkeys(PAIRS, _pair),
     **dict.fromkeys(CLAMPS, _clamp),
     **dict.fromkeys(FUNCTIONS, _function),
+    **dict.fromkeys(("SIN", "COS"), _sine),
     "LEAKY_RELU": _leaky_relu,
     "GELU": _gelu,
 }

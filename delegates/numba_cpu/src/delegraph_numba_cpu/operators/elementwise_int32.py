@@ -1,4 +1,4 @@
-"""ADD, SUB, MUL, MAXIMUM and MINIMUM of INT32."""
+"""ADD, SUB, MUL, MAXIMUM and MINIMUM of INT32, and FLOOR_DIV by constants."""
 
 from __future__ import annotations
 
@@ -40,6 +40,18 @@ def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
     emit_operation(call, builder, Operation[f"{call.name}_INT32"], limits)
 
 
+def check_division(call: Call) -> Rejection | None:
+    """Reject all but INT32 and constant divisors without zeros: a kernel cannot raise."""
+    found, divisor = check_arithmetic(call), call.input(1)
+    if found is None and (not divisor.is_constant or (divisor.data == 0).any()):
+        return Rejection("divisor", expected="a constant without zeros", tensor=divisor.index)
+    return found
+
+
+register_variants(
+    "INT32",
+    {"FLOOR_DIV": Operator(check_division, lower_arithmetic, ("INT32",), ("broadcast",))},
+)
 register_variants(
     "INT32",
     dict.fromkeys(

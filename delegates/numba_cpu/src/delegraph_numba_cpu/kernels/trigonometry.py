@@ -1,0 +1,64 @@
+"""Sine and cosine of any float32, large ones included.
+
+A float32 is ``m * 2**e`` with m of 24 bits. Of ``2**e * 2 / pi`` multiples of 4 do not matter: they
+are whole turns. What is left is in a table, as a sum of three float64 of which the product of m and
+the first two is exact. That gives x in quarters of a turn, and the quarter it is in.
+
+Source:
+    Payne and Hanek, Radian reduction for trigonometric functions, SIGNUM Newsletter 18 (1983).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from llvmlite import ir
+
+from delegraph_numba_cpu.blocks.elementwise import Operation
+from delegraph_numba_cpu.kernels.lanes import Lanes
+from delegraph_numba_cpu.kernels.machine import F32, F64, I32, I64
+from delegraph_numba_cpu.kernels.operations import operation
+from delegraph_numba_cpu.kernels.vector_ir import integer, load
+
+SINE = [(-1) ** n / math.factorial(2 * n + 1) for n in (6, 5, 4, 3, 2, 1)]
+COSINE = [(-1) ** n / math.factorial(2 * n) for n in (6, 5, 4, 3, 2, 1)]
+"""Coefficients of Taylor's series beyond the first, highest power first."""
+
+
+def _series(square: Lanes, coefficients: list[float]) -> Lanes:
+    """Return ``1 + square * (...)``."""
+    value = square.filled(coefficients[0])
+    for coefficient in coefficients[1:]:
+        value = value * square + coefficient
+    return value * square + 1.0
+
+
+@operation(Operation.SINE, "ti", lanes=1)
+def sine(x: Lanes, table: Any, quarter: Lanes) -> Lanes:
+    """Return the sine of x and so many quarters of a turn."""
+    bits = x.bits()
+    exponent = (bits >> 23) & 255
+    mantissa = exponent.equals(0).choose(bits & 0x7FFFFF, (bits & 0x7FFFFF) | 0x800000)
+    m = mantissa.to_float().with_sign_of(x).to_float(F64)
+    first, second, third = _parts(exponent, table)
+    turned = m * first
+    whole = (turned + (x < 0.0).choose(turned.filled(-0.5), 0.5)).to_integer()
+    angle = (turned - whole.to_float(F64) + m * second + m * third) * (math.pi / 2)
+    square = angle * angle
+    count = whole + quarter
+    is_odd, is_negative = (count & 1).equals(1), (count & 2).equals(2)
+    value = is_odd.choose(_series(square, COSINE), _series(square, SINE) * angle)
+    value = is_negative.choose(-value, value).to_float(F32)
+    return exponent.equals(255).choose(math.nan, value)
+
+
+def _parts(exponent: Lanes, table: Any) -> list[Lanes]:
+    """Return the three numbers that a table holds for the only lane."""
+    builder = exponent.builder
+    index = builder.zext(builder.extract_element(exponent.value, ir.Constant(I32, 0)), I64)
+    place = builder.add(table, builder.mul(index, integer(24)))
+    kind = ir.VectorType(F64, 1)
+    return [
+        Lanes(builder, load(builder, builder.add(place, integer(8 * i)), kind)) for i in range(3)
+    ]
