@@ -19,6 +19,9 @@ LIBRARIES = "delegraph_numba_cpu/libraries"
 LEVELS_VARIABLE = "DELEGRAPH_NUMBA_CPU_LEVELS"
 """Environment variable that says which levels get a library: ``all``, ``native``, or names."""
 
+MACHINE_VARIABLE = "DELEGRAPH_NUMBA_CPU_MACHINE"
+"""Environment variable that says for which family of processors a wheel is: ``aarch64``."""
+
 
 class LibrariesHook(BuildHookInterface[Any]):
     """What hatchling calls around the building of a wheel."""
@@ -28,7 +31,7 @@ class LibrariesHook(BuildHookInterface[Any]):
         sys.path.insert(0, str(SOURCES))
         from delegraph_numba_cpu.linking import find_linker
 
-        return ["ziglang"] if sys.platform == "linux" and not find_linker() else []
+        return ["ziglang"] if sys.platform == "linux" and not find_linker(_machine()) else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Make the libraries, and tell hatchling where they are and for which systems."""
@@ -38,6 +41,7 @@ class LibrariesHook(BuildHookInterface[Any]):
         in_place = version == "editable"
         # What is installed in place runs on this machine; a wheel may run on any.
         words = os.environ.get(LEVELS_VARIABLE) or ("native" if in_place else "all")
+        machine = None if in_place else _machine()
         self._folder = SOURCES / LIBRARIES if in_place else Path(tempfile.mkdtemp())
         with _Terminal() as terminal:
 
@@ -46,7 +50,8 @@ class LibrariesHook(BuildHookInterface[Any]):
                 self.app.display_info(text)  # which pip shows with --verbose
                 terminal.show(text)
 
-            make_libraries(self._folder, levels_named(words), in_place, tell)
+            levels = levels_named(words, machine)
+            make_libraries(self._folder, levels, in_place, tell, machine)
         if not in_place:
             build_data["force_include"][str(self._folder)] = LIBRARIES
             build_data["pure_python"] = False
@@ -83,6 +88,21 @@ class _Terminal:
             os.close(self._file)
 
 
+def _machine() -> str | None:
+    """Return for which family of processors a wheel is asked; None for this one.
+
+    Raises:
+        RuntimeError: there are no wheels of others for this system.
+    """
+    machine = os.environ.get(MACHINE_VARIABLE)
+    if machine and sys.platform != "linux":
+        raise RuntimeError(
+            f"{MACHINE_VARIABLE}={machine}: on {sys.platform} wheels are for this processor only; "
+            "build it on Linux"
+        )
+    return machine or None
+
+
 def _platform() -> str:
     """Return for which systems a wheel is, by the names of packaging.
 
@@ -92,4 +112,5 @@ def _platform() -> str:
     machine = name.removeprefix("linux_")
     if machine == name:
         return name
+    machine = _machine() or machine
     return f"manylinux_2_17_{machine}.musllinux_1_1_{machine}"

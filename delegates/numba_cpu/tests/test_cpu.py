@@ -23,7 +23,8 @@ from delegraph_numba_cpu.cpu import (
 )
 from delegraph_numba_cpu.levels import LEVELS
 
-SERVER = frozenset(f for level in LEVELS.values() for f in level.needs)
+OF_X86 = {name: level for name, level in LEVELS.items() if level.machine in ("", "x86_64")}
+SERVER = frozenset(f for level in OF_X86.values() for f in level.needs)
 
 
 @pytest.fixture(autouse=True)
@@ -65,15 +66,56 @@ def test_only_linux_is_asked_for_matrix_registers(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("missing", sorted(SERVER))
 def test_a_level_needs_all_of_its_features(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = processor(monkeypatch, "x86_64", SERVER - {missing})
-    assert found == [n for n, level in LEVELS.items() if missing not in level.needs]
+    assert found == [n for n, level in OF_X86.items() if missing not in level.needs]
     assert found[-1] == "generic"
 
 
-@pytest.mark.parametrize("machine", ["aarch64", "arm64", "riscv64", ""])
+@pytest.mark.parametrize("machine", ["riscv64", ""])
 def test_other_processors_have_the_generic_level(
     machine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert processor(monkeypatch, machine, SERVER) == ["generic"]
+
+
+HWCAPS = {"neon": (0x8FF, 0), "neon_dotprod": (0x119FFF, 0), "neon_i8mm": (0x119FFF, 0x2000)}
+"""What Linux says of a Cortex-A72, of a Neoverse N1, and of one with i8mm."""
+
+
+@pytest.mark.parametrize("best", HWCAPS)
+def test_linux_tells_the_levels_of_arm(best: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(cpu, "auxiliary_value", dict(zip((16, 26), HWCAPS[best], strict=True)).get)
+    names = ["neon_i8mm", "neon_dotprod", "neon", "generic"]
+    assert levels_of(monkeypatch, "aarch64") == names[names.index(best) :]
+
+
+@pytest.mark.parametrize(
+    ("lacks", "best"), [("", "neon_i8mm"), ("I8MM", "neon_dotprod"), ("LRCPC", "neon")]
+)
+def test_macos_tells_the_levels_of_arm(
+    lacks: str, best: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(cpu, "system_value", lambda name: name != f"hw.optional.arm.FEAT_{lacks}")
+    assert levels_of(monkeypatch, "arm64")[0] == best
+
+
+def test_other_systems_on_arm_have_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert levels_of(monkeypatch, "ARM64") == ["neon", "generic"]
+
+
+def levels_of(monkeypatch: pytest.MonkeyPatch, machine: str) -> list[str]:
+    """The names of the levels of this system on a processor."""
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    supported_levels.cache_clear()
+    return [level.name for level in supported_levels()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux passes these words")
+def test_the_auxiliary_vector_is_read() -> None:
+    page_size = 6
+    assert cpu.auxiliary_value(page_size) == os.sysconf("SC_PAGE_SIZE")
 
 
 def test_linux_and_numpy_know_what_llvm_knows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,8 @@ from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.families import sources_digest
 from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.levels import LEVELS
-from delegraph_numba_cpu.objects import symbol_of
+from delegraph_numba_cpu.objects import symbol_of, unpack
+from delegraph_numba_cpu.system import host_machine
 
 GENERIC = LEVELS["generic"]
 FAMILIES = ("executor", "moves")
@@ -164,8 +165,9 @@ def test_native_is_the_best_level_of_this_processor() -> None:
 
 def test_levels_of_another_family_cannot_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linking, "host_machine", lambda: "aarch64")
-    assert linking.levels_named("all") == [GENERIC]
-    with pytest.raises(CompileError, match=r"for 'avx2', 'sse9'; expected all, .* of generic,"):
+    names = [level.name for level in linking.levels_named("all")]
+    assert names == ["neon_i8mm", "neon_dotprod", "neon", "generic"]
+    with pytest.raises(CompileError, match=r"for 'avx2', 'sse9'; expected all, .* neon, generic,"):
         linking.levels_named("generic,sse9,avx2")
 
 
@@ -182,7 +184,7 @@ print(len(levels_named("native")))
 def test_without_a_linker_object_code_comes_along(
     folder: Path, packed: Packed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(linking, "find_linker", lambda: None)
+    monkeypatch.setattr(linking, "find_linker", lambda machine: None)
     _make(folder, packed)
     prebuilt.usable_manifest.cache_clear()
     assert prebuilt.prebuilt_library(GENERIC) is None
@@ -248,7 +250,9 @@ def test_a_damaged_manifest_costs_a_warning(
 @linked
 def test_what_the_linker_refuses_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CompileError, match="cannot link the kernels"):
-        linking._linked({"moves": b'[["copy", 4]]\ncode'}, "0" * 32, linking.find_linker() or [])
+        linking._linked(
+            {"moves": b'[["copy", 4]]\ncode'}, host_machine(), "0" * 32, linking.find_linker() or []
+        )
 
 
 WITHOUT_COMPILER = """
@@ -279,3 +283,28 @@ def test_without_both_the_error_says_why_and_what_to_install(
     )
     with pytest.raises(DelegateError, match=said):
         Library(LEVELS["avx2"])
+
+
+INSTRUCTIONS = {
+    # Of a word, the bits that make it this instruction: its mask, and what they are.
+    "neon": {"SMULL": (0xBFE0FC00, 0x0E20C000), "SADALP": (0xBFFFFC00, 0x0E606800)},
+    "neon_dotprod": {"SDOT by lane": (0xBFC0F400, 0x0F80E000)},
+    "neon_i8mm": {"SUDOT by lane": (0xBFC0F400, 0x0F00F000)},
+}
+
+
+@pytest.mark.parametrize("level", INSTRUCTIONS)
+def test_code_for_arm_is_made_anywhere_and_has_its_instructions(level: str) -> None:
+    made = compile_side_by_side(
+        ["conv_int8"], LEVELS[level], 1, lambda family, make: make(), unheard, "aarch64"
+    )
+    code = unpack(made["conv_int8"])["convolve"]
+    elf_machine = int.from_bytes(code[18:20], "little")
+    assert elf_machine == 183  # AArch64
+    words = memoryview(code[: len(code) // 4 * 4]).cast("I")
+    for name, (mask, bits) in INSTRUCTIONS[level].items():
+        assert sum(word & mask == bits for word in words) >= 8, name
+    others = {name: value for of in INSTRUCTIONS.values() for name, value in of.items()}
+    for name, (mask, bits) in others.items():
+        if "lane" in name and name not in INSTRUCTIONS[level]:
+            assert not any(word & mask == bits for word in words), name

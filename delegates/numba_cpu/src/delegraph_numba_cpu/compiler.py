@@ -16,10 +16,11 @@ from queue import SimpleQueue
 from delegraph_numba_cpu.compiling import ANSWER
 from delegraph_numba_cpu.families import source_size
 from delegraph_numba_cpu.levels import CpuLevel
+from delegraph_numba_cpu.system import host_machine
 
 _PROGRAM = (
-    "import sys; sys.path[:] = sys.argv[2:]; "
-    "from delegraph_numba_cpu.compiling import serve; serve(sys.argv[1])"
+    "import sys; sys.path[:] = sys.argv[3:]; "
+    "from delegraph_numba_cpu.compiling import serve; serve(*sys.argv[1:3])"
 )
 
 _LINES_KEPT = 1000
@@ -38,6 +39,7 @@ def compile_side_by_side(
     processes: int,
     make: Callable[[str, Callable[[], bytes]], bytes],
     done: Callable[[str], None],
+    machine: str | None = None,
 ) -> dict[str, bytes]:
     """Return the kernels of families, packed; the largest ones are compiled first.
 
@@ -47,6 +49,7 @@ def compile_side_by_side(
         processes: how many compile at a time.
         make: is called with a family and what compiles it, in a thread, and returns its kernels.
         done: is called with each family that is done.
+        machine: for which family of processors, by the words of ``system.py``; None for this one.
 
     Raises:
         CompileError: one of them cannot be compiled.
@@ -54,7 +57,8 @@ def compile_side_by_side(
     found = {}
     count = min(len(families), processes)
     with ExitStack() as stack, ThreadPoolExecutor(count) as threads:
-        compilers = [stack.enter_context(_Compiler(level)) for _ in range(count)]
+        target = machine or host_machine()
+        compilers = [stack.enter_context(_Compiler(level, target)) for _ in range(count)]
         idle: SimpleQueue[_Compiler] = SimpleQueue()
         for compiler in compilers:
             idle.put(compiler)
@@ -87,8 +91,8 @@ class _Compiler:
     process begins with the first one. It needs no disk: a full one must not stop a run.
     """
 
-    def __init__(self, level: CpuLevel) -> None:
-        self._level = level
+    def __init__(self, level: CpuLevel, machine: str) -> None:
+        self._level, self._machine = level, machine
         self._process: subprocess.Popen[bytes] | None = None
         self._is_killed = False
 
@@ -111,6 +115,7 @@ class _Compiler:
                 "-c",
                 _PROGRAM,
                 self._level.name,
+                self._machine,
                 *map(str, sys.path),
             ],
             env=_environment(self._level),

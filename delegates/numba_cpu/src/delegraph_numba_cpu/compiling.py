@@ -18,8 +18,12 @@ ANSWER = b"compiled "
 """What the first line of an answer starts with; the number of bytes that follow comes next."""
 
 
-def serve(level_name: str) -> None:
+def serve(level_name: str, machine: str) -> None:
     """Compile, for a level, the families that standard input names, one a line.
+
+    Args:
+        level_name: the level.
+        machine: for which family of processors, by the words of ``system.py``.
 
     Ends with the input. Each is answered, on standard output, by a line that starts with
     :data:`ANSWER`, and the packed kernels; what compilers print goes to standard error.
@@ -29,8 +33,8 @@ def serve(level_name: str) -> None:
     from delegraph_numba_cpu.kernels import registry
     from delegraph_numba_cpu.native_code import compile_kernels_only
 
-    registry.set_level(LEVELS[level_name])
-    compile_kernels_only()
+    registry.set_target(LEVELS[level_name], machine)
+    compile_kernels_only(machine)
     for line in sys.stdin:
         family = line.rstrip("\n")
         packed = pack(_compiled(family))

@@ -37,8 +37,11 @@ def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
 def host_features() -> frozenset[str]:
     """Return what this processor has of what levels need, by LLVM's names.
 
-    Linux says what it lets processes use. Elsewhere NumPy knows, but of AVX-512 VBMI and AMX.
+    Linux says what it lets processes use, and macOS too on ARM. Elsewhere NumPy knows, but of
+    AVX-512 VBMI and AMX.
     """
+    if host_machine() == "aarch64":
+        return _features_of_arm()
     if sys.platform == "linux":
         return frozenset(_OF_LINUX.get(name, name) for name in _flags_of_linux())
     return frozenset(llvm_name for name, llvm_name in _OF_NUMPY if _numpy_features().get(name))
@@ -74,6 +77,53 @@ def _flags_of_linux() -> list[str]:
             if name.strip() in ("flags", "Features"):
                 return value.split()
     return []
+
+
+_AT_HWCAP, _AT_HWCAP2 = 16, 26
+
+_OF_ARM = (
+    ("lse", _AT_HWCAP, 8, "FEAT_LSE"),
+    ("fullfp16", _AT_HWCAP, 10, "FEAT_FP16"),
+    ("rdm", _AT_HWCAP, 12, "FEAT_RDM"),
+    ("rcpc", _AT_HWCAP, 15, "FEAT_LRCPC"),
+    ("dotprod", _AT_HWCAP, 20, "FEAT_DotProd"),
+    ("i8mm", _AT_HWCAP2, 13, "FEAT_I8MM"),
+)
+"""LLVM's name; on Linux, the word that tells and its bit; on macOS, the name.
+
+Source:
+    Linux, arch/arm64/include/uapi/asm/hwcap.h; Apple, Determining Instruction Set Characteristics.
+"""
+
+
+def _features_of_arm() -> frozenset[str]:
+    """Return the features of an AArch64 processor: of all its cores, as a process may move.
+
+    Vectors of 16 bytes belong to every one that these systems run on.
+    """
+    if sys.platform == "linux":
+        words = {word: auxiliary_value(word) for word in (_AT_HWCAP, _AT_HWCAP2)}
+        found = [name for name, word, bit, _ in _OF_ARM if words[word] >> bit & 1]
+    elif sys.platform == "darwin":
+        found = [name for name, _, _, key in _OF_ARM if system_value(f"hw.optional.arm.{key}")]
+    else:
+        found = []
+    return frozenset(["neon", *found])
+
+
+def auxiliary_value(kind: int) -> int:
+    """Return a word of what Linux tells a process when it starts; 0 for an unknown one."""
+    getauxval = ctypes.CDLL(None).getauxval
+    getauxval.restype, getauxval.argtypes = ctypes.c_ulong, [ctypes.c_ulong]
+    value: int = getauxval(kind)
+    return value
+
+
+def system_value(name: str) -> int:
+    """Return what macOS says of itself under a name; 0 where it knows no such name."""
+    value, size = ctypes.c_int64(0), ctypes.c_size_t(8)
+    arguments = name.encode(), ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0)
+    return 0 if ctypes.CDLL(None).sysctlbyname(*arguments) else value.value
 
 
 def _numpy_features() -> dict[str, bool]:

@@ -16,6 +16,8 @@ class CpuLevel:
         vector_bytes: width of the vectors that kernels use.
         machine: processor family, as ``platform.machine`` calls it; empty for any.
         has_tiles: whether kernels use matrix registers, for which a process must ask.
+        byte_shift: what kernels take from unsigned activations before they multiply them: 128 where
+            there are only products of signed bytes.
     """
 
     name: str
@@ -24,11 +26,16 @@ class CpuLevel:
     vector_bytes: int
     machine: str = ""
     has_tiles: bool = False
+    byte_shift: int = 0
 
 
 _AVX512_VNNI = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "fma")
 _AVX512_VBMI = (*_AVX512_VNNI, "avx512vbmi")
 _AMX_INT8 = (*_AVX512_VBMI, "amx-tile", "amx-int8")
+
+# All that LLVM may use of a Cortex-A76; Neoverse N1 and Apple's M1 have it too.
+_NEON_DOTPROD = ("neon", "lse", "rdm", "rcpc", "fullfp16", "dotprod")
+_NEON_I8MM = (*_NEON_DOTPROD, "i8mm")
 
 LEVELS = {
     level.name: level
@@ -37,7 +44,13 @@ LEVELS = {
         CpuLevel("avx512_vbmi", "cascadelake", _AVX512_VBMI, 64, "x86_64"),
         CpuLevel("avx512_vnni", "cascadelake", _AVX512_VNNI, 64, "x86_64"),
         CpuLevel("avx2", "haswell", ("avx2", "fma", "f16c", "bmi2"), 32, "x86_64"),
+        CpuLevel("neon_i8mm", "cortex-a76", _NEON_I8MM, 16, "aarch64"),
+        CpuLevel("neon_dotprod", "cortex-a76", _NEON_DOTPROD, 16, "aarch64", byte_shift=128),
+        CpuLevel("neon", "cortex-a72", ("neon",), 16, "aarch64", byte_shift=128),
         CpuLevel("generic", "generic", (), 16),
     )
 }
-"""The levels, the fastest first. ``generic`` is plain vector code, for any processor."""
+"""The levels of each family of processors, the fastest first.
+
+``generic`` is plain vector code, for any processor.
+"""

@@ -31,22 +31,22 @@ Progress = Callable[[str, int, int], None]
 """Called with the level, how many of its families are done, and of how many."""
 
 
-def levels_named(words: str) -> list[CpuLevel]:
+def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
     """Return the levels to make libraries for.
 
     Args:
-        words: ``all`` for those of this family of processors, ``native`` for the best one of this
+        words: ``all`` for those of the family of processors, ``native`` for the best one of this
             processor, or names with commas in between.
+        machine: the family, by the words of ``system.py``; None for that of this processor.
 
     Raises:
         CompileError: there is no such level for this family.
     """
-    levels = {
-        name: level for name, level in LEVELS.items() if level.machine in ("", host_machine())
-    }
+    machine = machine or host_machine()
+    levels = {name: level for name, level in LEVELS.items() if level.machine in ("", machine)}
     if words == "all":
         return list(levels.values())
-    if words == "native":
+    if words == "native" and machine == host_machine():
         return [supported_levels()[0]]
     names = [name.strip() for name in words.split(",")]
     unknown = sorted(set(names) - set(levels))
@@ -59,7 +59,11 @@ def levels_named(words: str) -> list[CpuLevel]:
 
 
 def make_libraries(
-    folder: Path, levels: Sequence[CpuLevel], in_place: bool, progress: Progress
+    folder: Path,
+    levels: Sequence[CpuLevel],
+    in_place: bool,
+    progress: Progress,
+    machine: str | None = None,
 ) -> Manifest:
     """Fill a folder with libraries.
 
@@ -70,12 +74,14 @@ def make_libraries(
         levels: which libraries it must have.
         in_place: whether the sources lie where they may be edited afterwards.
         progress: is told how far it is.
+        machine: for which family of processors, by the words of ``system.py``; None for this one.
 
     Raises:
         CompileError: something cannot be compiled or linked.
     """
+    machine = machine or host_machine()
     sources = sources_digest()
-    linker = find_linker()
+    linker = find_linker(machine)
     suffix = ".so" if linker else OBJECTS
     names = {name: f"{name}_{sources[:16]}{suffix}" for name in LEVELS}
     folder.mkdir(parents=True, exist_ok=True)
@@ -85,24 +91,28 @@ def make_libraries(
     for level in levels:
         path = folder / names[level.name]
         if not path.is_file():
-            content = _library(level, sources, linker, progress)
+            content = _library(level, machine, sources, linker, progress)
             unfinished = path.with_suffix(".unfinished")
             unfinished.write_bytes(content)
             unfinished.replace(path)
     files = {name: file for name, file in names.items() if (folder / file).is_file()}
-    manifest = Manifest(sources, in_place, host_system(), host_machine(), files)
+    manifest = Manifest(sources, in_place, host_system(), machine, files)
     (folder / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n")
     return manifest
 
 
-def find_linker() -> list[str] | None:
+def find_linker(machine: str | None = None) -> list[str] | None:
     """Return the words that begin a linker's command; None where there is none.
 
     ELF only: there a library may leave open which one has the functions that it calls.
+
+    Args:
+        machine: for which family of processors, by the words of ``system.py``; None for this one.
     """
     if host_system() != "linux":
         return None
-    for name in ("ld.lld", "ld"):
+    of_host = ("ld",) if machine in (None, host_machine()) else ()
+    for name in ("ld.lld", *of_host):  # the first knows every family
         found = shutil.which(name)
         if found:
             return [found]
@@ -111,7 +121,9 @@ def find_linker() -> list[str] | None:
     return None
 
 
-def _library(level: CpuLevel, sources: str, linker: list[str] | None, progress: Progress) -> bytes:
+def _library(
+    level: CpuLevel, machine: str, sources: str, linker: list[str] | None, progress: Progress
+) -> bytes:
     """Return the library of a level, or its packed kernels where there is no linker."""
     names = families()
     count = 0
@@ -125,12 +137,12 @@ def _library(level: CpuLevel, sources: str, linker: list[str] | None, progress: 
         progress(level.name, count, len(names))
 
     progress(level.name, 0, len(names))
-    packed = compile_side_by_side(names, level, os.cpu_count() or 1, make, done)
+    packed = compile_side_by_side(names, level, os.cpu_count() or 1, make, done, machine)
     packed = dict(sorted(packed.items()))
-    return pack(packed) if linker is None else _linked(packed, sources, linker)
+    return pack(packed) if linker is None else _linked(packed, machine, sources, linker)
 
 
-def _linked(packed: Mapping[str, bytes], sources: str, linker: list[str]) -> bytes:
+def _linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: list[str]) -> bytes:
     """Return a library of the kernels of all families.
 
     Raises:
@@ -138,7 +150,7 @@ def _linked(packed: Mapping[str, bytes], sources: str, linker: list[str]) -> byt
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "surroundings.o").write_bytes(_surroundings(sources))
+        (folder / "surroundings.o").write_bytes(_surroundings(machine, sources))
         for family, kernels in packed.items():
             for kernel, code in unpack(kernels).items():
                 (folder / f"{family}.{kernel}.o").write_bytes(code)
@@ -151,19 +163,20 @@ def _linked(packed: Mapping[str, bytes], sources: str, linker: list[str]) -> byt
         return (folder / "library").read_bytes()
 
 
-def _surroundings(sources: str) -> bytes:
+def _surroundings(machine: str, sources: str) -> bytes:
     """Return object code with what kernels only seem to need, and the digest of their sources."""
     import llvmlite.binding as llvm
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    from delegraph_numba_cpu.targets import initialize, triple_of
+
+    initialize(machine)
     lines = [f"@{name} = hidden global i64 0" for name in UNUSED]
     lines.append(f"@{sources_symbol(sources)} = constant i64 0")
     module = llvm.parse_assembly("\n".join(lines))
-    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+    target = llvm.Target.from_triple(triple_of(machine)).create_target_machine(
         reloc="pic", codemodel="small"
     )
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
-    code: bytes = machine.emit_object(module)
+    module.triple = target.triple
+    module.data_layout = str(target.target_data)
+    code: bytes = target.emit_object(module)
     return code

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.registry import cpu_target
+
+from delegraph_numba_cpu.targets import initialize, triple_of
 
 
 class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
@@ -65,7 +68,14 @@ class KernelCodegen(JITCPUCodegen):  # type: ignore[misc]  # Numba has no types
         """Do nothing: what is never run needs no environment."""
 
 
-def compile_kernels_only() -> None:
-    """Let Numba compile, in this process and from now on, as described above."""
+def compile_kernels_only(machine: str) -> None:
+    """Let Numba compile, in this process and from now on, as described above.
+
+    Args:
+        machine: for which family of processors, by the words of ``system.py``.
+    """
+    initialize(machine)
+    triple = triple_of(machine)
+    llvm.get_process_triple = lambda: triple  # where Numba asks what to compile for
     context = cpu_target.target_context
     context._internal_codegen = KernelCodegen("delegraph_numba_cpu")  # Numba has no public way

@@ -22,7 +22,17 @@ class NumbaCpuOptions:
             "minimum": 0,
         },
     )
-    cpu: Literal["auto", "amx_int8", "avx512_vbmi", "avx512_vnni", "avx2", "generic"] = field(
+    cpu: Literal[
+        "auto",
+        "amx_int8",
+        "avx512_vbmi",
+        "avx512_vnni",
+        "avx2",
+        "neon_i8mm",
+        "neon_dotprod",
+        "neon",
+        "generic",
+    ] = field(
         default="auto", metadata={"help": "instructions to use; auto takes the best there are"}
     )
 

@@ -45,5 +45,5 @@ its transpose; ``has_bias`` asks for a row in front: the ``bias``, or zeros when
 that is 0.
 """
 
-HEIGHTS = {64: 7, 32: 6, 16: 4}
+HEIGHTS = {64: 7, 32: 6, 16: 6}
 """Pixels of a tile of registers, by the bytes of a vector."""

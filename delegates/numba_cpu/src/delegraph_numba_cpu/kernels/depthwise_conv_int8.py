@@ -13,6 +13,7 @@ from delegraph_numba_cpu.kernels.dot_int8 import (
     pack_column,
     pack_column_64,
 )
+from delegraph_numba_cpu.kernels.dot_ir import SEEN
 from delegraph_numba_cpu.kernels.machine import jit, load_u8, store_u8, word
 from delegraph_numba_cpu.kernels.matrix_int8 import (
     HEADER_BYTES,
@@ -78,8 +79,8 @@ def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
     width, channels = word(windows, WIDTH), word(taps, TAP_CHANNELS)
     left, columns = word(windows, LEFT), line_columns(windows)
     row_bytes, dilation = width * channels, word(windows, DILATION_H)
-    kernel, flip = word(windows, KERNEL_H), word(windows, FLIP) * 0x01010101
-    around = word(windows, ZERO) * 0x01010101
+    kernel, flip = word(windows, KERNEL_H), word(windows, FLIP) * 0x01010101 ^ SEEN
+    around = word(windows, ZERO) * 0x01010101 ^ SEEN
     column_bytes = 256 if wide else 64
     y = row * word(windows, STRIDE_H) - word(windows, TOP)
     for first in range(0, kernel, 4):

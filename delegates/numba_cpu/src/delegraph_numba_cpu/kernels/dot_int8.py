@@ -11,7 +11,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from delegraph_numba_cpu.blocks.conv_int8 import HEADER_BYTES
-from delegraph_numba_cpu.kernels import dot_ir
+from delegraph_numba_cpu.kernels import dot_ir, dot_lanes, neon_ir
 from delegraph_numba_cpu.kernels.dot_ir import (
     GROUP,
     V16I8,
@@ -36,6 +36,9 @@ _SIZES = {
     "avx512_vbmi": ((7, 2), (14, 1), (1, 4), 4),
     "avx512_vnni": ((7, 2), (14, 1), (1, 4), 4),
     "avx2": ((4, 1), (4, 1), (1, 2), 2),
+    "neon_i8mm": ((4, 1), (4, 1), (1, 2), 1),
+    "neon_dotprod": ((4, 1), (4, 1), (1, 2), 1),
+    "neon": ((2, 1), (2, 1), (1, 1), 1),
     "generic": ((2, 1), (2, 1), (1, 2), 2),
 }
 (WIDE_ROWS, WIDE), (NARROW_ROWS, _), (_, SINGLE), TAP_PIXELS = _SIZES[level().name]
@@ -92,9 +95,10 @@ def _dot_tile(rows, blocks):
     return dot_tile
 
 
-dot_wide = _dot_tile(WIDE_ROWS, WIDE)
-dot_narrow = dot_wide if (NARROW_ROWS, 1) == (WIDE_ROWS, WIDE) else _dot_tile(NARROW_ROWS, 1)
-dot_single = _dot_tile(1, SINGLE)
+_tile = dot_lanes.dot_tile if neon_ir.IS_THERE else _dot_tile
+dot_wide = _tile(WIDE_ROWS, WIDE)
+dot_narrow = dot_wide if (NARROW_ROWS, 1) == (WIDE_ROWS, WIDE) else _tile(NARROW_ROWS, 1)
+dot_single = _tile(1, SINGLE)
 
 
 def _dot_taps(pixels, vectors):
@@ -207,7 +211,7 @@ def fill_dwords(context, target, value):
 
 @intrinsic
 def sum_bytes(context, source, count):
-    """Return the sum of unsigned bytes."""
+    """Return the sum of unsigned bytes, as :func:`dot_ir.seen` makes them."""
 
     def generate(lowering, builder, signature, arguments):
         source, count = arguments
@@ -218,9 +222,11 @@ def sum_bytes(context, source, count):
         place, left = builder.add(source, loop.index), builder.sub(count, loop.index)
         with builder.if_else(builder.icmp_signed(">=", left, integer(64))) as (whole, part):
             with whole:
-                full, before = load(builder, place, wide), builder.block
+                full, before = dot_ir.seen(builder, load(builder, place, wide)), builder.block
             with part:
-                some = masked_load(builder, place, first_lanes(builder, left, 64), wide)
+                mask = first_lanes(builder, left, 64)
+                some = dot_ir.seen(builder, masked_load(builder, place, mask, wide))
+                some = builder.select(mask, some, constant(0, wide))
                 after = builder.block
         value = builder.phi(wide)
         value.add_incoming(full, before)

@@ -1,13 +1,15 @@
 """Dot products of four bytes, and their way back to bytes, in LLVM IR for each level.
 
 Everything works on 16 int32 at once; LLVM splits them where the processor's vectors are shorter.
-Activations are unsigned, weights signed: what VNNI's one instruction takes.
+Activations are unsigned, weights signed: what VNNI's one instruction takes. Without an
+instruction for that, AArch64 takes activations that are 128 lower, as :func:`seen` makes them.
 """
 
 from __future__ import annotations
 
 from llvmlite import ir
 
+from delegraph_numba_cpu.kernels import neon_ir
 from delegraph_numba_cpu.kernels.machine import F32, F64, I8, I16, I32, call
 from delegraph_numba_cpu.kernels.registry import level
 from delegraph_numba_cpu.kernels.vector_ir import splat, vector
@@ -28,12 +30,29 @@ def constant(value, kind=V16I32):
     return ir.Constant(kind, [value] * kind.count)
 
 
+SEEN = int.from_bytes(bytes([level().byte_shift]) * 4, "little")
+"""What four unsigned activations are xored with before they are multiplied."""
+
+
+def seen(builder, x):
+    """Return unsigned activations, in vectors or integers of 8 or 32 bits, as they are multiplied.
+
+    See ``CpuLevel.byte_shift``.
+    """
+    if not level().byte_shift:
+        return x
+    lanes = getattr(x.type, "count", None)
+    width = (x.type.element if lanes else x.type).width
+    bits = SEEN & ((1 << width) - 1)
+    return builder.xor(x, ir.Constant(x.type, [bits] * lanes if lanes else bits))
+
+
 def prepare_weights(builder, weights):
     """Return weights in the form that :func:`dot` wants: 16 times four signed bytes.
 
     Once for all activations that they are multiplied by.
     """
-    if _HAS_VNNI:
+    if _HAS_VNNI or neon_ir.IS_THERE:
         return weights
     if _HAS_MADD:
         pairs = builder.bitcast(weights, vector(I16, 2 * LANES))
@@ -53,6 +72,8 @@ def dot(builder, acc, activations, weights):
         activations: an int32 for all, or 16 of them: four unsigned bytes each.
         weights: see :func:`prepare_weights`.
     """
+    if neon_ir.IS_THERE:
+        return neon_ir.dot_of_16(builder, acc, _spread(builder, activations), weights)
     if not _HAS_VNNI and not _HAS_MADD:
         for i, weight in enumerate(weights):
             taken = _field(builder, activations, 8 * i, 255)

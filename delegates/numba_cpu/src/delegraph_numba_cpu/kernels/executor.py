@@ -13,7 +13,6 @@ whatever interrupts the caller before or after.
 
 from __future__ import annotations
 
-import platform
 import sys
 
 from numba import types
@@ -33,7 +32,7 @@ from delegraph_numba_cpu.kernels.machine import (
     store_i64,
     system_call,
 )
-from delegraph_numba_cpu.kernels.registry import named_kernel
+from delegraph_numba_cpu.kernels.registry import machine, named_kernel
 
 ROW_BYTES = 8 * layout.ROW_WORDS
 HEADER_BYTES = 8 * layout.HEADER_WORDS
@@ -46,7 +45,7 @@ CALLERS, IS_LED, HIRED = 8 * layout.CALLERS, 8 * layout.IS_LED, 8 * layout.HIRED
 IS_OVER, CORES = 8 * layout.IS_OVER, 8 * layout.CORES
 SPIN_FOR_RUN, SPIN_FOR_ROW = 8 * layout.SPIN_FOR_RUN, 8 * layout.SPIN_FOR_ROW
 
-_FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platform == "linux" else 0
+_FUTEX = {"x86_64": 202, "aarch64": 98}.get(machine(), 0) if sys.platform == "linux" else 0
 WAIT, WAKE = 128, 129  # FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE
 EVERYONE = 0x7FFFFFFF
 LOW = 0xFFFFFFFF

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
+
+from delegraph_numba_cpu.kernels.registry import machine
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
@@ -142,18 +143,14 @@ def call_kernel(context: Any, address: Any, block: Any, tile: Any, worker: Any) 
     return types.void(types.int64, types.int64, types.int64, types.int64), generate
 
 
-_PAUSES = {"x86_64": "llvm.x86.sse2.pause", "amd64": "llvm.x86.sse2.pause"}
-
-
 @intrinsic
 def pause(context: Any) -> Any:
     """Tell the processor that this thread is waiting."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        machine = platform.machine().lower()
-        if machine in _PAUSES:
-            call(builder, _PAUSES[machine], ir.VoidType(), [])
-        elif machine in ("arm64", "aarch64"):
+        if machine() == "x86_64":
+            call(builder, "llvm.x86.sse2.pause", ir.VoidType(), [])
+        elif machine() == "aarch64":
             call(builder, "llvm.aarch64.hint", ir.VoidType(), [ir.Constant(I32, 1)])  # YIELD
         return target.get_dummy_value()
 

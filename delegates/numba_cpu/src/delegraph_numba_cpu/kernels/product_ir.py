@@ -6,6 +6,8 @@ tap of a pixel is at ``rows[m] + taps[t]``. Sums stay in registers until the las
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -13,6 +15,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from delegraph_numba_cpu.kernels.machine import F32, I8, I32, I64, call, pointer
+from delegraph_numba_cpu.kernels.registry import level
 from delegraph_numba_cpu.kernels.vector_ir import (
     Loop,
     clamp,
@@ -22,6 +25,7 @@ from delegraph_numba_cpu.kernels.vector_ir import (
     masked_load,
     masked_store,
     multiply_add,
+    repeated,
     splat,
     store,
     vector,
@@ -29,6 +33,9 @@ from delegraph_numba_cpu.kernels.vector_ir import (
 
 LOW, HIGH, SUM_LOW, SUM_HIGH = 0, 8, 16, 24
 """Offsets in *limits*: clamping ranges of the sums, and of the sums with the residual added."""
+
+VALUES_AT_ONCE = 4 if level().machine == "aarch64" else 1
+"""Values of a pixel that are loaded together: where a product may take one lane for all columns."""
 
 
 def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
@@ -72,15 +79,9 @@ def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
             sums = [outer.carried(value) for value in sums]
             offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
             tap = [builder.add(address, offset) for address in pixel]
-            inner = Loop(builder, tap_bytes, step=4)
-            weights = inner.carried(weights)
-            ahead = inner.carried(ahead)
-            sums = [inner.carried(value) for value in sums]
-            _prefetch(builder, ahead)
-            coming = builder.add(ahead, ahead_step)
-            following = builder.add(weights, integer(4 * sum(widths)))
-            sums = _add_products(builder, sums, widths, tap, inner.index, weights)
-            inner.close(following, coming, *sums)
+            following, coming, *sums = _tap_products(
+                builder, sums, widths, tap, tap_bytes, weights, ahead, ahead_step
+            )
             outer.close(following, coming, *sums)
             _write(builder, sums, height, widths, *output)
             return target.get_dummy_value()
@@ -88,6 +89,48 @@ def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
         return types.void(*[types.int64] * 13), generate
 
     return product
+
+
+def _tap_products(
+    builder: Any,
+    sums: list[Any],
+    widths: tuple[int, ...],
+    tap: list[Any],
+    tap_bytes: Any,
+    weights: Any,
+    ahead: Any,
+    ahead_step: Any,
+) -> list[Any]:
+    """Return the next weights, what to prefetch next, and the sums with a tap's products added."""
+
+    def added(count: int, k: Any, values: list[Any]) -> list[Any]:
+        """Return all of that after *count* more values of every pixel, from byte *k* on."""
+        weights, ahead, *sums = values
+        loaded = [load(builder, builder.add(at, k), vector(F32, count)) for at in tap if count > 1]
+
+        def value_of(m: int, i: int) -> Any:
+            if count == 1:
+                return load(builder, builder.add(tap[m], k), F32)
+            return builder.extract_element(loaded[m], ir.Constant(I32, i))
+
+        for i in range(count):
+            _prefetch(builder, ahead)
+            ahead = builder.add(ahead, ahead_step)
+            following = builder.add(weights, integer(4 * sum(widths)))
+            sums = _add_products(builder, sums, widths, partial(value_of, i=i), weights)
+            weights = following
+        return [weights, ahead, *sums]
+
+    values = [weights, ahead, *sums]
+    if VALUES_AT_ONCE == 1:
+        loop = Loop(builder, tap_bytes, step=4)
+        values = added(1, loop.index, [loop.carried(value) for value in values])
+        loop.close(*values)
+        return values
+    step = 4 * VALUES_AT_ONCE
+    many, one = (partial(added, count) for count in (VALUES_AT_ONCE, 1))
+    done, values = repeated(builder, integer(0), tap_bytes, step, values, many)
+    return repeated(builder, done, tap_bytes, 4, values, one)[1]
 
 
 def _prefetch(builder: Any, address: Any) -> None:
@@ -107,7 +150,11 @@ def _bias(builder: Any, height: int, widths: tuple[int, ...], weight: Any) -> An
 
 
 def _add_products(
-    builder: Any, sums: list[Any], widths: tuple[int, ...], tap: list[Any], k: Any, weights: Any
+    builder: Any,
+    sums: list[Any],
+    widths: tuple[int, ...],
+    value_of: Callable[[int], Any],
+    weights: Any,
 ) -> list[Any]:
     """Return the sums with the products of one value of every pixel added."""
     columns, start = [], 0
@@ -115,8 +162,8 @@ def _add_products(
         columns.append(load(builder, builder.add(weights, integer(4 * start)), vector(F32, width)))
         start += width
     following = []
-    for m, address in enumerate(tap):
-        value = load(builder, builder.add(address, k), F32)
+    for m in range(len(sums) // len(widths)):
+        value = value_of(m)
         for j, width in enumerate(widths):
             copies = splat(builder, value, width)
             following.append(multiply_add(builder, copies, columns[j], sums[m * len(widths) + j]))

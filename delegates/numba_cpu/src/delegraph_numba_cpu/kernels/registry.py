@@ -7,6 +7,7 @@ from typing import Any
 
 from delegraph_numba_cpu.blocks import Block
 from delegraph_numba_cpu.levels import LEVELS, CpuLevel
+from delegraph_numba_cpu.system import host_machine
 
 KERNELS: dict[str, dict[str, Callable[..., None]]] = {}
 """Family to kernel name to Python function ``(words, tile, worker) -> None``, all int64.
@@ -15,17 +16,28 @@ Families import one another, and kernels of two families may have the same name.
 """
 
 _level = LEVELS["generic"]
+_machine = host_machine()
 
 
-def set_level(level: CpuLevel) -> None:
-    """Say what instructions the kernels may use; before any kernel module is imported."""
-    global _level
-    _level = level
+def set_target(level: CpuLevel, machine: str) -> None:
+    """Say what instructions the kernels may use; before any kernel module is imported.
+
+    Args:
+        level: the level.
+        machine: the family of the processors, by the words of ``system.py``.
+    """
+    global _level, _machine
+    _level, _machine = level, machine
 
 
 def level() -> CpuLevel:
     """Return what instructions the kernels may use."""
     return _level
+
+
+def machine() -> str:
+    """Return for which family of processors kernels are compiled; see ``system.py``."""
+    return _machine
 
 
 def kernel(block: Block) -> Callable[[Any], Any]:

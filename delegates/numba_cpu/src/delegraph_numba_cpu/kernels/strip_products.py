@@ -61,7 +61,7 @@ def _dot_block(rows):
                 ]
                 for m, row in enumerate(rows_at):
                     at = builder.add(row, builder.add(loop.index, integer(4 * half)))
-                    four = load(builder, at, I32)
+                    four = dot_ir.seen(builder, load(builder, at, I32))
                     chain[m] = [
                         dot(builder, total, four, weight)
                         for total, weight in zip(chain[m], prepared, strict=True)

@@ -6,6 +6,7 @@ compiles. All is plain IR that LLVM can lower for any processor.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -117,6 +118,42 @@ class Loop:
         after = builder.append_basic_block("after")
         builder.cbranch(again, self._body, after)
         builder.position_at_end(after)
+
+
+def repeated(
+    builder: Any,
+    start: Any,
+    end: Any,
+    step: int,
+    values: list[Any],
+    body: Callable[[Any, list[Any]], list[Any]],
+) -> tuple[Any, list[Any]]:
+    """Append a loop over whole steps, which may be none; return where it ends, and its values.
+
+    Args:
+        builder: appends instructions.
+        start: int64.
+        end: int64; the last step ends there or before.
+        step: how far to go on.
+        values: at first.
+        body: appends one step, from its index and the values before, and returns those after.
+    """
+    before, head = builder.block, builder.append_basic_block("head")
+    inside, after = builder.append_basic_block("body"), builder.append_basic_block("after")
+    last = builder.sub(end, integer(step))
+    builder.branch(head)
+    builder.position_at_end(head)
+    phis = [builder.phi(value.type) for value in (start, *values)]
+    for phi, value in zip(phis, (start, *values), strict=True):
+        phi.add_incoming(value, before)
+    builder.cbranch(builder.icmp_signed("<=", phis[0], last), inside, after)
+    builder.position_at_end(inside)
+    found = (builder.add(phis[0], integer(step)), *body(phis[0], phis[1:]))
+    for phi, value in zip(phis, found, strict=True):
+        phi.add_incoming(value, builder.block)
+    builder.branch(head)
+    builder.position_at_end(after)
+    return phis[0], phis[1:]
 
 
 def _suffix(kind: Any) -> str:

@@ -18,7 +18,7 @@ from delegraph_numba_cpu.kernels.machine import (
 )
 from delegraph_numba_cpu.kernels.vector_ir import LANES
 
-HEIGHT = {16: 7, 8: 6, 4: 4}[LANES]
+HEIGHT = blocks.HEIGHTS[4 * LANES]
 """Pixels of a tile of registers."""
 
 X, Y, WEIGHT, RESIDUAL, SCRATCH, SCRATCH_BYTES, ROWS_AT, PADDED_AT = blocks.CONV.slots(

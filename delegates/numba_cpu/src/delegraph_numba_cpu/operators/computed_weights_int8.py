@@ -57,7 +57,7 @@ def emit_packed(
         images=images,
         depth=depth,
         outputs=outputs,
-        zero=product.zero,
+        zero=product.zero - builder.level.byte_shift,
         weight_zero=weight_zero,
     )
     return packed

@@ -187,15 +187,20 @@ class Product:
         """Return what makes unsigned results stored ones; *shift* as of :meth:`headers`."""
         return 128 if self.low < 0 and not shift else 0
 
-    def headers(self, exact: bool, shift: int = 0, outputs: slice = ALL) -> NDArray[np.uint8]:
+    def headers(
+        self, exact: bool, shift: int = 0, outputs: slice = ALL, byte_shift: int = 0
+    ) -> NDArray[np.uint8]:
         """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
 
         Args:
             exact: whether float32 is to be told apart from exact results; see ``NEAR``.
             shift: added to results, for those that stay unsigned.
             outputs: which, if not all.
+            byte_shift: see ``CpuLevel``.
         """
         factor, half, bias = (row[outputs] for row in self.factors)
+        if byte_shift:
+            bias = bias + byte_shift * self.weight[outputs].sum(axis=1, dtype=np.int64)
         count = len(bias)
         zero = np.full(count, self.zero_point + shift)
         zero[: count // 64 * 64] += self.out_flip(shift)

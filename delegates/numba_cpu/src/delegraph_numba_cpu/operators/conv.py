@@ -107,7 +107,8 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
         return
     windows = windows_of(call)
     layout = DIRECT if is_pointwise(windows) and x.shape[3] % 4 == 0 else WINDOWED
-    record = products_int8.pack_windows_record(builder, x.shape[3], windows, zero=128, flip=0)
+    zero = products_hybrid.ACTIVATION_ZERO
+    record = products_int8.pack_windows_record(builder, x.shape[3], windows, zero=zero, flip=0)
     scales = products_hybrid.weight_scales(weight)
     is_asymmetric = bool((scales != scales[0]).any())
     size = math.prod(x.shape[1:])

@@ -27,7 +27,11 @@ from delegraph_numba_cpu.operators.lstm_layer import (
 )
 from delegraph_numba_cpu.operators.packing_f32 import pack_matrix
 from delegraph_numba_cpu.operators.products_f32 import UNLIMITED, emit_products
-from delegraph_numba_cpu.operators.products_hybrid import emit_product, packed_weights
+from delegraph_numba_cpu.operators.products_hybrid import (
+    ACTIVATION_ZERO,
+    emit_product,
+    packed_weights,
+)
 from delegraph_numba_cpu.operators.products_int8 import pack_windows_record
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.operators.strip_packing import (
@@ -96,7 +100,9 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
         return
     over, is_hybrid = Sequences.of(call), _is_hybrid(call)
     options = LstmOptions.of(call.node)
-    layer = FloatLstm(layer_tensors(call), is_hybrid, builder.level.vector_bytes // 4)
+    level = builder.level
+    zero = ACTIVATION_ZERO - level.byte_shift
+    layer = FloatLstm(layer_tensors(call), is_hybrid, level.vector_bytes // 4, zero)
     gates = builder.scratch(4 * over.rows * layer.width)
     emit_inputs = _emit_byte_inputs if is_hybrid else _emit_float_inputs
     emit_inputs(call, builder, layer, over, gates)
@@ -147,7 +153,7 @@ def _emit_byte_inputs(
     emit_product(
         call,
         builder,
-        pack_windows_record(builder, over.inputs, (one, one), zero=128, flip=0),
+        pack_windows_record(builder, over.inputs, (one, one), zero=ACTIVATION_ZERO, flip=0),
         hybrid.DIRECT,
         (over.rows, over.inputs, padded(over.inputs, 4)),
         LstmOptions.of(call.node).asymmetric,
@@ -166,10 +172,12 @@ class FloatLstm(LstmLayer):
     Attributes:
         is_hybrid: whether matrices are of bytes.
         lanes: float32 values of a vector.
+        zero: what quantised activations of 0 are, as kernels multiply them.
     """
 
     is_hybrid: bool
     lanes: int
+    zero: int
 
     @property
     def width(self) -> int:
@@ -222,7 +230,8 @@ class FloatLstm(LstmLayer):
         return self._stacked([np.diag(each) if each.ndim == 1 else each for each in weights])
 
     def _recurrent_headers(self) -> NDArray[np.uint8]:
-        return strip_headers(self._recurrent(), self.scales(self.tensors.recurrent_weights))
+        scales = self.scales(self.tensors.recurrent_weights)
+        return strip_headers(self._recurrent(), scales, self.zero)
 
     def _projection(self) -> NDArray[Any]:
         weights = self.tensors.projection_weights
@@ -233,7 +242,7 @@ class FloatLstm(LstmLayer):
         weights = self.tensors.projection_weights
         assert weights is not None
         scales = np.full(self.tensors.n_output, weights.scale, np.float32)
-        return strip_headers(weights.data, scales)
+        return strip_headers(weights.data, scales, self.zero)
 
     def _projection_bias(self) -> Floats:
         bias, outputs = self.tensors.projection_bias, self.tensors.n_output
@@ -254,16 +263,17 @@ def _rows(tensors: Sequence[Tensor]) -> Floats:
     return stacked_gates([dequantized_weights(tensor) for tensor in tensors])
 
 
-def strip_headers(weights: NDArray[np.int8], scales: Floats) -> NDArray[np.uint8]:
+def strip_headers(weights: NDArray[np.int8], scales: Floats, zero: int) -> NDArray[np.uint8]:
     """Return the headers of strips: ``[strips, HEADER_BYTES], uint8``.
 
     Args:
         weights: ``[O, K]``.
         scales: of each output, ``[O]``.
+        zero: what activations of 0 are, as kernels multiply them.
     """
     sums = weights.sum(axis=1, dtype=np.int32)
     rows: dict[str, NDArray[Any]] = {
-        "bias": -128 * sums,  # activations are unsigned
+        "bias": -zero * sums,
         "sum": sums,
         "scale": scales,
     }

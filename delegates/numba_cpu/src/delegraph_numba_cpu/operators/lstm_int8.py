@@ -71,7 +71,8 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
     """Emit the product with the inputs of all steps, and the steps."""
     if not call.output().bytes:
         return
-    layer, over, packed = IntegerLstm.of(call), Sequences.of(call), packer(call, builder)
+    layer = IntegerLstm.of(call, builder.level.byte_shift)
+    over, packed = Sequences.of(call), packer(call, builder)
     gates = builder.scratch(2 * over.rows * layer.width)
     _emit_inputs(builder, layer, over, gates, packed)
     size = _ACC_BYTES + padded(max(layer.cells, over.outputs), DEPTH) + STRIP
@@ -125,19 +126,24 @@ class IntegerLstm(LstmLayer):
         y: output.
         intermediates: scales of the gates before normalisation, and of what is projected.
         options: clips.
+        unsigned: what kernels add to int8 before they multiply them.
     """
 
     x: Tensor
     y: Tensor
     intermediates: tuple[Tensor, ...]
     options: LstmOptions
+    unsigned: int
 
     @classmethod
-    def of(cls, call: Call) -> IntegerLstm:
-        """Return the layer of a node."""
+    def of(cls, call: Call, byte_shift: int) -> IntegerLstm:
+        """Return the layer of a node; *byte_shift* is that of ``CpuLevel``."""
         intermediates = tuple(call.context.tensors[i] for i in call.node.intermediates)
         options = LstmOptions.of(call.node)
-        return cls(layer_tensors(call), call.input(0), call.output(), intermediates, options)
+        unsigned = 128 - byte_shift
+        return cls(
+            layer_tensors(call), call.input(0), call.output(), intermediates, options, unsigned
+        )
 
     def records(self) -> NDArray[np.int64]:
         """Return each gate's multipliers, ``[gates, len(GATE.names)], int64``."""
@@ -177,7 +183,7 @@ class IntegerLstm(LstmLayer):
 
     def input_bias(self) -> NDArray[np.int32]:
         """Return what is added to products of unsigned inputs."""
-        bias = _zero_point_sums(_stacked(self.tensors.input_weights), self.x)
+        bias = self._zero_point_sums(_stacked(self.tensors.input_weights), self.x)
         if not self.tensors.layer_norm:
             bias = bias + _stacked(self.tensors.biases)
         return strip_row(bias)
@@ -185,7 +191,7 @@ class IntegerLstm(LstmLayer):
     def recurrent_bias(self) -> NDArray[np.int32]:
         """Return what is added to products of unsigned output states."""
         state = self.tensors.output_state
-        return strip_row(_zero_point_sums(_stacked(self.tensors.recurrent_weights), state))
+        return strip_row(self._zero_point_sums(_stacked(self.tensors.recurrent_weights), state))
 
     def tables(self, builder: ProgramBuilder) -> dict[str, Memory]:
         """Return the words that name tables of all int16, which layers share."""
@@ -260,22 +266,22 @@ class IntegerLstm(LstmLayer):
             "projection_limit": quantized_clip(self.options.proj_clip, self.y, 127),
         }
 
+    def _zero_point_sums(self, weights: NDArray[np.int8], x: Tensor) -> NDArray[np.int32]:
+        """Return what takes the zero point of unsigned activations from products."""
+        zero = x.zero_point + self.unsigned
+        sums: NDArray[np.int32] = -zero * weights.sum(axis=1, dtype=np.int32)
+        return sums
+
     def _projection_bias(self) -> NDArray[np.int32]:
         weights, bias = self.tensors.projection_weights, self.tensors.projection_bias
         assert weights is not None
-        factor = self.intermediates[4].zero_point - 128
+        factor = self.intermediates[4].zero_point - self.unsigned
         sums = factor * weights.data.sum(axis=1, dtype=np.int32)
         return strip_row((sums if bias is None else sums + bias.data).astype(np.int32))
 
 
 def _stacked(tensors: Sequence[Tensor]) -> NDArray[Any]:
     return stacked_gates([tensor.data for tensor in tensors])
-
-
-def _zero_point_sums(weights: NDArray[np.int8], x: Tensor) -> NDArray[np.int32]:
-    """Return what takes the zero point of unsigned activations from products."""
-    sums: NDArray[np.int32] = -(x.zero_point + 128) * weights.sum(axis=1, dtype=np.int32)
-    return sums
 
 
 def _multiplier(weights: Tensor, x: Tensor, scale: float) -> float:

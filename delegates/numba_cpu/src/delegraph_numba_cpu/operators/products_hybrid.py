@@ -31,6 +31,9 @@ WEIGHT_TYPES = ("INT8", "INT4")
 PIECE = 16_384
 """Activations that are measured or quantised at a time: some microseconds."""
 
+ACTIVATION_ZERO = 128
+"""What quantised activations of 0 are in memory."""
+
 _LARGEST_SUM = (1 << 31) - 1
 
 _LARGEST_ACTIVATION = 255  # the distance between two int8
@@ -112,7 +115,7 @@ def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> 
     """
     outputs, depth = call.input(1).shape
     one = Window(1, 1, 1, 1, 1, 0)
-    windows = pack_windows_record(builder, depth, (one, one), zero=128, flip=0)
+    windows = pack_windows_record(builder, depth, (one, one), zero=ACTIVATION_ZERO, flip=0)
     source = (rows, depth, -(-depth // 4) * 4)
     is_asymmetric = bool(call.options.asymmetric_quantize_inputs)
     emit_product(
@@ -232,7 +235,10 @@ def packed_weights(
     bias: NDArray[np.float32],
 ) -> dict[str, Memory]:
     """Return the words of ``MULTIPLY`` that name weights; *name* tells them from others."""
-    headers = builder.packed(("hybrid-headers", name), lambda: header_bytes(values, scales, bias))
+    zero = ACTIVATION_ZERO - builder.level.byte_shift
+    headers = builder.packed(
+        ("hybrid-headers", name), lambda: header_bytes(values, scales, bias, zero)
+    )
     return {
         "weights": builder.packed(
             ("hybrid-weights", name), lambda: matrix_blocks(values, is_zipped=False)
@@ -242,7 +248,7 @@ def packed_weights(
 
 
 def header_bytes(
-    values: NDArray[np.int8], scales: NDArray[np.float32], bias: NDArray[np.float32]
+    values: NDArray[np.int8], scales: NDArray[np.float32], bias: NDArray[np.float32], zero: int
 ) -> NDArray[np.uint8]:
     """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
 
@@ -250,11 +256,12 @@ def header_bytes(
         values: weights, ``[O, K]``.
         scales: of each output, ``[O]``.
         bias: added to results, ``[O]``.
+        zero: what activations of 0 are, as kernels multiply them.
     """
     count = len(values)
     sums = values.sum(axis=1, dtype=np.int64).astype(np.int32)
     rows: dict[str, NDArray[Any]] = {
-        "bias": -128 * sums,  # activations are unsigned
+        "bias": -zero * sums,
         "sum": sums,
         "scale": scales,
         "offset": bias,

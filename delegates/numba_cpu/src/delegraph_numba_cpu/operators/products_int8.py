@@ -246,10 +246,13 @@ def pack_matrices(
     weights = builder.packed(
         ("weights", *name), lambda: without_gaps([matrix_blocks(matrix) for matrix in values])
     )
+    byte_shift = builder.level.byte_shift
     parts = [slice(i * outputs, (i + 1) * outputs) for i in range(count)]
     headers = builder.packed(
         ("headers", *name),
-        lambda: without_gaps([product.headers(builder.exact, shift, part) for part in parts]),
+        lambda: without_gaps(
+            [product.headers(builder.exact, shift, part, byte_shift) for part in parts]
+        ),
     )
     steps, blocks_of_16 = -(-depth // 4), -(-outputs // LANES)
     record = {
@@ -282,7 +285,10 @@ def pack_taps(
     channels = len(product.bias)
     values = product.weight.T.reshape(down.kernel, across.kernel, channels)
     weights = builder.packed(("weights", *name), lambda: tap_blocks(values))
-    headers = builder.packed(("headers", *name), lambda: product.headers(builder.exact, shift))
+    byte_shift = builder.level.byte_shift
+    headers = builder.packed(
+        ("headers", *name), lambda: product.headers(builder.exact, shift, byte_shift=byte_shift)
+    )
     summands, groups = summands_of(values), -(-down.kernel // 4)
     columns = line_columns(across)
     offsets = [

@@ -1,0 +1,104 @@
+"""Tiles of 8-bit products on AArch64, whose instructions take four bytes of a lane for all columns.
+
+So a row is loaded 16 bytes at a time, for four steps.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.blocks.conv_int8 import HEADER_BYTES
+from delegraph_numba_cpu.kernels import dot_ir, neon_ir
+from delegraph_numba_cpu.kernels.machine import I32
+from delegraph_numba_cpu.kernels.neon_ir import V4I32, V16I8
+from delegraph_numba_cpu.kernels.vector_ir import integer, load, repeated, splat, store, vector
+
+i64 = types.int64
+
+
+def dot_tile(rows, blocks):
+    """Return an intrinsic that multiplies *rows* rows with *blocks* times 16 columns."""
+
+    @intrinsic
+    def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
+        """Store bias + a @ weights + sums, int32; rows lie *acc_bytes* apart, blocks 64."""
+
+        def generate(lowering, builder, signature, arguments):
+            a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes = arguments
+            rows_at = [builder.add(a, builder.mul(row_bytes, integer(m))) for m in range(rows)]
+            blocks_at = [
+                builder.add(weights, builder.mul(block_bytes, integer(n))) for n in range(blocks)
+            ]
+            places = [
+                builder.add(block, integer(16 * part)) for block in blocks_at for part in range(4)
+            ]
+            found = products(builder, rows_at, places, 64, steps)
+            for m in range(rows):
+                start = splat(builder, load(builder, builder.add(sums, integer(4 * m)), I32), 4)
+                row = builder.add(acc, builder.mul(acc_bytes, integer(m)))
+                for n, value in enumerate(found[m]):
+                    header = integer(n // 4 * HEADER_BYTES + n % 4 * 16)
+                    bias = load(builder, builder.add(headers, header), V4I32)
+                    value = builder.add(value, builder.add(bias, start))
+                    store(builder, value, builder.add(row, integer(16 * n)))
+            return lowering.get_dummy_value()
+
+        return types.void(*[i64] * 9), generate
+
+    return dot_tile
+
+
+def products(builder, rows_at, places, step_bytes, steps):
+    """Return, for each row, its products with four columns at each of some places.
+
+    Args:
+        builder: appends instructions.
+        rows_at: addresses of rows of unsigned bytes.
+        places: addresses of 16 bytes, four for each of four columns.
+        step_bytes: from there to the next four bytes of these columns.
+        steps: of four bytes.
+    """
+    size = len(neon_ir.NOTHING)
+    values = [part for _ in rows_at for _ in places for part in neon_ir.NOTHING]
+
+    def added(values, index, count):
+        """Return the sums with *count* steps added."""
+        at = builder.shl(index, integer(2))
+        kind = vector(I32, 4) if count == 4 else I32
+        loaded = [load(builder, builder.add(row, at), kind) for row in rows_at]
+        fours = [dot_ir.seen(builder, each) for each in loaded]
+        for k in range(count):
+            offset = builder.mul(builder.add(index, integer(k)), integer(step_bytes))
+            taken = [_copies(builder, four, k) for four in fours]
+            following = []
+            for n, place in enumerate(places):
+                weight = load(builder, builder.add(place, offset), V16I8)
+                following.append(
+                    [
+                        neon_ir.dot(builder, values[start : start + size], each, weight)
+                        for m, each in enumerate(taken)
+                        for start in [size * (m * len(places) + n)]
+                    ]
+                )
+            values = [
+                part for m in range(len(rows_at)) for column in following for part in column[m]
+            ]
+        return values
+
+    index, values = repeated(
+        builder, integer(0), steps, 4, values, lambda i, values: added(values, i, 4)
+    )
+    _, values = repeated(builder, index, steps, 1, values, lambda i, values: added(values, i, 1))
+    cells = [neon_ir.total(builder, values[i : i + size]) for i in range(0, len(values), size)]
+    width = len(places)
+    return [cells[width * m : width * (m + 1)] for m in range(len(rows_at))]
+
+
+def _copies(builder, four, k):
+    """Return four bytes, of a scalar or of a lane, four times."""
+    if isinstance(four.type, ir.VectorType):
+        lanes = ir.Constant(V4I32, [k] * 4)
+        return builder.bitcast(builder.shuffle_vector(four, four, lanes), V16I8)
+    return builder.bitcast(splat(builder, four, 4), V16I8)
