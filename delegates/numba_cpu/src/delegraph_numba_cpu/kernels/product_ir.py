@@ -15,24 +15,20 @@ from numba import types
 from numba.extending import intrinsic
 
 from delegraph_numba_cpu.kernels.machine import F32, I8, I32, I64, call, pointer
+from delegraph_numba_cpu.kernels.product_output import HIGH, LOW, clamped, write
 from delegraph_numba_cpu.kernels.registry import level
 from delegraph_numba_cpu.kernels.vector_ir import (
     Loop,
-    clamp,
     first_lanes,
     integer,
     load,
     masked_load,
-    masked_store,
     multiply_add,
     repeated,
     splat,
     store,
     vector,
 )
-
-LOW, HIGH, SUM_LOW, SUM_HIGH = 0, 8, 16, 24
-"""Offsets in *limits*: clamping ranges of the sums, and of the sums with the residual added."""
 
 VALUES_AT_ONCE = 4 if level().machine == "aarch64" else 1
 """Values of a pixel that are loaded together: where a product may take one lane for all columns."""
@@ -47,7 +43,8 @@ def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
     For each row of weights it asks for a cache line at *ahead*, and goes on by *ahead_step* bytes:
     so the next columns' weights arrive while these are in use.
 
-    *output* is ``out, residual, pitch, pixels, columns, limits``, as :func:`_write` takes them.
+    *output* is ``out, residual, pitch, pixels, columns, limits``, as ``product_output.write`` takes
+    them.
 
     Source of the tile's shape: enough sums that none waits for itself, few enough for registers.
     """
@@ -83,7 +80,7 @@ def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
                 builder, sums, widths, tap, tap_bytes, weights, ahead, ahead_step
             )
             outer.close(following, coming, *sums)
-            _write(builder, sums, height, widths, *output)
+            write(builder, sums, height, widths, *output)
             return target.get_dummy_value()
 
         return types.void(*[types.int64] * 13), generate
@@ -217,7 +214,7 @@ def blocks_product(blocks: int, width: int) -> Any:
             following = builder.add(weights, integer(8 * width))
             inner.close(following, *sums)
             outer.close(following, *sums)
-            for i, value in enumerate(_clamped(builder, sums, limits, LOW, HIGH)):
+            for i, value in enumerate(clamped(builder, sums, limits, LOW, HIGH)):
                 store(builder, value, builder.add(out, integer(4 * width * i)))
             return target.get_dummy_value()
 
@@ -271,7 +268,7 @@ def channel_product(height: int, width: int, masked: bool) -> Any:
                 )
                 following.append(multiply_add(builder, x, factors, value))
             loop.close(builder.add(weights, integer(4 * width)), *following)
-            _write(builder, following, height, (width,), *output)
+            write(builder, following, height, (width,), *output)
             return target.get_dummy_value()
 
         return types.void(*[types.int64] * 11), generate
@@ -322,7 +319,7 @@ def row_product(height: int, width: int, kernel: int, stride: int) -> Any:
                         factor = factors[i - m * stride]
                         following[m] = multiply_add(builder, x, factor, following[m])
             loop.close(builder.add(weights, integer(4 * width * kernel)), *following)
-            for value in _clamped(builder, following, limits, LOW, HIGH):
+            for value in clamped(builder, following, limits, LOW, HIGH):
                 store(builder, value, out)
                 out = builder.add(out, pitch)
             return target.get_dummy_value()
@@ -330,79 +327,3 @@ def row_product(height: int, width: int, kernel: int, stride: int) -> Any:
         return types.void(*[types.int64] * 8), generate
 
     return product
-
-
-def _write(
-    builder: Any,
-    sums: list[Any],
-    height: int,
-    widths: tuple[int, ...],
-    out: Any,
-    residual: Any,
-    pitch: Any,
-    pixels: Any,
-    columns: Any,
-    limits: Any,
-) -> None:
-    """Clamp the sums, add the residual if there is one, and write what is inside the output.
-
-    Pixels after the last are copies of it, so they are written to its place.
-    """
-    sums = _clamped(builder, sums, limits, LOW, HIGH)
-    last = builder.sub(pixels, integer(1))
-    offsets = []
-    for m in range(height):
-        row = integer(m)
-        row = builder.select(builder.icmp_signed("<", row, last), row, last)
-        start = 0
-        for width in widths:
-            offsets.append(builder.add(builder.mul(row, pitch), integer(4 * start)))
-            start += width
-    whole = builder.icmp_signed(">=", columns, integer(sum(widths)))
-    plain = builder.and_(whole, builder.icmp_signed("==", residual, integer(0)))
-    with builder.if_else(plain, likely=True) as (yes, no):
-        with yes:
-            for value, offset in zip(sums, offsets, strict=True):
-                store(builder, value, builder.add(out, offset))
-        with no:
-            masks = _masks(builder, widths, columns)
-            has_residual = builder.icmp_signed("!=", residual, integer(0))
-            before = builder.block
-            with builder.if_then(has_residual):
-                added = []
-                for i, (value, offset) in enumerate(zip(sums, offsets, strict=True)):
-                    mask = masks[i % len(widths)]
-                    more = masked_load(builder, builder.add(residual, offset), mask, value.type)
-                    added.append(builder.fadd(value, more))
-                added = _clamped(builder, added, limits, SUM_LOW, SUM_HIGH)
-                inside = builder.block
-            for i, value in enumerate(sums):
-                result = builder.phi(value.type)
-                result.add_incoming(value, before)
-                result.add_incoming(added[i], inside)
-                sums[i] = result
-            for i, (value, offset) in enumerate(zip(sums, offsets, strict=True)):
-                masked_store(builder, value, builder.add(out, offset), masks[i % len(widths)])
-
-
-def _clamped(builder: Any, sums: list[Any], limits: Any, low: int, high: int) -> list[Any]:
-    lowest = load(builder, builder.add(limits, integer(low)), F32)
-    highest = load(builder, builder.add(limits, integer(high)), F32)
-    return [
-        clamp(
-            builder,
-            value,
-            splat(builder, lowest, value.type.count),
-            splat(builder, highest, value.type.count),
-        )
-        for value in sums
-    ]
-
-
-def _masks(builder: Any, widths: tuple[int, ...], columns: Any) -> list[Any]:
-    """Return the mask of each register of a pixel."""
-    masks, start = [], 0
-    for width in widths:
-        masks.append(first_lanes(builder, builder.sub(columns, integer(start)), width))
-        start += width
-    return masks
