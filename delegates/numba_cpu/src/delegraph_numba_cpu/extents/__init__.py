@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.extents import convolutions_f32 as convolutions_f32  # these fill the table
 from delegraph_numba_cpu.extents import convolutions_int8 as convolutions_int8
+from delegraph_numba_cpu.extents import convolutions_int16 as convolutions_int16
 from delegraph_numba_cpu.extents import elementwise as elementwise
 from delegraph_numba_cpu.extents import hybrid as hybrid
 from delegraph_numba_cpu.extents import images as images

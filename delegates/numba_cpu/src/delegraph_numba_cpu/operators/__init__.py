@@ -31,6 +31,7 @@ from delegraph_numba_cpu.operators import lstm as lstm
 from delegraph_numba_cpu.operators import pack as pack
 from delegraph_numba_cpu.operators import pad as pad
 from delegraph_numba_cpu.operators import pooling as pooling
+from delegraph_numba_cpu.operators import products_int16 as products_int16
 from delegraph_numba_cpu.operators import quantize as quantize
 from delegraph_numba_cpu.operators import reductions as reductions
 from delegraph_numba_cpu.operators import reshape as reshape

@@ -13,6 +13,7 @@ from delegraph_numba_cpu.operators.checks import first_rejection
 from delegraph_numba_cpu.operators.constants_int8 import CLAIMED_ROLES, check_constants, product_of
 from delegraph_numba_cpu.operators.convolution_windows import (
     check_images,
+    check_one_group,
     groups_of,
     is_pointwise,
     windows_of,
@@ -84,13 +85,8 @@ def emit_conv(
 def check_hybrid(call: Call) -> Rejection | None:
     """Reject all but convolutions without groups."""
     return first_rejection(
-        check_images(call), _check_one_group(call), products_hybrid.check_product(call)
+        check_images(call), check_one_group(call), products_hybrid.check_product(call)
     )
-
-
-def _check_one_group(call: Call) -> Rejection | None:
-    groups = groups_of(call)
-    return None if groups == 1 else Rejection("groups", actual=groups, expected=1)
 
 
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
@@ -99,7 +95,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
     Raises:
         OperatorError: images turned out to have more channels than the weights.
     """
-    refused = _check_one_group(call)
+    refused = check_one_group(call)
     if refused is not None:
         raise OperatorError(str(refused))
     x, weight, y = call.input(0), call.input(1), call.output()

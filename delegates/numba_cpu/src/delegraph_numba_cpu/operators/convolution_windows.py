@@ -32,6 +32,12 @@ def groups_of(call: Call) -> int:
     return x.shape[3] // weight.shape[3] if x.shape else 1
 
 
+def check_one_group(call: Call) -> Rejection | None:
+    """Reject channels in several groups."""
+    groups = groups_of(call)
+    return None if groups == 1 else Rejection("groups", actual=groups, expected=1)
+
+
 def has_groups(call: Call) -> bool:
     """Return whether a node is a CONV_2D of channels in several groups."""
     return call.name == "CONV_2D" and groups_of(call) > 1

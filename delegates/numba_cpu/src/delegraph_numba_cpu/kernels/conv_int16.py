@@ -1,0 +1,247 @@
+"""Convolutions and matrix products of 16-bit activations and 8-bit weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.blocks import conv_int16 as blocks
+from delegraph_numba_cpu.kernels.lanes import Lanes
+from delegraph_numba_cpu.kernels.machine import F64, I16, I32, I64, call, copy_bytes, jit, word
+from delegraph_numba_cpu.kernels.pixels_int8 import gather_pixels
+from delegraph_numba_cpu.kernels.registry import kernel, level
+from delegraph_numba_cpu.kernels.vector_ir import Loop, integer, load, splat, store, vector
+from delegraph_numba_cpu.kernels.windows_int8 import ROW_BYTES
+
+LANES, ROWS, HEADER = blocks.LANES, blocks.ROWS, blocks.HEADER
+V16I16, V32I16, V16I32, V16I64 = (
+    vector(I16, LANES), vector(I16, 2 * LANES), vector(I32, LANES), vector(I64, LANES)
+)  # fmt: skip
+
+(
+    X, Y, WINDOWS, WEIGHTS, HEADERS, OUTPUTS, PIXELS, STEP, LOW, HIGH, ROUNDING, TILES, SCRATCH,
+    SCRATCH_BYTES, DEPTH,
+) = blocks.CONVOLVE.slots(*blocks.CONVOLVE.names)  # fmt: skip
+assert blocks.DEPTHWISE.slots(*blocks.DEPTHWISE.names) == tuple(range(DEPTH + 1))
+
+_MADD = {64: "llvm.x86.avx512.pmaddw.d.512", 32: "llvm.x86.avx2.pmadd.wd"}.get(level().vector_bytes)
+"""The instruction that adds products in pairs, of levels that name their processors."""
+
+
+def _add_pairs(builder: Any, a: Any, b: Any) -> Any:
+    """Return the products of 32 int16, added in pairs, as 16 int32."""
+    if _MADD is None or level().machine != "x86_64":
+        wide = [builder.sext(each, vector(I32, 2 * LANES)) for each in (a, b)]
+        products = builder.mul(*wide)
+        halves = [
+            builder.shuffle_vector(
+                products, products, ir.Constant(V16I32, list(range(first, 2 * LANES, 2)))
+            )
+            for first in (0, 1)
+        ]
+        return builder.add(*halves)
+    count = level().vector_bytes // 2
+    parts = []
+    for start in range(0, 2 * LANES, count):
+        lanes = ir.Constant(vector(I32, count), list(range(start, start + count)))
+        operands = [builder.shuffle_vector(each, each, lanes) for each in (a, b)]
+        parts.append(call(builder, _MADD, vector(I32, count // 2), operands))
+    if len(parts) == 1:
+        return parts[0]
+    return builder.shuffle_vector(*parts, ir.Constant(V16I32, list(range(LANES))))
+
+
+@intrinsic
+def dot_rows(
+    context: Any, rows: Any, row_bytes: Any, weights: Any, pairs: Any, is_first: Any, sums: Any
+) -> Any:
+    """Add to ROWS rows of 16 sums, int64, the products of windows and weights.
+
+    Args:
+        context: of Numba.
+        rows: the first window.
+        row_bytes: from one to the next.
+        weights: of 16 outputs.
+        pairs: how many, at least one and no more than ``PAIRS_A_CHUNK``.
+        is_first: whether sums begin here.
+        sums: where they are.
+    """
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rows, row_bytes, weights, pairs, is_first, sums = arguments
+        places = [builder.add(rows, builder.mul(row_bytes, integer(m))) for m in range(ROWS)]
+        zero = ir.Constant(V16I32, [0] * LANES)
+        loop = Loop(builder, pairs)
+        found = [loop.carried(zero) for _ in range(ROWS)]
+        offset = builder.shl(loop.index, integer(6))
+        weight = load(builder, builder.add(weights, offset), V32I16)
+        offset = builder.shl(loop.index, integer(2))
+        for m, place in enumerate(places):
+            pair = splat(builder, load(builder, builder.add(place, offset), I32), LANES)
+            products = _add_pairs(builder, builder.bitcast(pair, V32I16), weight)
+            found[m] = builder.add(found[m], products)
+        loop.close(*found)
+        begins = splat(builder, builder.icmp_signed("!=", is_first, integer(0)), LANES)
+        for m, value in enumerate(found):
+            place = builder.add(sums, integer(8 * LANES * m))
+            before = load(builder, place, V16I64)
+            before = builder.select(begins, ir.Constant(V16I64, [0] * LANES), before)
+            store(builder, builder.add(before, builder.sext(value, V16I64)), place)
+        return target.get_dummy_value()
+
+    return types.void(*[types.int64] * 6), generate
+
+
+@intrinsic
+def dot_channels(
+    context: Any, window: Any, tap_bytes: Any, weights: Any, taps: Any, sums: Any
+) -> Any:
+    """Store 16 sums, int64, of a window's taps times weights, channel by channel.
+
+    Args:
+        context: of Numba.
+        window: the first of the channels, of its first tap.
+        tap_bytes: from one tap to the next.
+        weights: of 16 channels.
+        taps: how many, at least one.
+        sums: where they go.
+    """
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        window, tap_bytes, weights, taps, sums = arguments
+        loop = Loop(builder, taps)
+        found = loop.carried(ir.Constant(V16I32, [0] * LANES))
+        place = builder.add(window, builder.mul(loop.index, tap_bytes))
+        x = builder.sext(load(builder, place, V16I16), V16I32)
+        place = builder.add(weights, builder.shl(loop.index, integer(5)))
+        weight = builder.sext(load(builder, place, V16I16), V16I32)
+        found = builder.add(found, builder.mul(x, weight))
+        loop.close(found)
+        store(builder, builder.sext(found, V16I64), sums)
+        return target.get_dummy_value()
+
+    return types.void(*[types.int64] * 5), generate
+
+
+def _finisher(rounding: int) -> Any:
+    """Return ``finish(sums, header, target, low, high)``: 16 sums become int16."""
+
+    @intrinsic
+    def finish(context: Any, sums: Any, header: Any, target: Any, low: Any, high: Any) -> Any:
+        def generate(lowering: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            sums, header, target, *limits = arguments
+
+            def field(name: str, kind: Any = V16I64) -> Lanes:
+                place = builder.add(header, integer(HEADER[name]))
+                return Lanes(builder, load(builder, place, kind))
+
+            low, high = (Lanes(builder, splat(builder, limit, LANES)) for limit in limits)
+            total = Lanes(builder, load(builder, sums, V16I64)) + field("bias")
+            if rounding == blocks.REAL:
+                real = total.to_float(F64) * field("multiplier", vector(F64, LANES))
+                found = _nearest(real)
+            else:
+                first, second = field("first"), field("second")
+                found = _shifted(total * field("multiplier"), first, is_away=False)
+                found = _shifted(found, second, is_away=rounding == blocks.HALVES_AWAY)
+            store(builder, found.at_least(low).at_most(high).narrow(I16).value, target)
+            return lowering.get_dummy_value()
+
+        return types.void(*[types.int64] * 5), generate
+
+    return finish
+
+
+def _shifted(x: Lanes, bits: Lanes, *, is_away: bool) -> Lanes:
+    """Return int64 divided by a power of two, to the nearest, halves up or away from zero."""
+    rounded = x + ((x.filled(1) << bits) >> 1)
+    if is_away:
+        rounded = rounded + bits.equals(0).choose(x.filled(0), x >> 63)
+    return rounded >> bits
+
+
+def _nearest(real: Lanes) -> Lanes:
+    """Return float64 rounded, halves away from zero, and limited to 30 bits, as int64."""
+    real = real.at_least(-1e9).at_most(1e9)
+    whole = real.to_integer(I32)
+    rest = real - whole.to_float(F64)
+    up = (rest >= 0.5).choose(whole.filled(1), 0)
+    down = (rest > -0.5).choose(whole.filled(0), 1)
+    return (whole + up - down).widen(I64, signed=True)
+
+
+finish_up = _finisher(blocks.HALVES_UP)
+finish_away = _finisher(blocks.HALVES_AWAY)
+finish_real = _finisher(blocks.REAL)
+
+
+@jit
+def store_results(block, sums, rows, column, target):
+    """Store up to 16 results of some windows, from *column* on."""
+    header = word(block, HEADERS) + column // LANES * blocks.HEADER_BYTES
+    rounding, low, high = word(block, ROUNDING), word(block, LOW), word(block, HIGH)
+    outputs, row = word(block, OUTPUTS), sums + blocks.SUMS_BYTES
+    for _ in range(rows):
+        if rounding == blocks.HALVES_UP:
+            finish_up(sums, header, row, low, high)
+        elif rounding == blocks.HALVES_AWAY:
+            finish_away(sums, header, row, low, high)
+        else:
+            finish_real(sums, header, row, low, high)
+        copy_bytes(target + 2 * column, row, 2 * min(outputs - column, LANES))
+        sums += 8 * LANES
+        target += 2 * outputs
+
+
+@kernel(blocks.CONVOLVE)
+def convolve_int16(block, tile, worker):
+    """Compute the tile's share of the pixels."""
+    pixels, tiles, step = word(block, PIXELS), word(block, TILES), word(block, STEP)
+    sums = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+    windows, outputs = sums + blocks.ACC_BYTES, word(block, OUTPUTS)
+    row_bytes = word(word(block, WINDOWS), ROW_BYTES)
+    first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles
+    while first < last:
+        count = min(step, last - first)
+        gather_pixels(word(block, X), word(block, WINDOWS), first, count, windows)
+        target = word(block, Y) + 2 * first * outputs
+        for column in range(0, outputs, LANES):
+            for m in range(0, count, ROWS):
+                dot_windows(block, windows + m * row_bytes, row_bytes, column, sums)
+                place = target + 2 * m * outputs
+                store_results(block, sums, min(ROWS, count - m), column, place)
+        first += count
+
+
+@jit
+def dot_windows(block, rows, row_bytes, column, sums):
+    """Store the sums of ROWS windows, of 16 outputs from *column* on."""
+    pairs = word(block, DEPTH)
+    weights = word(block, WEIGHTS) + column * 4 * pairs
+    for k in range(0, pairs, blocks.PAIRS_A_CHUNK):
+        count = min(pairs - k, blocks.PAIRS_A_CHUNK)
+        dot_rows(rows + 4 * k, row_bytes, weights + 64 * k, count, int(k == 0), sums)
+
+
+@kernel(blocks.DEPTHWISE)
+def depthwise_int16(block, tile, worker):
+    """Compute the tile's share of the pixels."""
+    pixels, tiles, step = word(block, PIXELS), word(block, TILES), word(block, STEP)
+    sums = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+    windows, outputs, taps = sums + blocks.ACC_BYTES, word(block, OUTPUTS), word(block, DEPTH)
+    row_bytes = word(word(block, WINDOWS), ROW_BYTES)
+    first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles
+    while first < last:
+        count = min(step, last - first)
+        gather_pixels(word(block, X), word(block, WINDOWS), first, count, windows)
+        for column in range(0, outputs, LANES):
+            weights = word(block, WEIGHTS) + column * 2 * taps
+            target = word(block, Y) + 2 * first * outputs
+            for m in range(count):
+                window = windows + m * row_bytes + 2 * column
+                dot_channels(window, 2 * outputs, weights, taps, sums)
+                store_results(block, sums, 1, column, target + 2 * m * outputs)
+        first += count
