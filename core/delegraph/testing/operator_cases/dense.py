@@ -80,7 +80,8 @@ def random_weights(random: RandomOperands, found: Operands) -> Any:
 def batch_matmul(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     """Broadcast batches, adjoints, plain and quantized types."""
     kinds = ("FLOAT32", "INT8", "INT16", "HYBRID", "INT32", random.pick(PLAIN))
-    for kind in (*PLAIN, *(random.pick(kinds) for _ in range(random.count * 4))):
+    picked = (random.pick(kinds) for _ in range(random.count * 4))
+    for kind in (*PLAIN, *picked, *["INT16_BY_INT8"] * random.count):
         yield matmul(op, kind, random)
 
 
@@ -96,22 +97,25 @@ def matmul(op: str, kind: str, random: RandomOperands) -> OperatorCase:
     )
     x: Given
     y: Given
+    scale: dict[str, Any] = {"quantization": {"scale": 0.02}}
     if kind == "HYBRID":
-        scale: dict[str, Any] = {"quantization": {"scale": 0.02}}
         x, y, result = (
             random.fed("FLOAT32", x_shape),
             random.constant("INT8", y_shape, **scale),
             "FLOAT32",
         )
+    elif kind == "INT16_BY_INT8":
+        x, y = random.fed("INT16", x_shape), random.constant("INT8", y_shape, **scale)
+        result = "INT16"
     else:
         x, y, result = random.fed(kind, x_shape), random.operand(kind, y_shape), kind
     output = random.output(result)
-    if kind in ("INT8", "INT16"):
+    size = {"INT8": 60, "INT16": 15000, "INT16_BY_INT8": 100}.get(kind)
+    if size is not None:
         a, b = (z.definition if isinstance(z, Fed) else z for z in (x, y))
         product = float(a.quantization.scale[0] * b.quantization.scale[0])  # type: ignore[union-attr, index] # both are quantized
-        size = {"INT8": 60, "INT16": 15000}[kind]
         output = tensor(
-            (), kind, scale=product * size * inner**0.5, zero_point=3 * (kind == "INT8")
+            (), result, scale=product * size * inner**0.5, zero_point=3 * (kind == "INT8")
         )
     if kind == "INT8" and random.chance(0.2):
         output = tensor((), "INT32", scale=1.0)

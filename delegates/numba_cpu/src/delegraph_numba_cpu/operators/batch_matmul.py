@@ -13,6 +13,7 @@ from delegraph.arithmetic.accumulator_scaling import fixed_point_scaling
 from delegraph.arithmetic.padding import Window
 from delegraph.errors import OperatorError
 from delegraph.schema.enums import ActivationFunctionType
+from delegraph_numba_cpu.operators import batch_matmul_by_bytes as by_bytes
 from delegraph_numba_cpu.operators import (
     computed_weights_int8,
     packing_f32,
@@ -23,6 +24,7 @@ from delegraph_numba_cpu.operators.checks import check_types, first_rejection
 from delegraph_numba_cpu.operators.constants_int8 import Product, computed_product
 from delegraph_numba_cpu.operators.moves import Part, fill, move
 from delegraph_numba_cpu.operators.packing_int8 import centred
+from delegraph_numba_cpu.operators.products_hybrid import by_weights
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.operators.windows_f32 import Windows
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
@@ -210,9 +212,17 @@ def _turned(builder: ProgramBuilder, tensor: Tensor) -> Memory:
 
 
 _FEATURES = ("broadcast", "computed-weights", "empty", "many-dims")
+_BYTES_FEATURES = ("broadcast", "empty", "many-dims")
 
-register_variants(
-    "FLOAT32",
-    {"BATCH_MATMUL": Operator(check_f32, lower_f32, ("FLOAT32",), (*_FEATURES, "extreme-values"))},
+_F32 = Operator(check_f32, lower_f32, ("FLOAT32",), (*_FEATURES, "extreme-values"))
+_BYTES = (("rhs", ("INT8",)),)
+_HYBRID = Operator(
+    by_bytes.check_hybrid, by_bytes.lower_hybrid, ("FLOAT32",), _BYTES_FEATURES, roles=_BYTES
 )
+_INT16 = Operator(
+    by_bytes.check_int16, by_bytes.lower_int16, ("INT16",), _BYTES_FEATURES, roles=_BYTES
+)
+
+register_variants("FLOAT32", {"BATCH_MATMUL": by_weights(_F32, _HYBRID)})
+register_variants("INT16", {"BATCH_MATMUL": _INT16})
 register_variants("INT8", {"BATCH_MATMUL": Operator(check_int8, lower_int8, ("INT8",), _FEATURES)})

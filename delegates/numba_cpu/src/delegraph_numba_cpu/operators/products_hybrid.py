@@ -90,12 +90,16 @@ def check_types_and_weights(call: Call) -> Rejection | None:
 
 def check_sums(weight: Tensor) -> Rejection | None:
     """Reject all but weights whose products with any activations have sums of 32 bits."""
-    if math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM:
-        return None
-    largest = np.abs(weight_matrix(weight).astype(np.int64)).sum(axis=1).max()
-    if largest * _LARGEST_ACTIVATION <= _LARGEST_SUM:
+    is_short = math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM
+    if is_short or have_short_sums(weight_matrix(weight)):
         return None
     return Rejection("depth", actual=weight.shape, expected="sums of 32 bits", tensor=weight.index)
+
+
+def have_short_sums(values: NDArray[np.int8]) -> bool:
+    """Return whether products of weights, ``[O, K]``, and activations have sums of 32 bits."""
+    largest = np.abs(values.astype(np.int64)).sum(axis=1).max()
+    return bool(largest * _LARGEST_ACTIVATION <= _LARGEST_SUM)
 
 
 def weight_matrix(weight: Tensor) -> NDArray[np.int8]:
@@ -114,14 +118,26 @@ def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> 
         words: as of :func:`emit_product`.
     """
     outputs, depth = call.input(1).shape
+    emit_rows(call, builder, (rows, depth, outputs), **words)
+
+
+def emit_rows(
+    call: Call, builder: ProgramBuilder, sizes: tuple[int, int, int], **words: Any
+) -> None:
+    """Emit the product of a node's first input, seen as rows, and weights.
+
+    Args:
+        call: the node; its options say whether rows have zero points.
+        builder: gets the calls.
+        sizes: rows, their length, and columns of the product.
+        words: as of :func:`emit_product`.
+    """
+    rows, depth, _ = sizes
     one = Window(1, 1, 1, 1, 1, 0)
     windows = pack_windows_record(builder, depth, (one, one), zero=ACTIVATION_ZERO, flip=0)
     source = (rows, depth, -(-depth // 4) * 4)
     is_asymmetric = bool(call.options.asymmetric_quantize_inputs)
-    emit_product(
-        call, builder, windows, blocks.DIRECT, source, is_asymmetric, (rows, depth, outputs),
-        **words,
-    )  # fmt: skip
+    emit_product(call, builder, windows, blocks.DIRECT, source, is_asymmetric, sizes, **words)
 
 
 def emit_product(

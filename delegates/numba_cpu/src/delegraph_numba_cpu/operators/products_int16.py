@@ -48,6 +48,8 @@ _SUM_BITS = 47
 
 Array = NDArray[Any]
 
+Weights = NDArray[np.int16]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaling:
@@ -66,6 +68,49 @@ class Scaling:
     second: NDArray[np.int64]
     rounding: int
     bits: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Product:
+    """The constants of one node's products.
+
+    Attributes:
+        weight: ``[O, K]``.
+        bias: ``[O]``.
+        scaling: of the sums.
+        limits: smallest and largest result.
+    """
+
+    weight: Weights
+    bias: NDArray[np.int64]
+    scaling: Scaling
+    limits: tuple[int, int]
+
+    @property
+    def largest(self) -> int:
+        """What no sum exceeds in magnitude."""
+        reach = np.abs(self.weight.astype(np.int64)).sum(axis=1) * _LARGEST_INPUT
+        return int((reach + np.abs(self.bias)).max())
+
+    def rejection(self) -> Rejection | None:
+        """Return why kernels would not compute this exactly; None when they do."""
+        largest, scaling = self.largest, self.scaling
+        has_shifts = scaling.rounding == blocks.REAL or scaling.first.min() >= 1
+        if has_shifts and not largest >> scaling.bits:
+            return None
+        expected = f"sums of {scaling.bits} bits"
+        return Rejection("multiplier", actual=largest, expected=expected)
+
+
+def product_of(call: Call) -> Product:
+    """Return the constants of a node.
+
+    Raises:
+        OperatorError: quantization that the official kernel refuses.
+    """
+    bias = bias_or_zeros(call.optional_input(2), _outputs(call), np.int64)
+    limits = quantized_activation_range(call.options.fused_activation_function, call.output())
+    return Product(weights_of(call), bias, scaling_of(call), limits)
 
 
 def scaling_of(call: Call) -> Scaling:
@@ -90,13 +135,19 @@ def scaling_of(call: Call) -> Scaling:
             return Scaling(reals, zeros, zeros, blocks.REAL, _SUM_BITS)
         if single is not None:
             reals[:] = single
-    mantissa, shift = quantize_multipliers(reals)
     if is_wide or call.name == "DEPTHWISE_CONV_2D":
-        reduced, zeros = reduce_multiplier(mantissa), np.zeros_like(shift)
-        return Scaling(reduced, 15 - shift, zeros, blocks.HALVES_UP, _SUM_BITS)
+        return int64_scaling(reals)
+    mantissa, shift = quantize_multipliers(reals)
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     first = np.full_like(shift, 31)
     return Scaling(mantissa << left, first, right, blocks.HALVES_UP, 31 - int(left.max()))
+
+
+def int64_scaling(reals: NDArray[np.float64]) -> Scaling:
+    """Return the scaling by Q15 multipliers, ``[O]``."""
+    mantissa, shift = quantize_multipliers(reals)
+    zeros = np.zeros_like(shift)
+    return Scaling(reduce_multiplier(mantissa), 15 - shift, zeros, blocks.HALVES_UP, _SUM_BITS)
 
 
 def _scales(weight: Tensor) -> int:
@@ -107,7 +158,7 @@ def _outputs(call: Call) -> int:
     return call.input(1).shape[3 if call.name == "DEPTHWISE_CONV_2D" else 0]
 
 
-def weights_of(call: Call) -> NDArray[np.int16]:
+def weights_of(call: Call) -> Weights:
     """Return a node's weights, ``[O, K]``, outputs first whatever the operator."""
     weight = call.input(1)
     values: Array = dense_values(weight)
@@ -134,20 +185,9 @@ def check_product(call: Call) -> Rejection | None:
         if tensor.quantization is not None and tensor.quantization.zero_points.any():
             return Rejection("zero-point", expected=0, tensor=tensor.index)
     try:
-        return check_sums(call, scaling_of(call))
+        return product_of(call).rejection()
     except OperatorError as error:
         return Rejection("quantization", str(error))
-
-
-def check_sums(call: Call, scaling: Scaling) -> Rejection | None:
-    """Reject sums of more bits than are scaled exactly."""
-    weights, bias = weights_of(call), call.optional_input(2)
-    reach = np.abs(weights.astype(np.int64)).sum(axis=1) * _LARGEST_INPUT
-    largest = int((reach + np.abs(bias_or_zeros(bias, len(weights), np.int64))).max())
-    shifts = scaling.first
-    if largest >> scaling.bits or (scaling.rounding != blocks.REAL and shifts.min() < 1):
-        return Rejection("multiplier", actual=largest, expected=f"sums of {scaling.bits} bits")
-    return None
 
 
 def check_conv(call: Call) -> Rejection | None:
@@ -212,12 +252,33 @@ def lower_dense(call: Call, builder: ProgramBuilder) -> None:
 def _emit(
     call: Call, builder: ProgramBuilder, windows: tuple[Window, Window], channels: int
 ) -> None:
-    """Emit the product of windows of so many channels and weights."""
+    is_depthwise = call.name == "DEPTHWISE_CONV_2D" and channels == _outputs(call) > 1
+    emit_product(call, builder, product_of(call), windows, channels, is_depthwise=is_depthwise)
+
+
+def emit_product(
+    call: Call,
+    builder: ProgramBuilder,
+    product: Product,
+    windows: tuple[Window, Window],
+    channels: int,
+    *,
+    is_depthwise: bool = False,
+) -> None:
+    """Emit the product of windows and weights.
+
+    Args:
+        call: the node; its first input has the windows.
+        builder: gets the call.
+        product: the node's constants.
+        windows: along height and width.
+        channels: of the input.
+        is_depthwise: whether each output is of the channel of the same number.
+    """
     x, y = call.input(0), call.output()
-    results, outputs = math.prod(y.shape), _outputs(call)
+    results, outputs = math.prod(y.shape), len(product.weight)
     if not results:
         return
-    is_depthwise = call.name == "DEPTHWISE_CONV_2D" and channels == outputs > 1
     pack, block, unit = (_by_channels, blocks.DEPTHWISE, "taps")
     if not is_depthwise:
         pack, block, unit = (_by_pairs, blocks.CONVOLVE, "pairs")
@@ -237,30 +298,26 @@ def _emit(
         step=step,
         scratch=builder.scratch(size * builder.workers),
         scratch_bytes=size,
-        **_constants(call, builder, pack),
+        **_constants(builder, y.index, product, pack),
         **{unit: count},
     )
 
 
 def _constants(
-    call: Call, builder: ProgramBuilder, pack: Callable[[NDArray[np.int16]], Array]
+    builder: ProgramBuilder, name: int, product: Product, pack: Callable[[Weights], Array]
 ) -> dict[str, Any]:
     """Return the words that follow from weights, bias and scales."""
-    scaling, outputs = scaling_of(call), _outputs(call)
-    low, high = quantized_activation_range(call.options.fused_activation_function, call.output())
-    bias = bias_or_zeros(call.optional_input(2), outputs, np.int64)
-    name = call.node.outputs[0]
     return {
-        "weights": builder.packed(("weights", name), lambda: pack(weights_of(call))),
-        "headers": builder.packed(("headers", name), lambda: _headers(scaling, bias)),
-        "outputs": outputs,
-        "low": low,
-        "high": high,
-        "rounding": scaling.rounding,
+        "weights": builder.packed(("weights", name), lambda: pack(product.weight)),
+        "headers": builder.packed(("headers", name), lambda: _headers(product)),
+        "outputs": len(product.weight),
+        "low": product.limits[0],
+        "high": product.limits[1],
+        "rounding": product.scaling.rounding,
     }
 
 
-def _by_pairs(weight: NDArray[np.int16]) -> Array:
+def _by_pairs(weight: Weights) -> Array:
     """Return ``[O, K]`` as ``[O / 16, K / 2, 16, 2]``, filled up with zeros."""
     outputs, depth = weight.shape
     size, pairs = -(-outputs // blocks.LANES), -(-depth // 2)
@@ -269,7 +326,7 @@ def _by_pairs(weight: NDArray[np.int16]) -> Array:
     return padded.reshape(size, blocks.LANES, pairs, 2).transpose(0, 2, 1, 3)
 
 
-def _by_channels(weight: NDArray[np.int16]) -> Array:
+def _by_channels(weight: Weights) -> Array:
     """Return ``[O, taps]`` as ``[O / 16, taps, 16]``, filled up with zeros."""
     outputs, taps = weight.shape
     size = -(-outputs // blocks.LANES)
@@ -278,8 +335,9 @@ def _by_channels(weight: NDArray[np.int16]) -> Array:
     return padded.reshape(size, blocks.LANES, taps).transpose(0, 2, 1)
 
 
-def _headers(scaling: Scaling, bias: NDArray[np.int64]) -> Array:
+def _headers(product: Product) -> Array:
     """Return the headers of blocks of 16 outputs: ``[blocks, 4, 16], int64``."""
+    scaling, bias = product.scaling, product.bias
     rows = {
         "bias": bias, "multiplier": scaling.multiplier.view(np.int64), "first": scaling.first,
         "second": scaling.second,
