@@ -15,10 +15,12 @@ _FLOAT_RANGE, _RANGE = "low:f high:f", "low high"
 MAX_F32 = Block("max_f32", "pooling", _WINDOWS + _FLOAT_RANGE)
 MAX_S8 = Block("max_s8", "pooling", _WINDOWS + _RANGE)
 MAX_U8 = Block("max_u8", "pooling", _WINDOWS + _RANGE)
+MAX_S16 = Block("max_s16", "pooling", _WINDOWS + _RANGE)
 MEAN_F32 = Block("mean_f32", "pooling", _WINDOWS + _FLOAT_RANGE)
 MEAN_S8 = Block("mean_s8", "pooling", _WINDOWS + _RANGE)
 MEAN_U8 = Block("mean_u8", "pooling", _WINDOWS + _RANGE)
+MEAN_S16 = Block("mean_s16", "pooling", _WINDOWS + _RANGE)
 """Largest elements and means of the part of each window inside the image, clamped."""
 
 LARGEST_COUNT = 1 << 13
-"""Elements of a window up to which integer means are exact: they are computed in float32."""
+"""Elements of a window up to which means of bytes are exact: they are computed in float32."""

@@ -11,6 +11,20 @@ ROWS = "source target rows length tiles scratch scratch_bytes"
 SOFTMAX = Block("softmax", "softmax", f"{ROWS} beta:f")
 LOG_SOFTMAX = Block("log_softmax", "softmax", ROWS)
 
+SOFTMAX_INT16 = Block(
+    "softmax_int16",
+    "softmax",
+    "source target rows length tiles exponentials reciprocals left multiplier right",
+)
+"""Differences to a row's maximum, shifted left, multiplied and shifted right, are where to
+interpolate between 513 ``exponentials``; 1 / (1 + x) lies between ``reciprocals``. All are int64.
+"""
+
+INTERPOLATION_POINTS = 513
+
+LONGEST_INT16_ROW = 1 << 16
+"""Elements whose exponentials have a sum of 31 bits."""
+
 SOFTMAX_8_BIT = Block(
     "softmax_8_bit",
     "softmax",

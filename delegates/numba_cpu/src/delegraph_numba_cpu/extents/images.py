@@ -35,5 +35,6 @@ def _resize(itemsize: int) -> Rule:
 
 rule(pooling.MAX_F32, pooling.MEAN_F32)(_pool(4))
 rule(pooling.MAX_S8, pooling.MAX_U8, pooling.MEAN_S8, pooling.MEAN_U8)(_pool(1))
+rule(pooling.MAX_S16, pooling.MEAN_S16)(_pool(2))
 rule(resize.BILINEAR_F32)(_resize(4))
 rule(resize.BILINEAR_S8, resize.BILINEAR_U8)(_resize(1))

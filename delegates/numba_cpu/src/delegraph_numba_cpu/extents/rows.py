@@ -26,6 +26,16 @@ def byte_rows(row: Touched) -> None:
     row.read("table", 4 * 256)
 
 
+@rule(softmax.SOFTMAX_INT16)
+def int16_rows(row: Touched) -> None:
+    size = 2 * row["rows"] * row["length"]
+    row.require(row["length"] <= softmax.LONGEST_INT16_ROW, "sums have 31 bits")
+    row.read("source", size)
+    row.write("target", size)
+    for name in ("exponentials", "reciprocals"):
+        row.read(name, 8 * softmax.INTERPOLATION_POINTS)
+
+
 def _reduction(row: Touched, source: int, target: int) -> None:
     """Say what a reduction touches whose elements have so many bytes."""
     outputs = row["outer"] * row["inner"]

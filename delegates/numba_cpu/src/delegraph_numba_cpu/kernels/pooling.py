@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.blocks import pooling as blocks
 from delegraph_numba_cpu.kernels import registers as r
-from delegraph_numba_cpu.kernels.machine import jit, real, word
+from delegraph_numba_cpu.kernels.machine import jit, load_i16, real, store_i16, word
 from delegraph_numba_cpu.kernels.registry import kernel
 
 (
@@ -195,6 +195,32 @@ def mean_bytes(widen):
     return mean
 
 
+@jit
+def largest_s16(source, row_step, rows, pixel, columns, target, channels, low, high):
+    """Store the clamped largest int16 of a window."""
+    for c in range(0, 2 * channels, 2):
+        value = low
+        for i in range(rows):
+            for j in range(columns):
+                value = max(value, int(load_i16(source + i * row_step + j * pixel + c)))
+        store_i16(target + c, min(value, high))
+
+
+@jit
+def mean_s16(source, row_step, rows, pixel, columns, target, channels, low, high):
+    """Store the clamped means of int16, halves away from zero."""
+    count = rows * columns
+    for c in range(0, 2 * channels, 2):
+        total = 0
+        for i in range(rows):
+            for j in range(columns):
+                total += int(load_i16(source + i * row_step + j * pixel + c))
+        mean = (abs(total) + count // 2) // count
+        store_i16(target + c, max(min(mean if total > 0 else -mean, high), low))
+
+
+pool(blocks.MAX_S16, 2, word, largest_s16)
+pool(blocks.MEAN_S16, 2, word, mean_s16)
 pool(blocks.MAX_F32, 4, real, largest_f32)
 pool(blocks.MEAN_F32, 4, real, mean_f32)
 pool(blocks.MEAN_S8, 1, word, mean_bytes(r.widen_signed))

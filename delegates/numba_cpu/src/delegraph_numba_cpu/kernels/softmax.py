@@ -12,9 +12,12 @@ from delegraph_numba_cpu.kernels import functions
 from delegraph_numba_cpu.kernels.machine import (
     jit,
     load_f32,
+    load_i16,
+    load_i64,
     load_u8,
     real,
     store_f32,
+    store_i16,
     store_u8,
     word,
 )
@@ -76,3 +79,62 @@ def softmax_8_bit(block, tile, worker):
             difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
             share = types.int64(load_f32(table + 4 * (difference & 255)) * inverse + half)
             store_u8(target + j, types.uint8(min(share, 255) + zero_point))
+
+
+(
+    W_SOURCE, W_TARGET, W_ROWS, W_LENGTH, W_TILES, EXPONENTIALS, RECIPROCALS, LEFT, MULTIPLIER,
+    RIGHT,
+) = blocks.SOFTMAX_INT16.slots(*blocks.SOFTMAX_INT16.names)  # fmt: skip
+
+
+@kernel(blocks.SOFTMAX_INT16)
+def softmax_int16(block, tile, worker):
+    """Write the exponentials of each row over their sum, in Q0.15."""
+    rows, tiles, length = word(block, W_ROWS), word(block, W_TILES), word(block, W_LENGTH)
+    for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+        source = word(block, W_SOURCE) + 2 * i * length
+        target = word(block, W_TARGET) + 2 * i * length
+        maximum = -32768
+        for j in range(length):
+            maximum = max(maximum, types.int64(load_i16(source + 2 * j)))
+        total = 0
+        for j in range(length):
+            value = exponential(block, types.int64(load_i16(source + 2 * j)) - maximum)
+            store_i16(target + 2 * j, value)
+            total += value
+        inverse, right = reciprocal(block, total)
+        for j in range(length):
+            product = types.int64(load_i16(target + 2 * j)) * inverse
+            share = (product + (1 << (right - 1))) >> right
+            store_i16(target + 2 * j, min(max(share, 0), 32767))
+
+
+@jit
+def exponential(block, difference):
+    """Return the exponential of a difference, in Q0.15."""
+    right = word(block, RIGHT)
+    shifted = types.int64(types.int32(difference << word(block, LEFT)))  # wraps as in C
+    high = (shifted * word(block, MULTIPLIER) + (1 << 30)) >> 31
+    if right:
+        high = (high + ((1 << right) >> 1) - types.int64(high < 0)) >> right
+    return interpolated(word(block, EXPONENTIALS), high + 32767)
+
+
+@jit
+def reciprocal(block, total):
+    """Return what exponentials are multiplied by, and by how much shifted right, for their sum."""
+    bits = 0
+    while total >> bits:
+        bits += 1
+    shifted = ((total << (31 - bits)) + (1 << 13)) >> 14
+    return interpolated(word(block, RECIPROCALS), shifted - (1 << 15) - (1 << 16)), bits - 1
+
+
+@jit
+def interpolated(points, q):
+    """Return the value of a function of int16 between its points."""
+    q = min(max(q, -32768), 32767)
+    place = points + 8 * (256 + (q >> 7))
+    first = load_i64(place)
+    slope = types.int64(types.int16(load_i64(place + 8) - first))  # wraps as in C
+    return first + ((slope * (q & 0x7F) + 64) >> 7)

@@ -11,13 +11,19 @@ from delegraph_numba_cpu.operators.checks import check_same_type, check_types, f
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
 
-TYPES = ("FLOAT32", "INT8", "UINT8")
+TYPES = ("FLOAT32", "INT8", "UINT8", "INT16")
 
 WORK_A_TILE = 1 << 15
 """Elements read, some microseconds of pooling."""
 
-AVERAGE = {"FLOAT32": blocks.MEAN_F32, "INT8": blocks.MEAN_S8, "UINT8": blocks.MEAN_U8}
-LARGEST = {"FLOAT32": blocks.MAX_F32, "INT8": blocks.MAX_S8, "UINT8": blocks.MAX_U8}
+AVERAGE = {
+    "FLOAT32": blocks.MEAN_F32, "INT8": blocks.MEAN_S8, "UINT8": blocks.MEAN_U8,
+    "INT16": blocks.MEAN_S16,
+}  # fmt: skip
+LARGEST = {
+    "FLOAT32": blocks.MAX_F32, "INT8": blocks.MAX_S8, "UINT8": blocks.MAX_U8,
+    "INT16": blocks.MAX_S16,
+}  # fmt: skip
 
 
 def check_pool(call: Call) -> Rejection | None:

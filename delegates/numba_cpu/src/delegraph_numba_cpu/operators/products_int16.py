@@ -171,7 +171,7 @@ def check_product(call: Call) -> Rejection | None:
     """Reject all but int16 with constant symmetric weights whose sums are scaled exactly."""
     x, weight, bias, y = call.input(0), call.input(1), call.optional_input(2), call.output()
     found = first_rejection(
-        check_type(x, "INT16"), check_type(y, "INT16"), check_type(weight, "INT8", "INT4"),
+        check_type(x, "INT16"), check_type(y, "INT16"), check_type(weight, "INT8"),
         check_bias(call), *(check_type(t, *BIAS_TYPES[call.name]) for t in (bias,) if t),
     )  # fmt: skip
     if found is not None:
@@ -351,11 +351,11 @@ def _headers(product: Product) -> Array:
 
 _FEATURES = ("activation", "empty", "per-channel")
 
-for _name, _check, _lower, _weights, _features in (
-    ("CONV_2D", check_conv, lower_conv, ("INT8",), _FEATURES),
-    ("DEPTHWISE_CONV_2D", check_depthwise, lower_depthwise, ("INT8",), _FEATURES),
-    ("FULLY_CONNECTED", check_dense, lower_dense, ("INT8", "INT4"), (*_FEATURES, "many-dims")),
+for _name, _check, _lower, _features in (
+    ("CONV_2D", check_conv, lower_conv, _FEATURES),
+    ("DEPTHWISE_CONV_2D", check_depthwise, lower_depthwise, _FEATURES),
+    ("FULLY_CONNECTED", check_dense, lower_dense, (*_FEATURES, "many-dims")),
 ):
-    _roles = (("weights", _weights), ("bias", BIAS_TYPES[_name]))
+    _roles = (("weights", ("INT8",)), ("bias", BIAS_TYPES[_name]))
     _operator = Operator(_check, _lower, ("INT16",), _features, roles=_roles)
     register_variants("INT16", {_name: _operator})

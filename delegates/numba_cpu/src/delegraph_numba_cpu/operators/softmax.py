@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph import Rejection
+from delegraph.arithmetic.int16_softmax import int16_softmax
 from delegraph.arithmetic.lookup_table import exponentials
-from delegraph_numba_cpu.blocks.softmax import SOFTMAX, SOFTMAX_8_BIT
+from delegraph_numba_cpu.blocks.softmax import (
+    LONGEST_INT16_ROW,
+    SOFTMAX,
+    SOFTMAX_8_BIT,
+    SOFTMAX_INT16,
+)
 from delegraph_numba_cpu.operators.checks import check_shapes, check_types, first_rejection
 from delegraph_numba_cpu.operators.evaluation import check_evaluation
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
@@ -21,6 +27,9 @@ from delegraph_numba_cpu.program import ProgramBuilder
 
 LEAST_SCALE = 2.0**-31
 """A share of 1 over such a scale is too large for int32."""
+
+INT16_RANK = 4
+"""Dimensions of int16 that the official kernel takes."""
 
 JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
@@ -79,8 +88,37 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     )
 
 
+def check_int16(call: Call) -> Rejection | None:
+    """Reject all but rows that the core's kernel takes."""
+    found = first_rejection(check_rank(call), check_types(call, "INT16"), check_shapes(call, 1))
+    if found is not None:
+        return found
+    shape = call.input(0).shape
+    if shape[-1] > LONGEST_INT16_ROW or len(shape) > INT16_RANK:
+        expected = f"at most {INT16_RANK} dimensions, {LONGEST_INT16_ROW} the last"
+        return Rejection("shape", actual=list(shape), expected=expected)
+    return check_evaluation(call, [np.zeros((1, 2), np.int16)])
+
+
+def lower_int16(call: Call, builder: ProgramBuilder) -> None:
+    """Emit the kernel, with tables of points to interpolate between."""
+    softmax = int16_softmax(call.input(0).scale, float(call.options.beta))
+    emit_rows(
+        call,
+        builder,
+        SOFTMAX_INT16,
+        exponentials=builder.constant(softmax.exponentials),
+        reciprocals=builder.constant(softmax.reciprocals),
+        left=max(softmax.shift, 0),
+        multiplier=softmax.multiplier,
+        right=max(-softmax.shift, 0),
+    )
+
+
 _F32 = Operator(check_f32, lower_f32, ("FLOAT32",), (*FEATURES, "extreme-values"))
 
 register_variants("FLOAT32", {"SOFTMAX": _F32})
 for _type in ("INT8", "UINT8"):
     register_variants(_type, {"SOFTMAX": Operator(check_int8, lower_int8, (_type,), FEATURES)})
+_INT16 = Operator(check_int16, lower_int16, ("INT16",), ("empty",))
+register_variants("INT16", {"SOFTMAX": _INT16})
