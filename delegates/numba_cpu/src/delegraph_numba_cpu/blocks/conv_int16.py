@@ -24,11 +24,9 @@ HEADER = {"bias": 0, "multiplier": 128, "first": 256, "second": 384}
 
 HEADER_BYTES = 512
 
-HALVES_UP, HALVES_AWAY, REAL = range(3)
-"""Roundings. The first two: ``(sum * multiplier) >> first >> second``, each shift to the nearest,
-halves up at the first one, and at the second up or away from zero. ``REAL``: the product in
-float64, halves away from zero.
-"""
+FIXED_POINT, REAL = range(2)
+"""Roundings: ``(sum * multiplier) >> first >> second``, each shift to the nearest, halves up; the
+product in float64, halves away from zero."""
 
 LANES = 16
 

@@ -144,9 +144,8 @@ def _finisher(rounding: int) -> Any:
                 real = total.to_float(F64) * field("multiplier", vector(F64, LANES))
                 found = _nearest(real)
             else:
-                first, second = field("first"), field("second")
-                found = _shifted(total * field("multiplier"), first, is_away=False)
-                found = _shifted(found, second, is_away=rounding == blocks.HALVES_AWAY)
+                found = _shifted(total * field("multiplier"), field("first"))
+                found = _shifted(found, field("second"))
             store(builder, found.at_least(low).at_most(high).narrow(I16).value, target)
             return lowering.get_dummy_value()
 
@@ -155,12 +154,9 @@ def _finisher(rounding: int) -> Any:
     return finish
 
 
-def _shifted(x: Lanes, bits: Lanes, *, is_away: bool) -> Lanes:
-    """Return int64 divided by a power of two, to the nearest, halves up or away from zero."""
-    rounded = x + ((x.filled(1) << bits) >> 1)
-    if is_away:
-        rounded = rounded + bits.equals(0).choose(x.filled(0), x >> 63)
-    return rounded >> bits
+def _shifted(x: Lanes, bits: Lanes) -> Lanes:
+    """Return int64 divided by a power of two, to the nearest, halves up."""
+    return (x + ((x.filled(1) << bits) >> 1)) >> bits
 
 
 def _nearest(real: Lanes) -> Lanes:
@@ -173,8 +169,7 @@ def _nearest(real: Lanes) -> Lanes:
     return (whole + up - down).widen(I64, signed=True)
 
 
-finish_up = _finisher(blocks.HALVES_UP)
-finish_away = _finisher(blocks.HALVES_AWAY)
+finish = _finisher(blocks.FIXED_POINT)
 finish_real = _finisher(blocks.REAL)
 
 
@@ -185,12 +180,10 @@ def store_results(block, sums, rows, column, target):
     rounding, low, high = word(block, ROUNDING), word(block, LOW), word(block, HIGH)
     outputs, row = word(block, OUTPUTS), sums + blocks.SUMS_BYTES
     for _ in range(rows):
-        if rounding == blocks.HALVES_UP:
-            finish_up(sums, header, row, low, high)
-        elif rounding == blocks.HALVES_AWAY:
-            finish_away(sums, header, row, low, high)
-        else:
+        if rounding == blocks.REAL:
             finish_real(sums, header, row, low, high)
+        else:
+            finish(sums, header, row, low, high)
         copy_bytes(target + 2 * column, row, 2 * min(outputs - column, LANES))
         sums += 8 * LANES
         target += 2 * outputs

@@ -140,14 +140,14 @@ def scaling_of(call: Call) -> Scaling:
     mantissa, shift = quantize_multipliers(reals)
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     first = np.full_like(shift, 31)
-    return Scaling(mantissa << left, first, right, blocks.HALVES_UP, 31 - int(left.max()))
+    return Scaling(mantissa << left, first, right, blocks.FIXED_POINT, 31 - int(left.max()))
 
 
 def int64_scaling(reals: NDArray[np.float64]) -> Scaling:
     """Return the scaling by Q15 multipliers, ``[O]``."""
     mantissa, shift = quantize_multipliers(reals)
     zeros = np.zeros_like(shift)
-    return Scaling(reduce_multiplier(mantissa), 15 - shift, zeros, blocks.HALVES_UP, _SUM_BITS)
+    return Scaling(reduce_multiplier(mantissa), 15 - shift, zeros, blocks.FIXED_POINT, _SUM_BITS)
 
 
 def _scales(weight: Tensor) -> int:
