@@ -159,6 +159,10 @@ def test_the_rest_is_refused(matmul: Matmul, reason: str) -> None:
     assert reason in str(ours.placement.nodes[0].rejections["numba_cpu"])
 
 
+def test_empty_stacks_may_have_any_axes() -> None:
+    Matmul("FLOAT32", (2, 3, 4), ((7, 0, 2), ())).assert_agrees()
+
+
 def test_stacks_that_turn_out_to_have_several_axes_are_an_error() -> None:
     ours, _ = Matmul("FLOAT32", (2, 3, 4), ((1, 3), ())).interpreters()
     assert ours.placement.nodes[0].delegate == "numba_cpu"

@@ -65,7 +65,7 @@ def check_stack(call: Call) -> Rejection | None:
     axes = x[:-2]
     if min(len(x), len(w)) > 2:
         axes = axes[:-1]  # its matrices are rows of one
-    if sum(size > 1 for size in axes) > 1:
+    if 0 not in axes and sum(size > 1 for size in axes) > 1:
         return Rejection("broadcast", actual=list(axes), expected="one axis of matrices")
     return None
 
