@@ -8,6 +8,7 @@
 # make litert-matrix run delegates in many releases of the official runtime (downloads)
 # make flex-oracle   run Flex models beside the last TensorFlow whose interpreter does (2 downloads)
 # make tflm-oracle   run micro models beside TensorFlow Lite Micro's own interpreter (1 download)
+# make test-aarch64  test a wheel for AArch64 under emulation, for hours (downloads, qemu-user); SMOKE=1 for minutes
 # make bench   run every benchmark, short; one at length: make bench ONLY=framework ARGS="--seconds 20"
 # make docs    build the documentation site into site/ and check its links
 # make dist    build every wheel and sdist into dist/, check them, try them in an empty environment
@@ -29,7 +30,7 @@ PROJECTS := pyproject.toml $(filter-out $(ENGINE_PROJECTS), \
   $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml))
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test test-engines conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record bench docs dist \
+.PHONY: help demo test test-engines conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record test-aarch64 bench docs dist \
   lint types clean
 .DEFAULT_GOAL := help
 
@@ -162,6 +163,15 @@ $(TFLM_VENV)/bin/python:
 	@$@ -m pip --disable-pip-version-check install --quiet tflite-micro \
 	  || { rm -rf $(TFLM_VENV); exit 1; }
 
+# `make test-aarch64 MODELS=folder` runs the models of a folder too; ONLY=model-neon_dotprod some steps. Those
+# that passed are not run again: interrupt it and start it again. `rm -r .aarch64` begins anew.
+AARCH64 := .aarch64
+SMOKE :=
+
+test-aarch64: $(VENV)/installed-test
+	@$(BIN)/python tests/aarch64/run.py $(AARCH64) $(if $(SMOKE),--smoke) $(addprefix --models ,$(MODELS)) \
+	  $(addprefix --only ,$(ONLY))
+
 bench: $(VENV)/installed-test
 	@$(BIN)/python tests/benchmarks/run.py $(ONLY) $(ARGS)
 
@@ -197,7 +207,7 @@ types: $(VENV)/installed-test
 
 clean:
 	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) $(TFLM_VENV) $(ENGINES:%=.venv-%) .mypy_cache .pytest_cache .ruff_cache .hypothesis \
-	  .mutants fuzz-findings dist site
+	  .mutants fuzz-findings dist site $(AARCH64)
 
 # A stamp file records each step, so that it runs again only when a pyproject.toml changes.
 
