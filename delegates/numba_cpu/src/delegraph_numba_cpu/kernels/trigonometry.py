@@ -17,9 +17,9 @@ from llvmlite import ir
 
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.kernels.lanes import Lanes
-from delegraph_numba_cpu.kernels.machine import F32, F64, I32, I64
-from delegraph_numba_cpu.kernels.operations import operation
-from delegraph_numba_cpu.kernels.vector_ir import integer, load
+from delegraph_numba_cpu.kernels.machine import F32, F64, I1, I32, I64, call
+from delegraph_numba_cpu.kernels.operations import QUARTER, operation
+from delegraph_numba_cpu.kernels.vector_ir import splat
 
 SINE = [(-1) ** n / math.factorial(2 * n + 1) for n in (6, 5, 4, 3, 2, 1)]
 COSINE = [(-1) ** n / math.factorial(2 * n) for n in (6, 5, 4, 3, 2, 1)]
@@ -34,7 +34,7 @@ def _series(square: Lanes, coefficients: list[float]) -> Lanes:
     return value * square + 1.0
 
 
-@operation(Operation.SINE, "ti", lanes=1)
+@operation(Operation.SINE, "ti", QUARTER)
 def sine(x: Lanes, table: Any, quarter: Lanes) -> Lanes:
     """Return the sine of x and so many quarters of a turn."""
     bits = x.bits()
@@ -54,11 +54,22 @@ def sine(x: Lanes, table: Any, quarter: Lanes) -> Lanes:
 
 
 def _parts(exponent: Lanes, table: Any) -> list[Lanes]:
-    """Return the three numbers that a table holds for the only lane."""
-    builder = exponent.builder
-    index = builder.zext(builder.extract_element(exponent.value, ir.Constant(I32, 0)), I64)
-    place = builder.add(table, builder.mul(index, integer(24)))
-    kind = ir.VectorType(F64, 1)
-    return [
-        Lanes(builder, load(builder, builder.add(place, integer(8 * i)), kind)) for i in range(3)
+    """Return the three numbers that a table holds for each lane."""
+    builder, count = exponent.builder, exponent.type.count
+    places = exponent.widen(I64, signed=False) * 24 + Lanes(builder, splat(builder, table, count))
+    return [_gathered(places + 8 * i) for i in range(3)]
+
+
+def _gathered(places: Lanes) -> Lanes:
+    """Return the float64 at addresses."""
+    builder, count = places.builder, places.type.count
+    pointers = ir.VectorType(F64.as_pointer(), count)
+    kind = places.vector(F64)
+    arguments = [
+        builder.inttoptr(places.value, pointers),
+        ir.Constant(I32, 8),
+        ir.Constant(places.vector(I1), [1] * count),
+        ir.Constant(kind, [0.0] * count),
     ]
+    name = f"llvm.masked.gather.v{count}f64.v{count}p0"
+    return Lanes(builder, call(builder, name, kind, arguments))

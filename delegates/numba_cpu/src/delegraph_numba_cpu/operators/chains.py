@@ -44,7 +44,7 @@ _SLOW = {
     **dict.fromkeys((Operation.LOOKUP_PAIR, Operation.LOOKUP_PAIR_BY_POSITION), 1.5),
     **dict.fromkeys((Operation.LOOKUP, Operation.LOOKUP_INT16), 0.5),
     **dict.fromkeys((Operation.EXP, Operation.LOGISTIC, Operation.TANH, Operation.LOG), 0.8),
-    Operation.SINE: 6.0,
+    Operation.SINE: 2.0,
     **dict.fromkeys((Operation.ELU, Operation.GELU, Operation.GELU_BY_TANH), 1.5),
 }
 """Nanoseconds an element, where that is much more than those of the others."""
