@@ -31,6 +31,7 @@ from arithmetic import model_multiply_adds
 from delegraph.tools import all_times, interleave, ratio_of
 from delegraph.tools.benchmarking.interleaving import Block
 from delegraph.tools.benchmarking.verdicts import Ratio
+from delegraph_numba_cpu.cpu import level_named
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
 
@@ -180,21 +181,22 @@ def print_means(out: Console, found: Sequence[dict[str, Any]]) -> None:
     print_table(out, columns, rows, right=columns[1:])
 
 
-def machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
+def machine(cpu: str) -> dict[str, Any]:
+    """Return what the figures depend on; *cpu* is the level of numba_cpu."""
     versions = {}
     for package in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
             versions[package] = version(package)
     return {
+        "level": level_named(cpu).name,
         "processor": llvm.get_host_cpu_name(),
         "cores": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count(),
         "system": platform.platform(),
         "load": os.getloadavg() if hasattr(os, "getloadavg") else None,
-        "float32 GFLOP/s of one core": float32_peak(),
-        "int8 Gop/s of one core": int8_peak(),
+        "float32 GFLOP/s of one core": float32_peak(cpu),
+        "int8 Gop/s of one core": int8_peak(cpu),
         "versions": versions,
     }
 
@@ -273,7 +275,7 @@ def main() -> None:
         raise SystemExit(f"no runtime {unknown[0]!r}; there are: {', '.join(known)}")
     chosen = {name: known[name] for name in known if name in names}
     out = Console(width=None if Console().is_terminal else 160, highlight=False, markup=False)
-    about = machine()
+    about = machine(arguments.cpu)
     for key, value in about.items():
         out.print(f"{key}: {value:.0f}" if isinstance(value, float) else f"{key}: {value}")
     found: list[dict[str, Any]] = []

@@ -1,107 +1,161 @@
-"""The most arithmetic that one core does: the ceiling that kernels are measured against."""
+"""The most arithmetic that one core does: the ceiling that kernels are measured against.
+
+A loop of the instructions that a level's kernels multiply with, on registers alone.
+"""
 
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 from functools import cache
 
 import llvmlite.binding as llvm
 
 from delegraph.tools import all_times, interleave
+from delegraph_numba_cpu.cpu import level_named
+from delegraph_numba_cpu.levels import CpuLevel
 
 ROUNDS = 200_000
 CHAINS = 12
 """Independent sums: enough to hide the latency of one, few enough for registers."""
 
-_LOOP = """
-define void @peak(i64 %n, ptr %out, {vector} %a) {{
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Instructions that make one step of a sum.
+
+    Attributes:
+        name: what assembly calls them.
+        operations: of one step, a multiply-add being two.
+        total: LLVM's type of a sum.
+        factor: that of what is multiplied, of which bits are the same.
+        step: LLVM code that makes ``%d{i}`` of the sum ``%c{i}`` and the factors ``%a`` and ``%b``.
+        uses: declaration of the intrinsic.
+    """
+
+    name: str
+    operations: int
+    total: str
+    factor: str
+    step: str
+    uses: str
+
+
+def _fma(lanes: int) -> Mix:
+    kind, function = f"<{lanes} x float>", f"@llvm.fma.v{lanes}f32"
+    return Mix(
+        "fma",
+        2 * lanes,
+        kind,
+        kind,
+        f"%d{{i}} = call {kind} {function}({kind} %a, {kind} %b, {kind} %c{{i}})",
+        f"declare {kind} {function}({kind}, {kind}, {kind})",
+    )
+
+
+def _vpdpbusd(bits: int) -> Mix:
+    total, factor = f"<{bits // 32} x i32>", f"<{bits // 8} x i8>"
+    function = f"@llvm.x86.avx512.vpdpbusd.{bits}"
+    return Mix(
+        "vpdpbusd",
+        bits // 4,
+        total,
+        factor,
+        f"%d{{i}} = call {total} {function}({total} %c{{i}}, {factor} %a, {factor} %b)",
+        f"declare {total} {function}({total}, {factor}, {factor})",
+    )
+
+
+_PAIRS = Mix(
+    "vpmaddwd, vpaddd",
+    32,
+    "<8 x i32>",
+    "<16 x i16>",
+    # Each product takes the sum so far, or the compiler would multiply once, before the loop.
+    "%e{i} = bitcast <8 x i32> %c{i} to <16 x i16>\n"
+    "  %p{i} = call <8 x i32> @llvm.x86.avx2.pmadd.wd(<16 x i16> %e{i}, <16 x i16> %b)\n"
+    "  %d{i} = add <8 x i32> %p{i}, %c{i}",
+    "declare <8 x i32> @llvm.x86.avx2.pmadd.wd(<16 x i16>, <16 x i16>)",
+)
+
+
+def float32_mix(level: CpuLevel) -> Mix:
+    """Return what float32 kernels of a level multiply with."""
+    return _fma(level.vector_bytes // 4)
+
+
+def int8_mix(level: CpuLevel) -> Mix | None:
+    """Return what int8 kernels of a level multiply with, but for matrix registers."""
+    if "avx512vnni" in level.needs:
+        return _vpdpbusd(512)
+    if "avxvnni" in level.needs:
+        return _vpdpbusd(256)
+    return _PAIRS if "avx2" in level.needs else None
+
+
+@cache
+def float32_peak(cpu: str = "auto") -> float:
+    """Return GFLOP/s of one core at a level: fused multiply-adds, nothing else."""
+    level = level_named(cpu)
+    return _rate(float32_mix(level), level)
+
+
+@cache
+def int8_peak(cpu: str = "auto") -> float:
+    """Return Gop/s of one core at a level: int8 products added up in int32; 0.0 if unknown."""
+    level = level_named(cpu)
+    mix = int8_mix(level)
+    return 0.0 if mix is None else _rate(mix, level)
+
+
+def _rate(mix: Mix, level: CpuLevel) -> float:
+    """Return 10^9 operations a second, by the fewest seconds that the loop took."""
+    engine = _compile(_loop(mix), level)
+    run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(
+        engine.get_function_address("peak")
+    )
+    memory = ctypes.create_string_buffer(256)
+    times = interleave({"loop": lambda: run(ROUNDS, memory)}, 0.2)
+    return mix.operations * CHAINS * ROUNDS / float(all_times(times["loop"]).min()) / 1e9
+
+
+def _loop(mix: Mix) -> str:
+    """Return the loop as LLVM's text: ``CHAINS`` sums that do not wait for each other."""
+    total, chains = mix.total, range(CHAINS)
+    phis = [f"%c{i} = phi {total} [zeroinitializer, %entry], [%d{i}, %loop]" for i in chains]
+    steps = [mix.step.format(i=i) for i in chains]
+    stores = [
+        f"store volatile {total} %d{i}, ptr %memory, align 4"
+        for i in chains
+    ]  # fmt: skip
+    body = "\n  ".join
+    return f"""
+define void @peak(i64 %n, ptr %memory) {{
 entry:
+  %a = load volatile {mix.factor}, ptr %memory, align 4
+  %b = load volatile {mix.factor}, ptr %memory, align 4
   br label %loop
 loop:
-  %i = phi i64 [0, %entry], [%i2, %loop]
-{phis}
-{steps}
-  %i2 = add i64 %i, 1
-  %done = icmp eq i64 %i2, %n
+  %i = phi i64 [0, %entry], [%following, %loop]
+  {body(phis)}
+  {body(steps)}
+  %following = add i64 %i, 1
+  %done = icmp eq i64 %following, %n
   br i1 %done, label %exit, label %loop
 exit:
-{sums}
-  store {vector} %t{last}, ptr %out, align 4
+  {body(stores)}
   ret void
 }}
-declare {vector} @{function}({types})
+{mix.uses}
 """
 
 
-@cache
-def float32_peak() -> float:
-    """Return GFLOP/s of one core: fused multiply-adds of float32 vectors, nothing else."""
-    features = llvm.get_host_cpu_features()
-    lanes = 16 if features.get("avx512f") else 8 if features.get("avx2") else 4
-    seconds = _measure(f"<{lanes} x float>", f"llvm.fma.v{lanes}f32", "", "fadd")
-    return 2 * lanes * CHAINS * ROUNDS / seconds / 1e9
-
-
-@cache
-def int8_peak() -> float:
-    """Return Gop/s of one core: int8 dot products into int32; 0.0 without VNNI."""
-    if not llvm.get_host_cpu_features().get("avx512vnni"):
-        return 0.0
-    seconds = _measure("<16 x i32>", "llvm.x86.avx512.vpdpbusd.512", "<64 x i8>", "add")
-    return 2 * 64 * CHAINS * ROUNDS / seconds / 1e9
-
-
-def _measure(vector: str, function: str, operands: str, plus: str) -> float:
-    """Return the fewest seconds that the loop took."""
-    engine = _compile(_loop(vector, function, operands, plus))
-    run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(
-        engine.get_function_address("entry_point")
-    )
-    out = ctypes.create_string_buffer(256)
-    times = interleave({"loop": lambda: run(ROUNDS, out)}, 0.2)
-    return float(all_times(times["loop"]).min())
-
-
-def _loop(vector: str, function: str, operands: str, plus: str) -> str:
-    """Return the loop as LLVM's text: ``CHAINS`` sums that do not wait for each other."""
-    first = f"{vector} %c{{i}}" if operands else f"{vector} %a, {vector} %a, {vector} %c{{i}}"
-    arguments = first + (f", {operands} %b, {operands} %b" if operands else "")
-    types = f"{vector}, " + (f"{operands}, {operands}" if operands else f"{vector}, {vector}")
-    chains = range(CHAINS)
-    phis = "\n".join(
-        f"  %c{i} = phi {vector} [zeroinitializer, %entry], [%d{i}, %loop]" for i in chains
-    )
-    steps = "\n".join(
-        f"  %d{i} = call {vector} @{function}({arguments.format(i=i)})" for i in chains
-    )
-    sums = [f"  %t0 = {plus} {vector} %d0, %d0"]
-    sums += [f"  %t{i} = {plus} {vector} %t{i - 1}, %d{i}" for i in chains[1:]]
-    text = _LOOP.format(
-        vector=vector,
-        phis=phis,
-        steps=steps,
-        sums="\n".join(sums),
-        last=CHAINS - 1,
-        function=function,
-        types=types,
-    )
-    if operands:
-        text = text.replace("entry:\n", f"entry:\n  %b = bitcast {vector} %a to {operands}\n", 1)
-    one = "float 1.0" if "float" in vector else "i32 16843009"
-    lanes = int(vector[1:].split()[0])
-    filled = f"<{', '.join([one] * lanes)}>"
-    return text + (
-        f"define void @entry_point(i64 %n, ptr %out) {{\n"
-        f"  call void @peak(i64 %n, ptr %out, {vector} {filled})\n  ret void\n}}\n"
-    )
-
-
-def _compile(text: str) -> llvm.ExecutionEngine:
+def _compile(text: str, level: CpuLevel) -> llvm.ExecutionEngine:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features().flatten()
+    features = ",".join(f"+{feature}" for feature in level.needs)
     machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features, opt=3
+        cpu=level.target, features=features, opt=3
     )
     module = llvm.parse_assembly(text)
     engine = llvm.create_mcjit_compiler(module, machine)

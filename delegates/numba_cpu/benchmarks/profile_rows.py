@@ -132,7 +132,7 @@ def _cost_of_a_call(kernel: NumbaCpuKernel, rounds: int) -> float:
     return float(best)
 
 
-def print_profile(out: Console, kernel: NumbaCpuKernel, times: Sequence[RowTime]) -> None:
+def print_profile(out: Console, kernel: NumbaCpuKernel, times: Sequence[RowTime], cpu: str) -> None:
     """Print the rows of one partition, then the sums by kernel."""
     total = sum(row.microseconds for row in times)
     together = Counter[tuple[int, ...]]()
@@ -147,7 +147,7 @@ def print_profile(out: Console, kernel: NumbaCpuKernel, times: Sequence[RowTime]
         sums = sum(multiply_adds(call) for call in members)
         rate = 2e-3 * sums / together[row.nodes] if together[row.nodes] else 0.0
         is_float = bool(members) and members[0].output().type.name == "FLOAT32"
-        peak = float32_peak() if is_float else int8_peak()
+        peak = float32_peak(cpu) if is_float else int8_peak(cpu)
         rows.append(
             (
                 i,
@@ -205,7 +205,7 @@ def main() -> None:
         if kernel.program is not None:
             out.print()
             times = row_times(kernel.program, kernel, arguments.rounds, arguments.threads)
-            print_profile(out, kernel, times)
+            print_profile(out, kernel, times, arguments.cpu)
 
 
 if __name__ == "__main__":
