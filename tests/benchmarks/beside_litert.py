@@ -4,7 +4,8 @@
     python tests/benchmarks/beside_litert.py --only networks --seconds 5
 
 Each part is a benchmark of its own, run as a process: whole processes, the framework's costs,
-networks with one thread and with two at each level of processor. Below 1 Delegraph is better.
+networks with one thread and with two at each level of processor, and a decoder. Below 1
+Delegraph is better.
 """
 
 from __future__ import annotations
@@ -89,6 +90,13 @@ def networks(choice: Choice, result: Path) -> list[Row]:
     return [row for level in choice.levels for row in _at_level(level, choice, result)]
 
 
+def decoder(choice: Choice, result: Path) -> list[Row]:
+    """Return what a step of a language model costs, by how its weights are stored."""
+    words = ["--seconds", str(choice.seconds), "--json", str(result)]
+    run("tests/benchmarks/decoder.py", *words)
+    return read_rows(result)
+
+
 def _at_level(level: str, choice: Choice, result: Path) -> Iterator[Row]:
     run(
         "delegates/numba_cpu/benchmarks/compare.py",
@@ -114,7 +122,12 @@ def _ratios(entries: Iterator[dict[str, Any]]) -> Iterator[tuple[str, Ratio]]:
                 yield entry["model"], Ratio(**result["ratios"]["minimum"])
 
 
-PARTS = {"processes": processes, "framework": framework, "networks": networks}
+PARTS = {
+    "processes": processes,
+    "framework": framework,
+    "networks": networks,
+    "decoder": decoder,
+}
 
 
 def run(script: str, *words: str) -> None:

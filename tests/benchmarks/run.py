@@ -21,6 +21,7 @@ SHORT = {
     "tests/benchmarks/apply.py": ["--nodes", "1000", "--seconds", "1"],
     "tests/benchmarks/arena.py": ["--tensors", "1000", "--seconds", "1"],
     "tests/benchmarks/beside_litert.py": ["--networks", str(MODELS), "--seconds", "0.5"],
+    "tests/benchmarks/decoder.py": ["--weights", "int8", "--seconds", "1"],
     "tests/benchmarks/framework.py": ["--seconds", "0.5"],
     "tests/benchmarks/isolation.py": ["--seconds", "1"],
     "tests/benchmarks/litert.py": [],
