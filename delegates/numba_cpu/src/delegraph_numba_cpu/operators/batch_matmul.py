@@ -63,20 +63,74 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
         fill(builder, Part.of(builder, y), np.zeros((), np.float32))
         return
     left, right = math.prod(x.shape[:-2]), math.prod(w.shape[:-2])
-    size = 4 * (depth + 1) * sum(packing_f32.block_widths(columns, builder.level.vector_bytes // 4))
     images = max(left, right)
     if right == 1:
         images, rows = 1, images * rows
+    if rows == 1 and call.options.adj_y and not w.is_constant:
+        _emit_swapped(call, builder, images, depth, columns)
+        return
+    _emit_products(
+        builder,
+        (images, rows, depth, columns),
+        x=_left(call, builder, left, depth),
+        y=builder.tensor(y.index),
+        weight=_right(call, builder, right, depth, columns),
+        is_stack=(left > 1, right > 1),
+    )
+
+
+def _emit_swapped(
+    call: Call, builder: ProgramBuilder, images: int, depth: int, columns: int
+) -> None:
+    """Emit products of single rows and transposed matrices, each as the matrix by a column.
+
+    The matrices, such as the keys that a decoder has kept, are then read as they are. Packing them
+    takes longer than the products.
+    """
+    x, w = call.input(0), call.input(1)
+    left, right = math.prod(x.shape[:-2]), math.prod(w.shape[:-2])
+    _emit_products(
+        builder,
+        (images, columns, depth, 1),
+        x=builder.tensor(w.index),
+        y=builder.tensor(call.output().index),
+        weight=packing_f32.emit_packed(
+            builder, builder.tensor(x.index), (left, depth, 1), is_transposed=True
+        ),
+        is_stack=(right > 1, left > 1),
+    )
+
+
+def _emit_products(
+    builder: ProgramBuilder,
+    sizes: tuple[int, int, int, int],
+    x: Memory,
+    y: Memory,
+    weight: Memory,
+    is_stack: tuple[bool, bool],
+) -> None:
+    """Emit products of stacks of matrices.
+
+    Args:
+        builder: gets the call.
+        sizes: how many products, rows of the left, depth, and columns of the right matrices.
+        x: the left matrices.
+        y: where the results go.
+        weight: the right matrices in blocks of columns.
+        is_stack: whether there are several left ones, and several right ones; else one is for all.
+    """
+    images, rows, depth, columns = sizes
+    widths = packing_f32.block_widths(columns, builder.level.vector_bytes // 4)
     one = Window(1, 1, 1, 1, 1, 0)
     products_f32.emit_products(
         builder,
         Windows(Window(rows, 1, 1, 1, rows, 0), one, images, 4 * depth, columns),
         (1, 1),
-        x=_left(call, builder, left, depth),
-        y=builder.tensor(y.index),
-        weight=_right(call, builder, right, depth, columns),
-        weight_image=size if right > 1 else 0,
-        in_image=4 * depth * rows if left > 1 else 0,
+        x=x,
+        y=y,
+        weight=weight,
+        weight_image=4 * (depth + 1) * sum(widths) if is_stack[1] else 0,
+        in_image=4 * depth * rows if is_stack[0] else 0,
     )
 
 
