@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from delegraph.delegation.configuration import CONFIG_VARIABLE
+from delegraph.delegation.configuration import CONFIG_VARIABLE, DEFAULT_DELEGATES_VARIABLE
 from delegraph.plugins import installed
 
 DEMO_MODELS = Path(__file__).parents[1] / "docs" / "demo" / "models"
 
 os.environ[CONFIG_VARIABLE] = ""  # tests do not depend on what their user has configured
+os.environ[DEFAULT_DELEGATES_VARIABLE] = ""  # nor on whether kernels of numba_cpu came along
 
 # A slow machine is no failure. Where CI is set, Hypothesis takes its own profile "ci" instead.
 settings.register_profile(

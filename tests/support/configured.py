@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from delegraph.delegation import configuration
-from delegraph.delegation.configuration import CONFIG_VARIABLE
+from delegraph.delegation.configuration import CONFIG_VARIABLE, DEFAULT_DELEGATES_VARIABLE
 
 
 def configure(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> Path:
@@ -16,4 +16,5 @@ def configure(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
     configuration._found.cache_clear()  # an earlier file may have had the path
     monkeypatch.setenv(CONFIG_VARIABLE, str(path))
+    monkeypatch.delenv(DEFAULT_DELEGATES_VARIABLE, raising=False)  # which would win
     return path

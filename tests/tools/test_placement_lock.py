@@ -44,6 +44,16 @@ def difference(
     return compare(old, new, interpreter.placement)
 
 
+def test_what_computes_the_rest_by_default_counts_as_left() -> None:
+    old, _ = locked([ByName("SIN")])
+    _, interpreter = locked([ByName("SIN"), ByName("ADD", name="rest")])
+    assert old != lock_of(interpreter, "sines.tflite", ["by_name"])
+    interpreter.session.rest = interpreter.session.delegates[-1]
+    new = lock_of(interpreter, "sines.tflite", ["by_name"])
+    assert old == new
+    assert not compare(old, new, interpreter.placement)
+
+
 # -- the file --------------------------------------------------------------------------------------
 
 

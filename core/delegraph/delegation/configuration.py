@@ -34,6 +34,9 @@ from delegraph.errors import ConfigurationError, did_you_mean
 CONFIG_VARIABLE = "DELEGRAPH_CONFIG"
 """Environment variable that names the file; empty: no file is read."""
 
+DEFAULT_DELEGATES_VARIABLE = "DELEGRAPH_DEFAULT_DELEGATES"
+"""Environment variable with the names of default delegates, spaces in between; empty: none."""
+
 FILE_NAME = "delegraph.toml"
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -67,6 +70,21 @@ def configuration() -> Configuration:
         ConfigurationError: it cannot be read or has a mistake, or others may write it.
     """
     return _found(os.environ.get(CONFIG_VARIABLE))
+
+
+def default_delegates() -> tuple[tuple[str, ...] | None, str]:
+    """Return the delegates of interpreters for which nobody names any, and who says so, in words.
+
+    The environment wins over the file. None where neither says anything.
+
+    Raises:
+        ConfigurationError: as of :func:`configuration`.
+    """
+    text = os.environ.get(DEFAULT_DELEGATES_VARIABLE)
+    if text is not None:
+        return tuple(text.split()), DEFAULT_DELEGATES_VARIABLE
+    user = configuration()
+    return user.delegates, f"{_title(user.path)}: delegates"
 
 
 @cache
@@ -148,9 +166,11 @@ def _flat(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _error(path: Path, problem: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"configuration file {str(path)!r}: {problem} ({CONFIG_VARIABLE}= reads no file)"
-    )
+    return ConfigurationError(f"{_title(path)}: {problem} ({CONFIG_VARIABLE}= reads no file)")
+
+
+def _title(path: Path | None) -> str:
+    return f"configuration file {str(path)!r}"
 
 
 # -- settings: each takes the value that the file has and returns the one of Configuration ---------

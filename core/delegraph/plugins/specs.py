@@ -61,6 +61,8 @@ class DelegateSpec:
             whose engine may crash or hang.
         timeout: seconds that its kernels may take for an invoke there, unless users say otherwise;
             None for any.
+        is_ready: whether it can work at once here, without compiling for seconds first; asked of a
+            delegate that is applied though nobody names it. It is quick. None: it always can.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -74,6 +76,7 @@ class DelegateSpec:
     custom_ops: tuple[str, ...] = ()
     isolate: Isolate = "none"
     timeout: float | None = None
+    is_ready: Callable[[], bool] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not DELEGATE_NAME.fullmatch(self.name):
@@ -100,6 +103,10 @@ class DelegateSpec:
                 "of names"
             )
         _check_isolation(self)
+        if self.is_ready is not None and not callable(self.is_ready):
+            raise ArgumentError(
+                f"DelegateSpec {self.name!r}: is_ready is {self.is_ready!r}, expected a function"
+            )
 
 
 @dataclass(frozen=True, slots=True)

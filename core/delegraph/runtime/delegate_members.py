@@ -24,8 +24,9 @@ class TakesDelegates:
     def modify_graph_with_delegate(self, delegate: AnyDelegate) -> None:
         """Let a delegate take over nodes of every subgraph, on top of those applied before.
 
-        Subgraphs whose name starts with ``VALIDATION:`` are left alone. It can be called at any
-        time: tensors that were allocated are so afterwards, inputs and variables keep their data.
+        The one that computes the rest by default stays the last one. Subgraphs whose name starts
+        with ``VALIDATION:`` are left alone. It can be called at any time: tensors that were
+        allocated are so afterwards, inputs and variables keep their data.
 
         Raises:
             PluginError: a delegate asked for by name is missing or broken.
@@ -33,10 +34,12 @@ class TakesDelegates:
             StateError: a view from ``tensor()`` is alive, or another call runs.
         """
         from delegraph.runtime.delegates.choice import as_delegate
+        from delegraph.runtime.delegates.rest import apply_before_the_rest
 
         self._views.require_none()
         chosen = as_delegate(delegate, self.session.options.isolation)
-        self.session.calls.run("modify_graph_with_delegate", self.session.apply, chosen)
+        session = self.session
+        session.calls.run("modify_graph_with_delegate", apply_before_the_rest, session, chosen)
 
     def remove_delegate(self, name: str) -> None:
         """Take off the delegates of a name; the others are applied anew, data stays as it is.

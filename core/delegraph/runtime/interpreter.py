@@ -65,8 +65,9 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         experimental_compress_quantization_zero_points: accepted; results are the same.
         experimental_disable_delegate_node_fusion: one node in each delegated partition.
         experimental_force_delegate_node_profiling: profile delegate nodes as a whole only.
-        delegates: ``["numba_cpu", "sin:x=1"]``; a set or mapping is applied by rank. None: those of
-            the user's ``delegraph.toml``. Those that operators call for come before; ``[]``: none.
+        delegates: ``["openvino", "sin:x=1"]``; a set or mapping is applied by rank. None: those of
+            the user's ``delegraph.toml``. Those that operators call for come before; what is left
+            goes to ``numba_cpu`` where it is installed and need not compile. ``[]``: none at all.
         custom_ops: custom operators of this interpreter, by name.
         numerics: round as the official ``"builtin"`` or ``"reference"`` kernels where they differ.
         memory_limit: bytes that a subgraph's tensors may take; default: what suits the file.
@@ -159,13 +160,15 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             on_loaded()
         both, isolation = (experimental_delegates, delegates), options.isolation
         given = self._delegates = [each for some in both for each in _chosen(some, isolation)]
-        is_left_open = delegates is None and experimental_delegates is None and cancellation is None
-        if is_left_open and defaults.are_wanted(resolver):
-            given = self._session.by_default = defaults.configured(isolation)
-        if given or delegates is None:
-            given = defaults.added_to(given, self._session, resolver)
-        if given:
-            self._session.calls.run("Interpreter()", self._session.apply_all, given)
+        self._session.calls.run(
+            "Interpreter()",
+            defaults.apply,
+            self._session,
+            given,
+            resolver,
+            delegates is None and experimental_delegates is None,
+            delegates is None or bool(given),
+        )
 
     # -- running -------------------------------------------------------------------------------
 

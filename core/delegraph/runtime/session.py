@@ -43,7 +43,8 @@ class Session(SharedState):
     Attributes:
         subgraphs: in the model's order.
         delegates: those applied, in order, as far as none was refused.
-        by_default: those among them that the user's configuration names, and nobody else.
+        by_default: those among them that nobody asks for.
+        rest: the one among those that was applied to what the others left.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Session(SharedState):
         super().__init__(model, options, custom_ops, rules)
         self.delegates: list[Delegate] = []
         self.by_default: Sequence[Delegate] = ()
+        self.rest: Delegate | None = None
         self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
         self._stacks: list[DelegateStack] = []  # one of each subgraph, once a delegate is applied
         self.contexts += [subgraph.context for subgraph in self.subgraphs]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.placement import Placement, reason_in_words
 from delegraph.errors import ArgumentError
+from delegraph.runtime.delegates.rest import rest_of
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
@@ -134,6 +135,9 @@ def lock_of(
 ) -> PlacementLock:
     """Return an interpreter's placement as a lock.
 
+    What goes by default to the delegate that computes the rest counts as left: whether that one is
+    installed says nothing of those that were asked for.
+
     Args:
         interpreter: with its delegates applied; it need not be allocated.
         model: path of its model; only the file name is kept.
@@ -142,12 +146,15 @@ def lock_of(
     """
     placement = interpreter.placement
     specs = interpreter.session.model.subgraphs
+    rest = rest_of(interpreter.session)
+    unasked = None if rest is None else rest.name()
     owners: list[list[str | None]] = [[] for _ in specs]
     for node in placement.nodes:
-        owners[node.subgraph].append(node.delegate)
+        owners[node.subgraph].append(None if node.delegate == unasked else node.delegate)
     partitions: list[Counter[str]] = [Counter() for _ in specs]
     for partition in placement.partitions:
-        partitions[partition.subgraph][partition.delegate] += 1
+        if partition.delegate != unasked:
+            partitions[partition.subgraph][partition.delegate] += 1
     return PlacementLock(
         Path(model).name,
         hashlib.sha256(interpreter.session.model.content.tobytes()).hexdigest(),
@@ -330,14 +337,17 @@ def _model_change(locked: PlacementLock, present: PlacementLock) -> str:
 def _node_changes(
     locked: PlacementLock, present: PlacementLock, placement: Placement
 ) -> Iterator[NodeChange]:
-    before = (delegate for subgraph in locked.subgraphs for delegate in subgraph.delegates)
-    for old, node in zip(before, placement.nodes, strict=True):
-        if old != node.delegate:
+    before, after = (
+        [delegate for subgraph in lock.subgraphs for delegate in subgraph.delegates]
+        for lock in (locked, present)
+    )
+    for old, new, node in zip(before, after, placement.nodes, strict=True):
+        if old != new:
             reason = ""
             if old is not None:
                 is_applied = old in placement.delegates
                 reason = reason_in_words(node, old) if is_applied else f"{old} is not applied"
-            yield NodeChange(node.subgraph, node.index, node.op, old, node.delegate, reason)
+            yield NodeChange(node.subgraph, node.index, node.op, old, new, reason)
 
 
 def _partition_changes(

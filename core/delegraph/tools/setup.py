@@ -50,11 +50,11 @@ class Setup:
     Attributes:
         model: path of the model's file, kept as text.
         runtime: whose interpreter.
-        delegates: as ``Interpreter(delegates=...)`` has them; None: what the model's custom
-            operators call for. Names only where a set-up is sent to another process.
+        delegates: as ``Interpreter(delegates=...)`` has them; None: those by default.
+            Names only where a set-up is sent to another process.
         delegate_files: more delegates, each ``FILE.py[:KEY=VALUE,...]``, after those.
         use_default_delegates: whether delegates that nobody asked for may be applied: LiteRT's
-            XNNPACK, and what custom operators call for.
+            XNNPACK, and what Delegraph applies by default.
         threads: None: what the runtime chooses.
         numerics: whether kernels round like the official builtin or reference ones.
         rules, require, partition_policy, on_failure, validate: as ``Interpreter`` has them.

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,4 +11,5 @@ settings.register_profile(
     "default", settings.get_profile("default"), deadline=None, print_blob=True
 )
 
+os.environ["DELEGRAPH_DEFAULT_DELEGATES"] = ""  # tests name the delegates they are about
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever pytest is started

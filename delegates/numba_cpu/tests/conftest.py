@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from delegraph_numba_cpu.memory import Address, Memory, Row
 from delegraph_numba_cpu.pool import Pool
 from delegraph_numba_cpu.program import Program
 
+os.environ["DELEGRAPH_DEFAULT_DELEGATES"] = ""  # tests name the delegates they are about
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever pytest is started
 
 _KernelEntry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from delegraph import DelegateFlags, Interpreter
+from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.delegation.placement import Placement
 from delegraph.errors import ConfigurationError
 from delegraph.native import LiteRtInterpreter
@@ -63,6 +64,20 @@ def test_arguments_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert delegates(delegates=[]) == delegates(experimental_delegates=[]) == ()
     without = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     assert delegates(experimental_op_resolver_type=without) == ()
+
+
+def test_the_environment_wins_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(monkeypatch, tmp_path, "delegates = ['taker']")
+    monkeypatch.setenv(DEFAULT_DELEGATES_VARIABLE, "taker:op=ADD  taker:op=MUL")
+    partitions = Interpreter(model_content=sines()).placement.partitions
+    assert sorted(p.nodes for p in partitions) == [(1, 4), (2,)]
+    monkeypatch.setenv(DEFAULT_DELEGATES_VARIABLE, "")
+    assert delegates() == ()
+    monkeypatch.setenv(DEFAULT_DELEGATES_VARIABLE, "nobody")
+    with pytest.raises(ConfigurationError, match="_DELEGATES: no installed plugin"):
+        delegates()
 
 
 def test_an_interpreter_inside_a_kernel_gets_none(

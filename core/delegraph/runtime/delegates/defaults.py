@@ -1,10 +1,11 @@
-"""Delegates that a model gets without asking: the user's, and those of its custom operators.
+"""Delegates that a model gets without asking: the user's, those of its custom operators, the CPU's.
 
 Those of partitions that were compiled ahead of time come with the file. What looks for delegates is
 imported where there is one to look for.
 
 Source:
-    InterpreterBuilder, tflite/core/interpreter_builder.cc: the Flex delegate comes first.
+    InterpreterBuilder, tflite/core/interpreter_builder.cc: the Flex delegate comes first, and
+    XNNPACK is applied last, to what the others leave.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.delegation.configuration import CONFIG_VARIABLE, configuration
+from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE, default_delegates
 from delegraph.errors import ConfigurationError, PluginError
 from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolation
 from delegraph.runtime.op_resolver import OpResolverType
@@ -28,7 +29,7 @@ def are_wanted(resolver: OpResolverType) -> bool:
 
 
 def configured(isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
-    """Return the delegates that the user's configuration file names, in its order.
+    """Return the delegates that the user's environment or configuration file names, in its order.
 
     Args:
         isolation: which of them get a process of their own.
@@ -36,18 +37,64 @@ def configured(isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
     Raises:
         ConfigurationError: one of them cannot be had.
     """
-    user = configuration()
-    if not user.delegates:
+    names, source = default_delegates()
+    if not names:
         return []
     from delegraph.runtime.delegates.choice import installed_delegate
 
     try:
-        return [installed_delegate(name, None, isolation) for name in user.delegates]
+        return [installed_delegate(name, None, isolation) for name in names]
     except PluginError as error:
         raise ConfigurationError(
-            f"configuration file {str(user.path)!r}: delegates: {error} "
-            f"({CONFIG_VARIABLE}= reads no file)"
+            f"{source}: {error} ({DEFAULT_DELEGATES_VARIABLE}= names none)"
         ) from error
+
+
+def apply(
+    session: Session,
+    asked_for: Sequence[Delegate],
+    resolver: OpResolverType,
+    is_left_open: bool,
+    takes_more: bool,
+) -> None:
+    """Apply to a new session what is asked for and, unless *resolver* is against it, defaults.
+
+    Args:
+        session: what runs the model.
+        asked_for: by name or as objects.
+        resolver: whether models get delegates without asking.
+        is_left_open: whether nobody has said which delegates: then those of :func:`configured`.
+        takes_more: whether the model may get delegates beside *asked_for*.
+
+    Raises:
+        ConfigurationError: a configured delegate cannot be had.
+        MalformedModelError: a compiled partition is damaged.
+        PluginError: the code of a delegate that is called for failed.
+        DelegateError: a delegate failed.
+        PlacementError: nodes are elsewhere than rules and ``require`` want them.
+    """
+    is_nested = session.options.cancellation is not None  # a kernel's own, which asks for the rest
+    if is_left_open and are_wanted(resolver) and not is_nested:
+        asked_for = session.by_default = configured(session.options.isolation)
+    if takes_more:
+        asked_for = added_to(asked_for, session, resolver)
+    if asked_for:
+        session.apply_all(asked_for)
+    if takes_more and are_wanted(resolver) and not is_nested and _has_rest(session):
+        from delegraph.runtime.delegates.rest import apply_to_the_rest
+
+        apply_to_the_rest(session)
+
+
+def _has_rest(session: Session) -> bool:
+    """Return whether what is left then may go to a delegate that nobody has named.
+
+    Not where users say which are the defaults, and not where that delegate would not do what is
+    asked for: exact sums of the reference kernels, values of all tensors, nothing left over.
+    """
+    options = session.options
+    is_plain = options.numerics == "builtin" and not options.preserve_all_tensors
+    return is_plain and options.require is None and default_delegates()[0] is None
 
 
 def added_to(

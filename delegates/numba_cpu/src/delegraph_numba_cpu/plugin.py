@@ -21,12 +21,19 @@ def _load() -> type[NumbaCpuDelegate]:
     return NumbaCpuDelegate
 
 
+def _is_ready() -> bool:
+    """Return whether the kernels for this processor came along."""
+    from delegraph_numba_cpu.cpu import supported_levels
+    from delegraph_numba_cpu.prebuilt import prebuilt_file
+
+    return not isinstance(prebuilt_file(supported_levels()[0]), str)
+
+
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
     """Return what this plugin offers."""
-    return [
-        DelegateSpec("numba_cpu", "the CPU, by kernels that Numba compiles", _load, NumbaCpuOptions)
-    ]
+    summary = "the CPU, by kernels that Numba compiles"
+    return [DelegateSpec("numba_cpu", summary, _load, NumbaCpuOptions, is_ready=_is_ready)]
 
 
 def _load_command() -> click.Command:

@@ -1,0 +1,84 @@
+"""The delegate that computes what all others leave, without being asked: ``numba_cpu``.
+
+It is to Delegraph what XNNPACK is to the official runtime. Only this module makes a package that;
+a third party's delegate gets models without being asked where users configure it.
+
+Source:
+    Interpreter::ApplyLazyDelegateProviders, tflite/core/interpreter.cc.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from delegraph.errors import DelegateError, PluginError, UnknownDelegateError
+from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.delegates.failure_policy import Incident
+
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.runtime.session import Session
+
+logger = logging.getLogger(__name__)
+
+ADDRESS = "delegraph-numba-cpu:numba_cpu"
+"""Of this distribution alone, whoever else offers a delegate of that name."""
+
+
+def apply_to_the_rest(session: Session) -> None:
+    """Apply the delegate where it is installed and ready, and nobody has asked for it already.
+
+    Where it fails the model runs without it, and that is an incident.
+    """
+    delegate = ready_delegate()
+    if delegate is None or any(d.name() == delegate.name() for d in session.delegates):
+        return
+    try:
+        session.apply(delegate)
+    except DelegateError as error:
+        phase = error.phase or "claim"
+        session.incidents.record(Incident(delegate.name(), 0, -1, (), phase, str(error)))
+        return
+    session.rest = delegate
+    session.by_default = [*session.by_default, delegate]
+
+
+def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
+    """Apply a delegate that users ask for now; what computes the rest stays the last one.
+
+    Raises:
+        DelegateError: it failed; all are as they were before.
+    """
+    rest = rest_of(session)
+    if rest is None:
+        session.apply(delegate)
+        return
+    session.remove(rest.name())
+    try:
+        session.apply(delegate)
+    finally:
+        if not any(delegate_name(d) == rest.name() for d in session.delegates):
+            session.apply(rest)
+
+
+def rest_of(session: Session) -> Delegate | None:
+    """Return the delegate that computes the rest, unless it was taken off."""
+    return next((delegate for delegate in session.delegates if delegate is session.rest), None)
+
+
+def ready_delegate() -> Delegate | None:
+    """Return a new delegate; None where it is not installed or would have to compile first."""
+    plugins = installed()
+    try:
+        is_ready = plugins.find(ADDRESS).spec.is_ready
+        if is_ready is not None and not is_ready():
+            logger.info("%s is not applied by default: its kernels would be compiled", ADDRESS)
+            return None
+        return plugins.create_delegate(ADDRESS)
+    except UnknownDelegateError:
+        return None
+    except PluginError as error:
+        logger.info("%s is not applied by default: %s", ADDRESS, error)
+        return None
