@@ -38,6 +38,7 @@ SHORT = {
     "delegates/flex/benchmarks/nodes.py": ["--seconds", "1"],
     "delegates/numba_cpu/benchmarks/compare.py": [FLOAT, INT8, "--seconds", "1"],
     "delegates/numba_cpu/benchmarks/peak.py": [],
+    "delegates/numba_cpu/benchmarks/pointwise.py": ["--rounds", "5"],
     "delegates/numba_cpu/benchmarks/profile_rows.py": [FLOAT, "--rounds", "5"],
 }
 """Every benchmark, with arguments that make it short and need nothing but a clone."""

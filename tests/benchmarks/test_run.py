@@ -5,6 +5,10 @@ from __future__ import annotations
 from benchmarks.run import ROOT, SHORT
 
 
+# It measures nothing on this machine, and needs tools of LLVM.
+PREDICTS = "delegates/numba_cpu/benchmarks/predict_arm.py"
+
+
 def test_every_benchmark_has_short_arguments() -> None:
     scripts = [*ROOT.glob("tests/benchmarks/*.py"), *ROOT.glob("delegates/*/benchmarks/*.py")]
     runnable = {
@@ -12,4 +16,4 @@ def test_every_benchmark_has_short_arguments() -> None:
         for script in scripts
         if script.name != "run.py" and "\nif __name__ == " in script.read_text(encoding="utf-8")
     }
-    assert runnable == set(SHORT)
+    assert runnable - {PREDICTS} == set(SHORT)
