@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from benchmarks.run import ROOT, SHORT
 
-
 # It measures nothing on this machine, and needs tools of LLVM.
 PREDICTS = "delegates/numba_cpu/benchmarks/predict_arm.py"
 
