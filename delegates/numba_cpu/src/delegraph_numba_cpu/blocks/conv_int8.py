@@ -81,11 +81,18 @@ The last one is like the one before, for factors so small that float64 has too f
 """
 
 NEAR = 2.0**-13
-"""More than results below 512 can be off in float32; see ``dot_int8``.
+"""More than results below 512 can be off in float32; see ``finish_int8``.
 
 They are a product of at most 514, off by 2**-23 of that because an accumulator and a scale were
-rounded, and an offset, and both are rounded to 2**-16: altogether less than 0.0001.
+rounded, and an offset, which like the sum is rounded to 2**-16, and for negative values once more:
+altogether less than 0.00011.
 """
 
 ACC_BYTES = 4096 + 64
 """At the start of scratch memory, for accumulators, and how matrix registers are laid out."""
+
+SPLIT_ROWS, SPLIT_BYTES = 7, 64
+"""Some levels multiply rows of int16, so many at a time; scratch memory for each step of them.
+
+It lies between accumulators and sums.
+"""

@@ -61,7 +61,13 @@ def _weights(matrix: Touched, images: int) -> None:
 def _product_scratch(windows: Touched, step: int) -> int:
     """Return what a product takes of scratch memory: accumulators, sums, windows."""
     rows = max(step, LEAST_ROWS)
-    return blocks.ACC_BYTES + (4 * rows + 127) // 64 * 64 + rows * windows["row_bytes"]
+    laid_out = (4 * rows + 127) // 64 * 64 + rows * windows["row_bytes"]
+    return _accumulators(windows["row_bytes"] // 4) + laid_out
+
+
+def _accumulators(steps: int) -> int:
+    """Return what accumulators and split rows take."""
+    return blocks.ACC_BYTES + blocks.SPLIT_BYTES * steps
 
 
 @rule(blocks.PACK_STACK)
@@ -129,7 +135,7 @@ def strip(row: Touched) -> None:
     row.require(matrix["depth"] == channels, "weights are for all channels")
     row.within("weights", channels, 4 * matrix["steps"])
     pixels = row["together"] * width
-    row.within("the accumulators", blocks.ACC_BYTES, row["sums"])
+    row.within("the accumulators", _accumulators(matrix["steps"]), row["sums"])
     row.within("the sums", row["sums"] + 4 * max(pixels, LEAST_ROWS), row["row"])
     between = row["row"] + (max(pixels, LEAST_ROWS) - 1) * channels + 4 * matrix["steps"]
     work = _depthwise(windows, taps)

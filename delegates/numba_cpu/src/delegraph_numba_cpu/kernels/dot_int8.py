@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.blocks.conv_int8 import HEADER_BYTES
+from delegraph_numba_cpu.blocks.conv_int8 import HEADER_BYTES, SPLIT_ROWS
 from delegraph_numba_cpu.kernels import dot_ir, dot_lanes, neon_ir
 from delegraph_numba_cpu.kernels.dot_ir import (
     GROUP,
@@ -19,14 +19,14 @@ from delegraph_numba_cpu.kernels.dot_ir import (
     constant,
     dot,
 )
-from delegraph_numba_cpu.kernels.machine import I8, I32, I64, call
+from delegraph_numba_cpu.kernels.machine import I8, I32, I64, call, jit
 from delegraph_numba_cpu.kernels.registry import level
 from delegraph_numba_cpu.kernels.vector_ir import (
     Loop,
     first_lanes,
     integer,
     load,
-    masked_load,
+    load_first,
     splat,
     store,
 )
@@ -35,7 +35,8 @@ _SIZES = {
     "amx_int8": ((7, 2), (14, 1), (1, 4), 4),
     "avx512_vbmi": ((7, 2), (14, 1), (1, 4), 4),
     "avx512_vnni": ((7, 2), (14, 1), (1, 4), 4),
-    "avx2": ((4, 1), (4, 1), (1, 2), 2),
+    "avx_vnni": ((6, 1), (6, 1), (1, 4), 4),
+    "avx2": ((4, 1), (4, 1), (1, 2), 3),
     "neon_i8mm": ((4, 1), (4, 1), (1, 2), 1),
     "neon_dotprod": ((4, 1), (4, 1), (1, 2), 1),
     "neon": ((2, 1), (2, 1), (1, 1), 1),
@@ -45,6 +46,7 @@ _SIZES = {
 """Rows and blocks of 16 columns that registers hold: with several blocks, with one, of one row."""
 
 i64 = types.int64
+V8I32 = ir.VectorType(I32, 8)
 
 
 def _dot_tile(rows, blocks):
@@ -100,13 +102,86 @@ dot_wide = _tile(WIDE_ROWS, WIDE)
 dot_narrow = dot_wide if (NARROW_ROWS, 1) == (WIDE_ROWS, WIDE) else _tile(NARROW_ROWS, 1)
 dot_single = _tile(1, SINGLE)
 
+HAS_SPLIT_ROWS = dot_ir.HAS_MADD
+"""Whether products of several rows take :func:`split_rows`."""
 
-def _dot_taps(pixels, vectors):
-    """Return an intrinsic for neighbouring outputs of a depthwise convolution."""
+
+@intrinsic
+def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_bytes):
+    """Store bias + a @ weights + sums of ``SPLIT_ROWS`` split rows and 8 columns, int32.
+
+    As many sums as registers hold besides weights, and a number of rows that divides those of most
+    images.
+    """
+
+    def generate(lowering, builder, signature, arguments):
+        a, row_bytes, weights, steps, header, sums, acc, acc_bytes = arguments
+        numbers = range(SPLIT_ROWS)
+        rows_at = [builder.add(a, builder.mul(row_bytes, integer(m))) for m in numbers]
+        bias = load(builder, header, V8I32)
+        loop = Loop(builder, steps)
+        carried = [loop.carried(bias) for _ in numbers]
+        place = builder.add(weights, builder.shl(loop.index, integer(6)))
+        prepared = dot_ir.prepare_weights(builder, load(builder, place, V8I32))
+        at = builder.shl(loop.index, integer(3))
+        found = []
+        for row, value in zip(rows_at, carried, strict=True):
+            place = builder.add(row, at)
+            halves = [load(builder, builder.add(place, integer(i)), I32) for i in (0, 4)]
+            found.append(dot_ir.dot_halves(builder, value, halves, prepared))
+        loop.close(*found)
+        for m, value in enumerate(found):
+            total = load(builder, builder.add(sums, integer(4 * m)), I32)
+            value = builder.add(value, splat(builder, total, 8))
+            store(builder, value, builder.add(acc, builder.mul(acc_bytes, integer(m))))
+        return lowering.get_dummy_value()
+
+    return types.void(*[i64] * 8), generate
+
+
+def _splitter(dwords):
+    """Return an intrinsic that stores dwords as their even bytes, int16, then their odd ones."""
+    kind = ir.VectorType(I32, dwords)
+
+    @intrinsic
+    def split(context, source, target):
+        def generate(lowering, builder, signature, arguments):
+            source, target = arguments
+            halves = dot_ir.spread_halves(builder, load(builder, source, kind))
+            store(builder, halves, target)
+            return lowering.get_dummy_value()
+
+        return types.void(i64, i64), generate
+
+    return split
+
+
+split_4, split_1 = _splitter(4), _splitter(1)
+
+
+@jit
+def split_rows(a, a_bytes, steps, target):
+    """Store ``SPLIT_ROWS`` rows of bytes as int16, the even ones and the odd ones of 4 by turns."""
+    for _ in range(SPLIT_ROWS):
+        for step in range(0, steps - 3, 4):
+            split_4(a + 4 * step, target + 8 * step)
+        for step in range(steps // 4 * 4, steps):
+            split_1(a + 4 * step, target + 8 * step)
+        a, target = a + a_bytes, target + 8 * steps
+
+
+def _dot_taps(pixels, vectors, group):
+    """Return an intrinsic for neighbouring outputs of a depthwise convolution.
+
+    Args:
+        pixels: how many outputs.
+        vectors: of 16 channels, that are computed.
+        group: vectors that lie together.
+    """
 
     @intrinsic
     def dot_taps(context, line, pixel_bytes, weights, offsets, count, header, acc):
-        """Store bias + the sums of taps as ``[pixels, vectors, 16], int32``."""
+        """Store bias + the sums of taps into ``[pixels, group, 16], int32``."""
 
         def generate(lowering, builder, signature, arguments):
             line, pixel_bytes, weights, offsets, count, header, acc = arguments
@@ -118,13 +193,13 @@ def _dot_taps(pixels, vectors):
             pixels_at = [builder.mul(pixel_bytes, integer(i)) for i in range(pixels)]
             loop = Loop(builder, count)
             carried = [[loop.carried(bias) for bias in biases] for _ in range(pixels)]
-            at = builder.add(weights, builder.mul(loop.index, integer(64 * vectors)))
+            at = builder.add(weights, builder.mul(loop.index, integer(64 * group)))
             prepared = [
                 dot_ir.prepare_weights(builder, load(builder, builder.add(at, place), V16I32))
                 for place in places
             ]
             offset = load(builder, builder.add(offsets, builder.shl(loop.index, integer(3))), I64)
-            start = builder.add(line, builder.mul(offset, integer(64 * vectors)))
+            start = builder.add(line, builder.mul(offset, integer(64 * group)))
             found = []
             for values, pixel in zip(carried, pixels_at, strict=True):
                 at = builder.add(start, pixel)
@@ -134,7 +209,8 @@ def _dot_taps(pixels, vectors):
                 ]
             loop.close(*found)
             for i, value in enumerate(found):
-                store(builder, value, builder.add(acc, integer(64 * i)))
+                place = integer(64 * (i // vectors * group + i % vectors))
+                store(builder, value, builder.add(acc, place))
             return lowering.get_dummy_value()
 
         return types.void(i64, i64, i64, i64, i64, i64, i64), generate
@@ -142,8 +218,24 @@ def _dot_taps(pixels, vectors):
     return dot_taps
 
 
-dot_taps, dot_taps_64 = _dot_taps(TAP_PIXELS, 1), _dot_taps(TAP_PIXELS, GROUP)
-dot_tap, dot_tap_64 = _dot_taps(1, 1), _dot_taps(1, GROUP)
+def _dot_group(pixels):
+    """Return :func:`_dot_taps` for 64 channels: all at once, but where registers are few."""
+    if level().vector_bytes != 32:
+        return _dot_taps(pixels, GROUP, GROUP)
+    dot_vector = _dot_taps(pixels, 1, GROUP)
+
+    @jit
+    def dot_vectors(line, pixel_bytes, weights, offsets, count, header, acc):
+        for _ in range(GROUP):
+            dot_vector(line, pixel_bytes, weights, offsets, count, header, acc)
+            line, weights = line + 64, weights + 64
+            header, acc = header + HEADER_BYTES, acc + 64
+
+    return dot_vectors
+
+
+dot_taps, dot_taps_64 = _dot_taps(TAP_PIXELS, 1, 1), _dot_group(TAP_PIXELS)
+dot_tap, dot_tap_64 = _dot_taps(1, 1, 1), _dot_group(1)
 
 
 @intrinsic
@@ -160,8 +252,8 @@ def pack_column(context, a, b, c, d, count, flip, target):
         loaded = [load(builder, row, V16I8) for row in rows]
         builder.branch(after)
         builder.position_at_end(masked)
-        mask = first_lanes(builder, count, 16)
-        some = [masked_load(builder, row, mask, V16I8) for row in rows]
+        some = [load_first(builder, row, count, V16I8) for row in rows]
+        masked = builder.block
         builder.branch(after)
         builder.position_at_end(after)
         packed = None
@@ -224,9 +316,10 @@ def sum_bytes(context, source, count):
             with whole:
                 full, before = dot_ir.seen(builder, load(builder, place, wide)), builder.block
             with part:
-                mask = first_lanes(builder, left, 64)
-                some = dot_ir.seen(builder, masked_load(builder, place, mask, wide))
-                some = builder.select(mask, some, constant(0, wide))
+                some = dot_ir.seen(builder, load_first(builder, place, left, wide))
+                if level().byte_shift:
+                    mask = first_lanes(builder, left, 64)
+                    some = builder.select(mask, some, constant(0, wide))
                 after = builder.block
         value = builder.phi(wide)
         value.add_incoming(full, before)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from delegraph_numba_cpu.kernels import neon_ir
-from delegraph_numba_cpu.kernels.machine import F32, F64, I8, I16, I32, call
+from delegraph_numba_cpu.kernels.machine import F32, F64, I8, I16, I32, I64, call
 from delegraph_numba_cpu.kernels.registry import level
 from delegraph_numba_cpu.kernels.vector_ir import splat, vector
 
@@ -20,8 +20,11 @@ LANES = 16
 V16I32, V16F32, V16F64 = vector(I32, LANES), vector(F32, LANES), vector(F64, LANES)
 V16I8 = vector(I8, LANES)
 
-_HAS_VNNI = "avx512vnni" in level().needs
-_HAS_MADD = level().name == "avx2"
+_HAS_AVX512 = "avx512vnni" in level().needs
+_HAS_AVX2 = level().vector_bytes == 32
+_HAS_VNNI = _HAS_AVX512 or "avxvnni" in level().needs
+HAS_MADD = _HAS_AVX2 and not _HAS_VNNI
+"""Whether products are those of int16, two of them added: ``vpmaddwd``, which never saturates."""
 _ROUND_DOWN = 9  # towards negative infinity, and no floating-point exceptions
 
 
@@ -54,8 +57,8 @@ def prepare_weights(builder, weights):
     """
     if _HAS_VNNI or neon_ir.IS_THERE:
         return weights
-    if _HAS_MADD:
-        pairs = builder.bitcast(weights, vector(I16, 2 * LANES))
+    if HAS_MADD:
+        pairs = builder.bitcast(weights, vector(I16, 2 * weights.type.count))
         eight = constant(8, pairs.type)
         even = builder.ashr(builder.shl(pairs, eight), eight)
         return even, builder.ashr(pairs, eight)
@@ -74,23 +77,48 @@ def dot(builder, acc, activations, weights):
     """
     if neon_ir.IS_THERE:
         return neon_ir.dot_of_16(builder, acc, _spread(builder, activations), weights)
-    if not _HAS_VNNI and not _HAS_MADD:
+    if not _HAS_VNNI and not HAS_MADD:
         for i, weight in enumerate(weights):
             taken = _field(builder, activations, 8 * i, 255)
             acc = builder.add(acc, builder.mul(_spread(builder, taken), weight))
         return acc
-    if _HAS_MADD:
-        even = _field(builder, activations, 0, 0x00FF00FF)
-        odd = _field(builder, activations, 8, 0x00FF00FF)
-        for half, weight in zip((even, odd), weights, strict=True):
-            pairs = builder.bitcast(_spread(builder, half), weight.type)
-            acc = builder.add(acc, _add_pairs(builder, pairs, weight))
-        return acc
+    if HAS_MADD:
+        return dot_halves(builder, acc, _halves(builder, _spread(builder, activations)), weights)
     bytes_of = [
         builder.bitcast(each, vector(I8, 4 * LANES))
         for each in (_spread(builder, activations), weights)
     ]
-    return call(builder, "llvm.x86.avx512.vpdpbusd.512", V16I32, [acc, *bytes_of])
+    if _HAS_AVX512:
+        return call(builder, "llvm.x86.avx512.vpdpbusd.512", V16I32, [acc, *bytes_of])
+    return _by_ymm(builder, "llvm.x86.avx512.vpdpbusd.256", vector(I32, 8), acc, *bytes_of)
+
+
+def dot_halves(builder, acc, halves, weights):
+    """Return what :func:`dot` does, of activations that are pairs of int16 already.
+
+    Args:
+        builder: appends instructions.
+        acc: 8 or 16 int32.
+        halves: even bytes and odd ones, each as int16; as for :func:`dot` otherwise.
+        weights: see :func:`prepare_weights`.
+    """
+    for half, weight in zip(halves, weights, strict=True):
+        pairs = builder.bitcast(_spread(builder, half, acc.type.count), weight.type)
+        acc = builder.add(acc, _add_pairs(builder, pairs, weight))
+    return acc
+
+
+def _halves(builder, value):
+    """Return the even and the odd bytes of dwords, each as pairs of int16."""
+    return [_field(builder, value, shift, 0x00FF00FF) for shift in (0, 8)]
+
+
+def spread_halves(builder, dwords):
+    """Return dwords as int64 of their :func:`_halves`: the even bytes, then the odd ones."""
+    wide = builder.zext(dwords, vector(I64, dwords.type.count))
+    even = _field(builder, wide, 0, 0x00FF00FF)
+    odd = builder.shl(wide, constant(24, wide.type))
+    return builder.or_(even, builder.and_(odd, constant(0x00FF00FF << 32, wide.type)))
 
 
 def _field(builder, value, shift, mask):
@@ -102,24 +130,34 @@ def _field(builder, value, shift, mask):
     return builder.and_(value, number(mask))
 
 
-def _spread(builder, value):
-    return value if isinstance(value.type, ir.VectorType) else splat(builder, value, LANES)
+def _spread(builder, value, lanes=LANES):
+    return value if isinstance(value.type, ir.VectorType) else splat(builder, value, lanes)
 
 
 def _add_pairs(builder, a, b):
     """Return the products of int16, added in pairs: exact, for a < 256."""
-    kind, half = vector(I32, LANES // 2), LANES
-    parts = []
-    for start in (0, half):
-        lanes = ir.Constant(vector(I32, half), list(range(start, start + half)))
-        operands = [builder.shuffle_vector(x, x, lanes) for x in (a, b)]
-        parts.append(call(builder, "llvm.x86.avx2.pmadd.wd", kind, operands))
-    return builder.shuffle_vector(*parts, ir.Constant(V16I32, list(range(LANES))))
+    return _by_ymm(builder, "llvm.x86.avx2.pmadd.wd", vector(I32, 8), a, b)
+
+
+def _by_ymm(builder, name, result, *operands):
+    """Return what an instruction of 32 bytes makes of vectors of 32 or 64, part by part."""
+    parts, first = [], operands[0].type
+    for part in range(first.count * first.element.width // 256):
+        taken = []
+        for x in operands:
+            size = 256 // x.type.element.width
+            lanes = list(range(part * size, (part + 1) * size))
+            taken.append(builder.shuffle_vector(x, x, ir.Constant(vector(I32, size), lanes)))
+        parts.append(call(builder, name, result, taken))
+    if len(parts) == 1:
+        return parts[0]
+    lanes = list(range(2 * result.count))
+    return builder.shuffle_vector(*parts, ir.Constant(vector(I32, len(lanes)), lanes))
 
 
 def rounded_to_even(builder, x):
     """Return 16 float32 as int32, halves to even."""
-    if _HAS_VNNI:
+    if _HAS_AVX512:
         mask = ir.Constant(I16, -1)
         arguments = [x, constant(0), mask, ir.Constant(I32, 4)]
         return call(builder, "llvm.x86.avx512.mask.cvtps2dq.512", V16I32, arguments)
@@ -128,7 +166,7 @@ def rounded_to_even(builder, x):
 
 def rounded_down(builder, x):
     """Return 16 float64 as int32, rounded down."""
-    if not _HAS_VNNI:
+    if not _HAS_AVX512:
         return builder.fptosi(call(builder, "llvm.floor.v16f64", V16F64, [x]), V16I32)
     halves, eight = [], vector(I32, 8)
     for start in (0, 8):
@@ -139,23 +177,31 @@ def rounded_down(builder, x):
     return builder.shuffle_vector(*halves, ir.Constant(V16I32, list(range(LANES))))
 
 
-HAS_FRACTIONS = _HAS_VNNI
+HAS_FRACTIONS = _HAS_AVX512 or _HAS_AVX2
 """Whether :func:`rounded_down_f32` and :func:`fractions` are to be had."""
 
 
 def rounded_down_f32(builder, x):
     """Return 16 float32 as int32, rounded down."""
+    if _HAS_AVX2:
+        return builder.fptosi(_floor(builder, x), V16I32)
     arguments = [x, constant(0), ir.Constant(I16, -1), ir.Constant(I32, _ROUND_DOWN)]
     return call(builder, "llvm.x86.avx512.mask.cvtps2dq.512", V16I32, arguments)
 
 
 def fractions(builder, x):
     """Return what lies between 16 float32 and the integers below them."""
+    if _HAS_AVX2:
+        return builder.fsub(x, _floor(builder, x))
     arguments = [
         x, ir.Constant(I32, _ROUND_DOWN), constant(0.0, V16F32), ir.Constant(I16, -1),
         ir.Constant(I32, 4),
     ]  # fmt: skip
     return call(builder, "llvm.x86.avx512.mask.reduce.ps.512", V16F32, arguments)
+
+
+def _floor(builder, x):
+    return call(builder, "llvm.floor.v16f32", V16F32, [x])
 
 
 def clamped(builder, x, low, high):
@@ -207,15 +253,11 @@ def unzipped(builder, vectors, low, high):
         low: int64, at least 0.
         high: int64, at most 255.
     """
-    if _HAS_VNNI:
-        words, kind = vector(I16, 32), vector(I8, 64)
-        halves = [
-            call(builder, "llvm.x86.avx512.packssdw.512", words, vectors[i : i + 2]) for i in (0, 2)
-        ]
-        x = call(builder, "llvm.x86.avx512.packuswb.512", kind, halves)  # both saturate
+    if _HAS_AVX512 or _HAS_AVX2:
+        x = _packed(builder, vectors)  # saturates
         for name, bound in (("umax", low), ("umin", high)):
             limit = splat(builder, builder.trunc(bound, I8), 64)
-            x = call(builder, f"llvm.{name}.v64i8", kind, [x, limit])
+            x = call(builder, f"llvm.{name}.v64i8", x.type, [x, limit])
         return x
     limits = [splat(builder, builder.trunc(bound, I32), LANES) for bound in (low, high)]
     parts = [builder.trunc(clamped(builder, each, *limits), V16I8) for each in vectors]
@@ -223,3 +265,18 @@ def unzipped(builder, vectors, low, high):
     halves = [builder.shuffle_vector(*parts[i : i + 2], wide) for i in (0, 2)]
     lanes = [16 * (c // 4 % 4) + c // 16 * 4 + c % 4 for c in range(64)]
     return builder.shuffle_vector(*halves, ir.Constant(vector(I32, 64), lanes))
+
+
+def _packed(builder, vectors):
+    """Return int32 as unsigned bytes, saturated: 16 bytes' worth of all four by turns."""
+    words, kind = vector(I16, 32), vector(I8, 64)
+    if _HAS_AVX512:
+        halves = [
+            call(builder, "llvm.x86.avx512.packssdw.512", words, vectors[i : i + 2]) for i in (0, 2)
+        ]
+        return call(builder, "llvm.x86.avx512.packuswb.512", kind, halves)
+    halves = [
+        _by_ymm(builder, "llvm.x86.avx2.packssdw", vector(I16, 16), *vectors[i : i + 2])
+        for i in (0, 2)
+    ]
+    return _by_ymm(builder, "llvm.x86.avx2.packuswb", vector(I8, 32), *halves)

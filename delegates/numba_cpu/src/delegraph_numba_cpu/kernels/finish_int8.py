@@ -20,13 +20,12 @@ from delegraph_numba_cpu.kernels.dot_ir import (
 from delegraph_numba_cpu.kernels.machine import I8, I16, I32, call
 from delegraph_numba_cpu.kernels.vector_ir import (
     Loop,
-    first_lanes,
     integer,
     load,
-    masked_store,
     multiply_add,
     splat,
     store,
+    store_first,
 )
 
 i64 = types.int64
@@ -97,44 +96,57 @@ def _all_of(rescale, *names):
 
 
 _NEAREST = _all_of(_nearest, "scale", "offset")
-_ALWAYS_EXACT = _all_of(_exact, "factor", "exact_offset", "zero")
+_EXACT = _all_of(_exact, "factor", "exact_offset", "zero")
 _EXACT_AWAY = _all_of(_exact_away, "factor", "exact_offset", "zero", "away")
 _EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
 
 
-def _exact_if_near(builder, headers):
-    """Return a function that rescales vectors exactly: in float32 where that is certain.
+def _if_near(exact, takes_away):
+    """Return what prepares the same in float32 where that is certain.
 
     In float32 a result is off by less than ``NEAR``, which headers add to it. So its floor is right
     unless it lies less than twice that above an integer; then float64 decides.
+
+    Args:
+        exact: prepares the rescaling in float64.
+        takes_away: whether negative values are rescaled with another offset.
     """
-    parts = [_parts(builder, header, ("scale", "offset")) for header in headers]
     limit = constant(2 * NEAR, V16F32)
 
-    def rescale_all(vectors):
-        reals = [
-            multiply_add(builder, builder.sitofp(vector, V16F32), *part)
-            for vector, part in zip(vectors, parts, strict=True)
-        ]
-        near = None
-        for real in reals:
-            small = builder.fcmp_ordered("<", dot_ir.fractions(builder, real), limit)
-            near = small if near is None else builder.or_(near, small)
-        quick = [dot_ir.rounded_down_f32(builder, real) for real in reals]
-        any_near = builder.icmp_signed("!=", builder.bitcast(near, I16), ir.Constant(I16, 0))
-        before = builder.block
-        with builder.if_then(any_near, likely=False):
-            exact = _ALWAYS_EXACT(builder, headers)(vectors)
-            inside = builder.block
-        found = []
-        for fast, slow in zip(quick, exact, strict=True):
-            value = builder.phi(V16I32)
-            value.add_incoming(fast, before)
-            value.add_incoming(slow, inside)
-            found.append(value)
-        return found
+    def prepare(builder, headers):
+        parts = [_parts(builder, header, ("scale", "offset")) for header in headers]
+        if takes_away:
+            for part, header in zip(parts, headers, strict=True):
+                part += [builder.fptrunc(x, V16F32) for x in _parts(builder, header, ("away",))]
 
-    return rescale_all
+        def real(vector, scale, offset, *away):
+            offset = _away_offset(builder, vector, offset, *away) if away else offset
+            return multiply_add(builder, builder.sitofp(vector, V16F32), scale, offset)
+
+        def rescale_all(vectors):
+            reals = [real(vector, *part) for vector, part in zip(vectors, parts, strict=True)]
+            least, *others = (dot_ir.fractions(builder, x) for x in reals)
+            for fraction in others:
+                smaller = builder.fcmp_ordered("<", fraction, least)
+                least = builder.select(smaller, fraction, least)
+            near = builder.bitcast(builder.fcmp_ordered("<", least, limit), I16)
+            quick = [dot_ir.rounded_down_f32(builder, x) for x in reals]
+            before = builder.block
+            any_near = builder.icmp_signed("!=", near, ir.Constant(I16, 0))
+            with builder.if_then(any_near, likely=False):
+                slow = exact(builder, headers)(vectors)
+                inside = builder.block
+            found = []
+            for fast, right in zip(quick, slow, strict=True):
+                value = builder.phi(V16I32)
+                value.add_incoming(fast, before)
+                value.add_incoming(right, inside)
+                found.append(value)
+            return found
+
+        return rescale_all
+
+    return prepare if dot_ir.HAS_FRACTIONS else exact
 
 
 def _finisher(prepare):
@@ -148,7 +160,6 @@ def _finisher(prepare):
             acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
             rescale_all = prepare(builder, [header])
             limits = [splat(builder, builder.trunc(bound, I32), 16) for bound in (low, high)]
-            mask = first_lanes(builder, count, 16)
 
             def each_row(write):
                 loop = Loop(builder, rows)
@@ -161,7 +172,7 @@ def _finisher(prepare):
                 with whole:
                     each_row(lambda value, place: store(builder, value, place))
                 with part:
-                    each_row(lambda value, place: masked_store(builder, value, place, mask))
+                    each_row(lambda value, place: store_first(builder, value, place, count))
             return lowering.get_dummy_value()
 
         return types.void(*[i64] * 9), generate
@@ -198,8 +209,12 @@ def _finisher_64(prepare):
     return finish_64
 
 
-_EXACT = _exact_if_near if dot_ir.HAS_FRACTIONS else _ALWAYS_EXACT
-_ALL = (_NEAREST, _EXACT, _EXACT_AWAY, _EXACT_CLOSE)
+_ALL = (
+    _NEAREST,
+    _if_near(_EXACT, False),
+    _if_near(_EXACT_AWAY, True),
+    _if_near(_EXACT_CLOSE, True),
+)
 finish_nearest, finish_exact, finish_exact_away, finish_exact_close = map(_finisher, _ALL)
 finish_nearest_64, finish_exact_64, finish_exact_away_64, finish_exact_close_64 = map(
     _finisher_64, _ALL

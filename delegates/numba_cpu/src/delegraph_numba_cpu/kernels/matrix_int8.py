@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.kernels.dot_int8 import (
+    HAS_SPLIT_ROWS,
     NARROW_ROWS,
     SINGLE,
     WIDE,
     WIDE_ROWS,
     dot_narrow,
     dot_single,
+    dot_split,
     dot_wide,
+    split_rows,
     sum_bytes,
 )
 from delegraph_numba_cpu.kernels.finish_int8 import (
@@ -37,7 +40,7 @@ HAS_TILES = level().has_tiles
 LEAST_STEPS = 12
 """Steps of a product by one block that pays in matrix registers."""
 
-HEADER_BYTES = blocks.HEADER_BYTES
+HEADER_BYTES, SPLIT_ROWS = blocks.HEADER_BYTES, blocks.SPLIT_ROWS
 EXACT, EXACT_AWAY, EXACT_CLOSE = blocks.EXACT, blocks.EXACT_AWAY, blocks.EXACT_CLOSE
 
 WEIGHTS, HEADERS, DEPTH, STEPS, BLOCK_BYTES, OUTPUTS, LOW, _, _, _, SUM_FACTOR = (
@@ -75,8 +78,11 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
         last: block after the last one.
         target: first row of results; of all columns.
         row_bytes: from one to the next.
-        acc: memory for accumulators.
+        acc: memory for accumulators, and for rows that are split.
     """
+    if HAS_SPLIT_ROWS and rows > 1:
+        multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc)
+        return
     outputs = word(matrix, OUTPUTS)
     whole = outputs // 64 * 4
     n = first
@@ -97,6 +103,53 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
         else:
             multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
             n += 1
+
+
+@jit
+def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc):
+    """Multiply rows as int16, some rows with all columns at a time; arguments as above."""
+    steps, whole = word(matrix, STEPS), word(matrix, OUTPUTS) // 64 * 4
+    record, split = matrix + 8 * LOW, acc + blocks.ACC_BYTES
+    count = min(SPLIT_ROWS, rows)
+    for start in range(0, rows, SPLIT_ROWS):
+        m = max(min(start, rows - SPLIT_ROWS), 0)
+        split_rows(a + m * a_bytes, a_bytes, steps, split)
+        n, place = first, target + m * row_bytes + 16 * first
+        while n < last:
+            header = word(matrix, HEADERS) + n * HEADER_BYTES
+            if n < whole:
+                dot_split_blocks(split, matrix, n, 64, sums + 4 * m, acc)
+                finish_rows_64(acc, count, header, place, row_bytes, record)
+                n, place = n + 4, place + 64
+            else:
+                left = min(word(matrix, OUTPUTS) - 16 * n, 16)
+                dot_split_blocks(split, matrix, n, left, sums + 4 * m, acc)
+                finish_rows(acc, 64, count, header, place, row_bytes, left, record)
+                n, place = n + 1, place + 16
+
+
+@jit
+def dot_split_blocks(split, matrix, n, columns, sums, acc):
+    """Store products of split rows with 64 columns, or up to 16, from block *n* on.
+
+    Args:
+        split: see :func:`split_rows`.
+        matrix: see ``MATRIX``.
+        n: block of 16 columns.
+        columns: how many count; others may be left out.
+        sums: what each row adds.
+        acc: int32 ``[SPLIT_ROWS, 64]``, or ``[SPLIT_ROWS, 16]``.
+    """
+    steps, size = word(matrix, STEPS), word(matrix, BLOCK_BYTES)
+    weights = word(matrix, WEIGHTS) + n * size
+    header = word(matrix, HEADERS) + n * HEADER_BYTES
+    row_bytes = 256 if columns > 16 else 64
+    for column in range(0, columns, 8):
+        block, half = column // 16, column % 16 * 4
+        dot_split(
+            split, 8 * steps, weights + block * size + half, steps,
+            header + block * HEADER_BYTES + half, sums, acc + 4 * column, row_bytes,
+        )  # fmt: skip
 
 
 @jit

@@ -7,6 +7,7 @@ from delegraph_numba_cpu.kernels.machine import jit, store_i32, word
 from delegraph_numba_cpu.kernels.matrix_int8 import (
     DEPTH,
     OUTPUTS,
+    STEPS,
     SUM_FACTOR,
     add_rows,
     multiply,
@@ -41,9 +42,9 @@ def multiply_pixels(
         first_column: block of 16 outputs.
         last_column: block after the last.
         target: the first pixel's results.
-        memory: for accumulators, sums, and *step* windows.
+        memory: for accumulators, split rows, sums, and *step* windows.
     """
-    sums = memory + blocks.ACC_BYTES
+    sums = memory + blocks.ACC_BYTES + blocks.SPLIT_BYTES * word(matrix, STEPS)
     rows_at = sums + (4 * step + 127) // 64 * 64
     row_bytes, outputs = word(windows, ROW_BYTES), word(matrix, OUTPUTS)
     factor = word(matrix, SUM_FACTOR)

@@ -182,7 +182,7 @@ def loader(vector, memory=None, signed=True):
         def generate(lowering, builder, signature, arguments):
             address, count, rest = arguments
             mask = vector_ir.first_lanes(builder, count, lanes)
-            value = vector_ir.masked_load(builder, address, mask, narrow)
+            value = vector_ir.load_first(builder, address, count, narrow)
             return builder.select(mask, _widened(builder, value, vector, signed), rest)
 
         return vector(types.int64, types.int64, vector), generate
@@ -226,8 +226,7 @@ def storer(vector, memory=None):
     def store_some(context, address, value, count):
         def generate(lowering, builder, signature, arguments):
             address, value, count = arguments
-            mask = vector_ir.first_lanes(builder, count, lanes)
-            vector_ir.masked_store(builder, _narrowed(builder, value, narrow), address, mask)
+            vector_ir.store_first(builder, _narrowed(builder, value, narrow), address, count)
             return lowering.get_dummy_value()
 
         return types.void(types.int64, vector, types.int64), generate

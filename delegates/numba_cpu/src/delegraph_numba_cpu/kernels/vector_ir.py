@@ -6,7 +6,7 @@ compiles. All is plain IR that LLVM can lower for any processor.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from llvmlite import ir
@@ -71,6 +71,72 @@ def masked_store(builder: Any, value: Any, address: Any, mask: Any) -> None:
     """Write the lanes of the mask; the others are not touched."""
     arguments = [value, pointer(builder, address, value.type), ir.Constant(I32, 1), mask]
     call(builder, f"llvm.masked.store.{_suffix(value.type)}.p0", ir.VoidType(), arguments)
+
+
+_HAS_BYTE_MASKS = level().vector_bytes == 64
+
+
+def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
+    """Return the first *count* elements, zeros after them, of which nothing is read.
+
+    Where masks are not for bytes, LLVM would ask for each byte: pieces of 1, 2, 4, ... are fewer.
+
+    Args:
+        builder: appends instructions.
+        address: of the first.
+        count: int64, less than the vector has; nothing is read for one <= 0.
+        kind: type of the vector.
+    """
+    if _HAS_BYTE_MASKS or kind.element != I8:
+        return masked_load(builder, address, first_lanes(builder, count, kind.count), kind)
+    count = call(builder, "llvm.smax.i64", I64, [count, integer(0)])
+    found, size = ir.Constant(kind, [0] * kind.count), 1
+    while size < kind.count:
+        before = builder.block
+        with builder.if_then(_has_bit(builder, count, size)):
+            place = builder.add(address, builder.and_(count, integer(-2 * size)))
+            piece = load(builder, place, vector(I8, size))
+            longer = _lanes(builder, piece, piece, [min(i, size - 1) for i in range(kind.count)])
+            lanes = [i if i < size else kind.count + i - size for i in range(kind.count)]
+            joined, inside = _lanes(builder, longer, found, lanes), builder.block
+        following = builder.phi(kind)
+        following.add_incoming(found, before)
+        following.add_incoming(joined, inside)
+        found, size = following, 2 * size
+    return found
+
+
+def store_first(builder: Any, value: Any, address: Any, count: Any) -> None:
+    """Write the first *count* elements of a vector; arguments as for :func:`load_first`."""
+    kind = value.type
+    if _HAS_BYTE_MASKS or kind.element != I8:
+        masked_store(builder, value, address, first_lanes(builder, count, kind.count))
+        return
+    count, size = call(builder, "llvm.smax.i64", I64, [count, integer(0)]), kind.count // 2
+    while size:
+        before = builder.block
+        with builder.if_then(_has_bit(builder, count, size)):
+            store(builder, _lanes(builder, value, value, range(size)), address)
+            rest = [min(i + size, kind.count - 1) for i in range(kind.count)]
+            rest_at = builder.add(address, integer(size))
+            shifted, inside = _lanes(builder, value, value, rest), builder.block
+        phis = []
+        for old, new in ((value, shifted), (address, rest_at)):
+            phi = builder.phi(old.type)
+            phi.add_incoming(old, before)
+            phi.add_incoming(new, inside)
+            phis.append(phi)
+        (value, address), size = phis, size // 2
+
+
+def _has_bit(builder: Any, count: Any, bit: int) -> Any:
+    return builder.icmp_signed("!=", builder.and_(count, integer(bit)), integer(0))
+
+
+def _lanes(builder: Any, a: Any, b: Any, lanes: Iterable[int]) -> Any:
+    """Return elements of two vectors, one after the other, by their numbers."""
+    numbers = list(lanes)
+    return builder.shuffle_vector(a, b, ir.Constant(vector(I32, len(numbers)), numbers))
 
 
 def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:

@@ -86,7 +86,8 @@ class Rows:
             layout = blocks.FLIPPED if product.flip else blocks.DIRECT
         most = max(CACHED_BYTES // max(row_bytes, 1) // ROWS, 1)
         step = min(most, -(-pixels // ROWS), 64) * ROWS
-        memory = blocks.ACC_BYTES + 4 * step + 128 + max(step, 16) * row_bytes + 64
+        kept = blocks.ACC_BYTES + blocks.SPLIT_BYTES * (row_bytes // 4)
+        memory = kept + 4 * step + 128 + max(step, 16) * row_bytes + 64
         return cls(layout, step, -(-memory // 64) * 64)
 
 

@@ -116,7 +116,8 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
     rows = y.shape[0] * y.shape[1]
     together = _rows_together(across.output, channels, builder.level.has_tiles)
     pixels = together * across.output
-    row = blocks.ACC_BYTES + _lines(4 * pixels + 64)
+    sums = blocks.ACC_BYTES + blocks.SPLIT_BYTES * -(-channels // 4)
+    row = sums + _lines(4 * pixels + 64)
     lines = row + _lines(max(pixels, 16) * channels + 64)
     kept = _lines(down.span * across.input * channels + 64) if has_first else 0
     size = lines + kept + _lines(work)
@@ -130,7 +131,7 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
         matrix=pack_matrix(builder, last, product_of(last)),
         rows=rows,
         kept=down.span,
-        sums=blocks.ACC_BYTES,
+        sums=sums,
         row=row,
         together=together,
         lines=lines,
