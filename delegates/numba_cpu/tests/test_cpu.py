@@ -47,7 +47,7 @@ def processor(monkeypatch: pytest.MonkeyPatch, machine: str, features: frozenset
 def test_a_server_has_every_level_the_best_first(
     machine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = ["amx_int8", "avx512_vbmi", "avx512_vnni", "avx2", "generic"]
+    expected = ["amx_int8", "avx512_vbmi", "avx512_vnni", "avx_vnni", "avx2", "generic"]
     assert processor(monkeypatch, machine, SERVER) == expected
 
 
@@ -124,7 +124,7 @@ def test_linux_and_numpy_know_what_llvm_knows(monkeypatch: pytest.MonkeyPatch) -
     if sys.platform == "linux":
         assert host_features() & SERVER == known & SERVER
     monkeypatch.setattr(sys, "platform", "win32")
-    assert host_features() == known & SERVER - {"amx-tile", "amx-int8"}
+    assert host_features() == known & SERVER - {"amx-tile", "amx-int8", "avxvnni"}
 
 
 def test_auto_is_the_best_level_and_names_are_those_of_the_option(
@@ -138,6 +138,19 @@ def test_auto_is_the_best_level_and_names_are_those_of_the_option(
         DelegateError, match="cpu=avx512_vnni: this processor has only: avx2, generic"
     ):
         level_named("avx512_vnni")
+
+
+def test_the_environment_says_what_auto_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    processor(monkeypatch, "x86_64", frozenset(LEVELS["avx_vnni"].needs))
+    monkeypatch.setenv("DELEGRAPH_NUMBA_CPU", "avx2")
+    assert level_named("auto").name == "avx2"
+    assert level_named("avx_vnni").name == "avx_vnni"
+    monkeypatch.setenv("DELEGRAPH_NUMBA_CPU", "")
+    assert level_named("auto").name == "avx_vnni"
+    monkeypatch.setenv("DELEGRAPH_NUMBA_CPU", "avx512_vnni")
+    expected = "DELEGRAPH_NUMBA_CPU=avx512_vnni: this processor has only: avx_vnni, avx2, generic"
+    with pytest.raises(DelegateError, match=expected):
+        level_named("auto")
 
 
 def _siblings(monkeypatch: pytest.MonkeyPatch, files: dict[int, str]) -> None:

@@ -139,6 +139,16 @@ def test_info_says_what_a_processor_lacks(monkeypatch: pytest.MonkeyPatch) -> No
     assert "generic" not in lacks
 
 
+def test_info_says_that_the_environment_chose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cpu.VARIABLE, "generic")
+    shown = CliRunner().invoke(command, ["info"]).output
+    assert shown.startswith("generic is used, as DELEGRAPH_NUMBA_CPU says: ")
+    answer = json.loads(CliRunner().invoke(command, ["info", "--json"]).output)
+    levels = [level["level"] for level in answer["levels"]]
+    assert (answer["used"], levels[0]) == ("generic", "generic")
+    assert sorted(levels) == sorted(level.name for level in supported_levels())
+
+
 def test_info_says_how_to_get_kernels_where_there_are_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,7 +150,7 @@ def test_libraries_of_other_levels_stay(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "names"),
     [
-        ("all", ["amx_int8", "avx512_vbmi", "avx512_vnni", "avx2", "generic"]),
+        ("all", ["amx_int8", "avx512_vbmi", "avx512_vnni", "avx_vnni", "avx2", "generic"]),
         ("generic, avx2", ["avx2", "generic"]),
     ],
 )

@@ -9,7 +9,13 @@ from typing import Any
 import click
 
 from delegraph_numba_cpu import warmup
-from delegraph_numba_cpu.cpu import host_features, lacking, level_named, supported_levels
+from delegraph_numba_cpu.cpu import (
+    VARIABLE,
+    host_features,
+    lacking,
+    level_named,
+    supported_levels,
+)
 from delegraph_numba_cpu.families import families
 from delegraph_numba_cpu.levels import LEVELS, CpuLevel
 from delegraph_numba_cpu.prebuilt import OBJECTS, open_library, prebuilt_file
@@ -57,10 +63,13 @@ def warm_up(cpu: str, as_json: bool) -> None:
 def info(as_json: bool) -> None:
     """Show which instructions this processor has, where their kernels come from, and why.
 
-    The first level is used unless the option cpu names another. Its kernels come in a library with
-    this package, or are compiled once and kept in the cache.
+    The first level is used unless the option cpu names another, or the environment variable
+    DELEGRAPH_NUMBA_CPU. Its kernels come in a library with this package, or are compiled once and
+    kept in the cache.
     """
-    used, *others = ({"level": level.name} | _kernels(level) for level in supported_levels())
+    best, chosen = supported_levels()[0], level_named("auto")
+    levels = (chosen, *(level for level in supported_levels() if level != chosen))
+    used, *others = ({"level": level.name} | _kernels(level) for level in levels)
     features = host_features()
     lacks = {level.name: lacking(level, features) for level in LEVELS.values()}
     lacks = {name: what for name, what in lacks.items() if what}
@@ -68,7 +77,8 @@ def info(as_json: bool) -> None:
         answer = {"used": used["level"], "levels": [used, *others], "lacks": lacks}
         click.echo(json.dumps(answer, indent=2))
         return
-    click.echo(f"{used['level']} is used, the best that this processor has: {_in_words(used)}")
+    why = "the best that this processor has" if chosen == best else f"as {VARIABLE} says"
+    click.echo(f"{used['level']} is used, {why}: {_in_words(used)}")
     for other in others:
         click.echo(f"{other['level']} can be asked for: {_in_words(other)}")
     for name, what in lacks.items():

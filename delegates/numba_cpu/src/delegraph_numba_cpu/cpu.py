@@ -38,7 +38,7 @@ def host_features() -> frozenset[str]:
     """Return what this processor has of what levels need, by LLVM's names.
 
     Linux says what it lets processes use, and macOS too on ARM. Elsewhere NumPy knows, but of
-    AVX-512 VBMI and AMX.
+    AVX-VNNI and AMX.
     """
     if host_machine() == "aarch64":
         return _features_of_arm()
@@ -48,6 +48,7 @@ def host_features() -> frozenset[str]:
 
 
 _OF_LINUX = {
+    "avx_vnni": "avxvnni",
     "avx512_vnni": "avx512vnni",
     "avx512_vbmi": "avx512vbmi",
     "amx_tile": "amx-tile",
@@ -150,22 +151,29 @@ def may_use_tiles() -> bool:
     return not refused
 
 
+VARIABLE = "DELEGRAPH_NUMBA_CPU"
+"""Environment variable: the level that ``auto`` means."""
+
+
 def level_named(name: str) -> CpuLevel:
-    """Return the level that the option ``cpu`` asks for; ``auto`` is the best there is.
+    """Return the level that the option ``cpu`` asks for.
+
+    ``auto`` is the one that the environment names, or else the best there is.
 
     Raises:
         DelegateError: this processor does not have it.
     """
-    levels = supported_levels()
+    levels, asked = supported_levels(), f"cpu={name}"
     if name == "auto":
-        return levels[0]
+        name = os.environ.get(VARIABLE) or levels[0].name
+        asked = f"{VARIABLE}={name}"
     for level in levels:
         if level.name == name:
             return level
     from delegraph.errors import DelegateError  # the build of a wheel gets here without the core
 
     has = ", ".join(level.name for level in levels)
-    raise DelegateError(f"cpu={name}: this processor has only: {has}")
+    raise DelegateError(f"{asked}: this processor has only: {has}")
 
 
 @cache

@@ -29,6 +29,7 @@ class CpuLevel:
     byte_shift: int = 0
 
 
+_AVX2 = ("avx2", "fma", "f16c", "bmi2")
 _AVX512_VNNI = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "fma")
 _AVX512_VBMI = (*_AVX512_VNNI, "avx512vbmi")
 _AMX_INT8 = (*_AVX512_VBMI, "amx-tile", "amx-int8")
@@ -43,7 +44,8 @@ LEVELS = {
         CpuLevel("amx_int8", "cascadelake", _AMX_INT8, 64, "x86_64", has_tiles=True),
         CpuLevel("avx512_vbmi", "cascadelake", _AVX512_VBMI, 64, "x86_64"),
         CpuLevel("avx512_vnni", "cascadelake", _AVX512_VNNI, 64, "x86_64"),
-        CpuLevel("avx2", "haswell", ("avx2", "fma", "f16c", "bmi2"), 32, "x86_64"),
+        CpuLevel("avx_vnni", "haswell", (*_AVX2, "avxvnni"), 32, "x86_64"),
+        CpuLevel("avx2", "haswell", _AVX2, 32, "x86_64"),
         CpuLevel("neon_i8mm", "cortex-a76", _NEON_I8MM, 16, "aarch64"),
         CpuLevel("neon_dotprod", "cortex-a76", _NEON_DOTPROD, 16, "aarch64", byte_shift=128),
         CpuLevel("neon", "cortex-a72", ("neon",), 16, "aarch64", byte_shift=128),

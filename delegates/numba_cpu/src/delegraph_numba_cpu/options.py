@@ -27,6 +27,7 @@ class NumbaCpuOptions:
         "amx_int8",
         "avx512_vbmi",
         "avx512_vnni",
+        "avx_vnni",
         "avx2",
         "neon_i8mm",
         "neon_dotprod",
