@@ -111,3 +111,17 @@ def test_a_constant_is_not_resized() -> None:
     interpreter.resize_tensor_input(1, [4])  # which it has
     with pytest.raises(ResizeError, match="resize a fixed-size tensor"):
         interpreter.resize_tensor_input(1, [5])
+
+
+def test_tensors_of_one_place_type_and_shape_have_one_array() -> None:
+    nodes = [("ADD", pair, result, AddOptions()) for pair, result in (("x c", "s"), ("s c", "t"))]
+    nodes.append(("ADD", "t c", "y", AddOptions()))
+    tensors = dict.fromkeys("xsty", tensor((4,))) | {"c": constant(np.float32([1, 2, 3, 4]))}
+    model = graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
+    interpreter = Interpreter(model_content=model)
+    interpreter.allocate_tensors()
+    by_name = {tensor.name: tensor for tensor in interpreter.subgraph().tensors}
+    assert by_name["s"].data is by_name["t"].data  # the second ADD works in place
+    interpreter.set_tensor(by_name["x"].index, np.ones(4, np.float32))
+    interpreter.invoke()
+    assert by_name["y"].data.tolist() == [4.0, 7.0, 10.0, 13.0]

@@ -48,6 +48,7 @@ _PLAIN = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}
 _ADDED = {*_PLAIN, TensorType.FLOAT16}
 _EIGHT_BIT = {TensorType.UINT8, TensorType.INT8}
 _QUANTIZED = _EIGHT_BIT | {TensorType.INT16}
+_ADDABLE = _ADDED | _QUANTIZED
 _FLOATS = {TensorType.FLOAT32, TensorType.FLOAT64, TensorType.FLOAT16, TensorType.BFLOAT16}
 _CUSTOM_ATAN2 = {TensorType.FLOAT32, TensorType.FLOAT64}
 
@@ -95,7 +96,7 @@ def prepare_add(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/add.cc. Infinite results become the largest finite numbers.
     """
-    a, b, y = binary_operands(context, node, _ADDED | _QUANTIZED)
+    a, b, y = binary_operands(context, node, _ADDABLE)
     if a.type in _ADDED or (a.type is TensorType.INT16 and a.quantization is None):
         return _plain(np.add, a, b, y, _activation(node))
     return quantized_add(context, node, a, b, y)

@@ -58,7 +58,8 @@ class Session(SharedState):
         self.delegates: list[Delegate] = []
         self.by_default: Sequence[Delegate] = ()
         self.rest: Delegate | None = None
-        self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
+        with collector_paused():
+            self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
         self._stacks: list[DelegateStack] = []  # one of each subgraph, once a delegate is applied
         self.contexts += [subgraph.context for subgraph in self.subgraphs]
         self.callees += [

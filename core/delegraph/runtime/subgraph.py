@@ -314,6 +314,8 @@ class Subgraph:
 
     def _check_consistent(self) -> None:
         for operator in self.spec.operators:
+            if len(operator.outputs) == 1 and operator.outputs[0] not in operator.inputs:
+                continue  # as nearly all: nothing else can be wrong
             written = [index for index in operator.outputs if index >= 0]
             if len(set(written)) < len(written):
                 raise NodeError(

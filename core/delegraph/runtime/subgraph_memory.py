@@ -23,6 +23,7 @@ from delegraph.operators.checks import require_dimensions
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.schema.enums import TensorType
 
 _KINDS = {
     AllocationType.ARENA_RW: TensorKind.ARENA_RW,
@@ -31,6 +32,9 @@ _KINDS = {
 
 _COUNTABLE = 2**59
 """Elements that no array can have, even where another dimension is zero."""
+
+_Views = dict[tuple[int, int, TensorType, tuple[int, ...]], NDArray[Any]]
+"""Arrays by buffer, offset, type and shape."""
 
 
 @dataclass(slots=True)
@@ -130,9 +134,10 @@ class SubgraphMemory:
         indices = {*changed, *(self._inputs if first == 0 else ())}
         for node in self._plan[first : last + 1]:
             indices.update(node.outputs)
+        views: _Views = {}
         for index in indices:
             if index >= 0:
-                self._bind(index)
+                self._bind(index, views)
 
     def reset_after(self, position: int) -> None:
         """Take back the memory of tensors first used after a plan position."""
@@ -157,12 +162,20 @@ class SubgraphMemory:
         if wanted > self.limit.bytes:
             raise OperatorError(f"{wanted} bytes of tensors exceed {self.limit.advice()}")
 
-    def _bind(self, index: int) -> None:
+    def _bind(self, index: int, views: _Views) -> None:
+        """Give a tensor its array: one for all tensors of a place, type and shape.
+
+        NumPy is slow to find out that two arrays are the same memory when a node works in place.
+        """
         assert self._planner is not None, "plan() comes first"
         tensor, address = self._tensors[index], self._planner.address(index)
         if address is not None:
             buffer, offset, size = address
-            tensor.data = view(buffer[offset : offset + size], tensor)
+            place = id(buffer), offset, tensor.type, tensor.shape
+            found = views.get(place)
+            if found is None:
+                found = views[place] = view(buffer[offset : offset + size], tensor)
+            tensor.data = found
         elif tensor.allocation_type in _KINDS and tensor.bytes == 0:
             tensor.data = view(np.empty(0, np.uint8), tensor)
 
