@@ -119,7 +119,7 @@ def test_threads_share_the_work(is_hybrid: bool, threads: int) -> None:
 
 @pytest.mark.parametrize("is_hybrid", [False, True])
 def test_each_partition_keeps_its_states(is_hybrid: bool) -> None:
-    layers = Layers(2, 12, (12, 1, 6), (12, 2, 5), between="COS", is_hybrid=is_hybrid)
+    layers = Layers(2, 12, (12, 1, 6), (12, 2, 5), between="SIGN", is_hybrid=is_hybrid)
     interpreter = layers.assert_agrees()
     placed = [node.delegate for node in interpreter.placement.nodes]
     assert placed == ["numba_cpu", None, "numba_cpu"]
