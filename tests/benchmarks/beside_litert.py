@@ -130,15 +130,19 @@ PARTS = {
 }
 
 
+class PartFailedError(RuntimeError):
+    """A benchmark did not run to its end; the others have their rows all the same."""
+
+
 def run(script: str, *words: str) -> None:
     """Run a benchmark, its output on the terminal.
 
     Raises:
-        SystemExit: it failed.
+        PartFailedError: it failed.
     """
     print(f"\n== {script}", flush=True)
     if subprocess.run([sys.executable, str(ROOT / script), *words], check=False).returncode:
-        raise SystemExit(f"{script} failed, see above")
+        raise PartFailedError(f"{script} failed, see above")
 
 
 def best_level() -> str:
@@ -198,9 +202,13 @@ def main() -> None:
     choice = Choice(models_of(folder), usual_processes(), levels, args.seconds)
     where = machine()
     rows: list[Row] = []
+    failures: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         for part in args.only or PARTS:
-            rows += PARTS[part](choice, Path(name) / f"{part}.json")
+            try:
+                rows += PARTS[part](choice, Path(name) / f"{part}.json")
+            except PartFailedError as error:
+                failures.append(str(error))
     out = Console(width=None if Console().is_terminal else 120, highlight=False, markup=False)
     out.print()
     print_machine(out, where)
@@ -208,6 +216,8 @@ def main() -> None:
     if args.json is not None:
         table = [{**asdict(row), "wanted": wanted(row.what)} for row in rows]
         args.json.write_text(json.dumps({"machine": where.to_json(), "rows": table}, indent=2))
+    if failures:
+        raise SystemExit("\n".join(failures))
 
 
 if __name__ == "__main__":

@@ -87,8 +87,13 @@ class Result:
 def compare(
     model: Path, threads: int, seconds: float, chosen: Mapping[str, Prepare]
 ) -> list[Result]:
-    """Return how each runtime does on a model."""
-    inputs = model_inputs(model)
+    """Return how each runtime does on a model; only why not, where the core cannot run it."""
+    try:
+        inputs = model_inputs(model)
+        expected = runtimes()["core"](model, threads, inputs)
+        expected.run()
+    except Exception as error:  # noqa: BLE001 - so is the core, which all are compared with
+        return [_failed("core", error)]
     ready: dict[str, Prepared] = {}
     failed: list[Result] = []
     for name, prepare in chosen.items():
@@ -97,9 +102,7 @@ def compare(
             ready[name].run()
         except Exception as error:  # noqa: BLE001 - a runtime that fails is listed with its error
             ready.pop(name, None)
-            failed.append(Result(name, error=f"{type(error).__name__}: {error}".split("\n")[0]))
-    expected = runtimes()["core"](model, threads, inputs)
-    expected.run()
+            failed.append(_failed(name, error))
     differences = {name: _difference(r.outputs(), expected.outputs()) for name, r in ready.items()}
     runs = {name: prepared.run for name, prepared in ready.items()}
     times = interleave(runs, seconds, blocks=BLOCKS)
@@ -108,6 +111,10 @@ def compare(
         _result(name, times, work, differences[name], ready[name].placement) for name in ready
     ]
     return results + failed
+
+
+def _failed(name: str, error: Exception) -> Result:
+    return Result(name, error=f"{type(error).__name__}: {error}".split("\n")[0])
 
 
 def _result(
