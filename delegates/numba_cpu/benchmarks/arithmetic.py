@@ -8,6 +8,7 @@ from pathlib import Path
 
 from delegraph import (
     DelegateContext,
+    DelegateFlags,
     Interpreter,
     Node,
     Registration,
@@ -62,6 +63,9 @@ class _Counting(SimpleDelegateInterface):
 
     def name(self) -> str:
         return "counting"
+
+    def flags(self) -> DelegateFlags:
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
