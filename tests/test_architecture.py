@@ -33,7 +33,7 @@ ROWS = [
     {"runtime"},
     {"native", "micro"},
     {"tools"},
-    {"testing"},
+    {"testing", "scale"},
     {"cli"},
     {"__main__"},
 ]
@@ -139,6 +139,7 @@ TOPICS = {
     "runtime/interrupts": "Ctrl-C in every call of an interpreter",
     "runtime/same_mistakes": "errors of the official interpreter",
     "runtime/shapes_and_memory": "a running model",
+    "scale/isolated_rows": "rows that end the process that computes them",
     "schema/declarations": "what flatc generated",
     "schema/malformed": "damaged files",
     "testing/conformance/references": "custom operators without a kernel",

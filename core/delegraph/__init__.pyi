@@ -51,6 +51,7 @@ from .runtime.interpreter_with_custom_ops import (
 from .runtime.op_resolver import OpResolverType as OpResolverType
 from .runtime.op_resolver import builtin_registration as builtin_registration
 from .runtime.signature_runner import SignatureRunner as SignatureRunner
+from .scale.predictor import Predictor as Predictor
 from .schema.enums import ActivationFunctionType as ActivationFunctionType
 from .schema.enums import BuiltinOperator as BuiltinOperator
 from .schema.enums import TensorType as TensorType

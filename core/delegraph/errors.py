@@ -27,6 +27,7 @@ DelegraphError
     - DelegateProcessError    the process in which it runs was lost, or took too long
     - PartitionRejected       raised by a kernel that does not want its partition
     - PlacementError          nodes are not where the rules or ``require`` want them
+  + PredictionError           (RuntimeError) the model failed on a row of a batch
   + UnsupportedRuntimeError   (RuntimeError) an official runtime that cannot take our delegates
   + PluginError               an installed plugin is at fault, or the one asked for is missing
     - PluginLoadError         (RuntimeError) it is installed and cannot be used
@@ -142,6 +143,18 @@ class ArgumentAttributeError(ArgumentError, AttributeError):
 
 class ConfigurationError(ArgumentError):
     """The user's configuration file cannot be used; the message names file, key and what fits."""
+
+
+class PredictionError(DelegraphError, RuntimeError):
+    """The model failed on a row of a batch.
+
+    Attributes:
+        row: which one, counted in the batch; None where nobody knows.
+    """
+
+    def __init__(self, message: str, *, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 class PartitionError(DelegraphError, ValueError):

@@ -64,6 +64,9 @@ class ModelCall(Protocol):
     def input_details(self) -> list[Details]:
         """Return the details of each input, under the name by which it is called here."""
 
+    def output_details(self) -> list[Details]:
+        """Return the details of each output, under the name by which it is called here."""
+
     def allocate(self, values: Sequence[NDArray[Any]]) -> None:
         """Make the model ready for inputs of these shapes, in the order of the details."""
 
@@ -106,6 +109,9 @@ class _WholeModel:
     def input_details(self) -> list[Details]:
         return list(self._interpreter.get_input_details())
 
+    def output_details(self) -> list[Details]:
+        return list(self._interpreter.get_output_details())
+
     def prepare(self, values: Sequence[NDArray[Any]]) -> None:
         self.allocate(values)
         self.fill(values)
@@ -125,8 +131,7 @@ class _WholeModel:
         self._interpreter.invoke()
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
-        details = self._interpreter.get_output_details()
-        return [(entry, self._interpreter.get_tensor(entry["index"])) for entry in details]
+        return [(e, self._interpreter.get_tensor(e["index"])) for e in self.output_details()]
 
 
 class _Signature:
@@ -146,6 +151,9 @@ class _Signature:
     def input_details(self) -> list[Details]:
         return _named(self._runner.get_input_details())
 
+    def output_details(self) -> list[Details]:
+        return _named(self._runner.get_output_details())
+
     def prepare(self, values: Sequence[NDArray[Any]]) -> None:
         self.allocate(values)
         self.fill(values)
@@ -164,8 +172,8 @@ class _Signature:
         self._compute(self._subgraph)
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
-        details = _named(self._runner.get_output_details())
-        return [(e, self._wrapper.GetTensor(e["index"], self._subgraph)) for e in details]
+        read = self._wrapper.GetTensor
+        return [(e, read(e["index"], self._subgraph)) for e in self.output_details()]
 
 
 def _named(details: Mapping[str, Details]) -> list[Details]:

@@ -153,20 +153,7 @@ def fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
     Raises:
         ArgumentError: another dtype or shape; the message says that *source* has it.
     """
-    dtype = np.dtype(details["dtype"])
-    if dtype.kind == "S":
-        values = _as_strings(values, details, source)
-    elif values.dtype.kind == "V" and values.dtype.itemsize == dtype.itemsize:
-        values = values.view(dtype)  # NumPy's files do not know bfloat16 and its like
-    elif values.dtype != dtype:
-        if values.dtype.kind != dtype.kind or (
-            dtype.kind != "f" and not np.array_equal(values, values.astype(dtype))
-        ):
-            raise ArgumentError(
-                f"{input_name(details)}: {source!r} holds {values.dtype.name}, expected "
-                f"{dtype.name}{_quantize_hint(values, details)}"
-            )
-        values = values.astype(dtype)
+    values = as_dtype_of(details, values, source)
     declared = declared_shape(details)
     missing = len(declared) - values.ndim
     shape = (1,) * missing + values.shape
@@ -178,6 +165,29 @@ def fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
             f"{input_name(details)}: {source!r} has shape {list(values.shape)}, expected {declared}"
         )
     return values.reshape(shape)
+
+
+def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[Any]:
+    """Return *values* in an input's dtype, if that is of the same kind and can hold them.
+
+    Raises:
+        ArgumentError: it is not, or cannot; the message says that *source* has it.
+    """
+    dtype = np.dtype(details["dtype"])
+    if dtype.kind == "S":
+        return _as_strings(values, details, source)
+    if values.dtype.kind == "V" and values.dtype.itemsize == dtype.itemsize:
+        return values.view(dtype)  # NumPy's files do not know bfloat16 and its like
+    if values.dtype == dtype:
+        return values
+    if values.dtype.kind != dtype.kind or (
+        dtype.kind != "f" and not np.array_equal(values, values.astype(dtype))
+    ):
+        raise ArgumentError(
+            f"{input_name(details)}: {source!r} holds {values.dtype.name}, expected "
+            f"{dtype.name}{_quantize_hint(values, details)}"
+        )
+    return values.astype(dtype)
 
 
 def _as_strings(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:

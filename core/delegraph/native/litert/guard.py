@@ -18,7 +18,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-import delegraph
+from importlib_metadata import version
+
 from delegraph.delegation.cache_files import CacheFolder, user_cache_folder
 from delegraph.errors import UnsupportedRuntimeError
 from delegraph.native.litert.installed_runtimes import MODULES, OfficialRuntime, runtime_of
@@ -100,7 +101,7 @@ def kept_verdict(runtime: OfficialRuntime) -> str | None:
     It is checked when there is no verdict in the user's cache that can be used, and the verdict is
     kept there; the log says when that is not possible.
     """
-    key = f"{runtime} {runtime.fingerprint} delegraph {delegraph.__version__}"
+    key = f"{runtime} {runtime.fingerprint} delegraph {version('delegraph')}"
     verdicts: dict[str, str | None] = {}
     trouble = None
     try:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import select
-import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -30,6 +27,7 @@ from delegraph.runtime.delegates.choice import is_installed_name, load_delegate
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegate
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.isolation.claims import rejection_json
+from delegraph.runtime.isolation.life import end_with
 from delegraph.runtime.isolation.memory_file import MemoryFile, array_at, offsets
 from delegraph.runtime.isolation.messages import KEPT_ERRORS, Channel, Kind
 from delegraph.runtime.isolation.source import DelegateSource
@@ -47,7 +45,7 @@ def serve(channel: int, life: int) -> None:
     """
     for inherited in (channel, life):  # not by what the delegate starts
         os.set_inheritable(inherited, False)
-    _end_with(life)
+    end_with(life)
     served = _Served()
     _converse(Channel(socket.socket(fileno=channel)), served)
     served.close()
@@ -55,28 +53,6 @@ def serve(channel: int, life: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(0)  # what plugins have registered for the end, or left running, is not waited for
-
-
-def _end_with(life: int) -> None:
-    """Let this process end when the host does, however: also while a kernel hangs.
-
-    Where the system can, it is the system that ends it, since a kernel may hold Python's lock.
-    """
-    if sys.platform == "linux":
-        import fcntl
-
-        fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(life, getattr(fcntl, "F_SETSIG", 10), signal.SIGKILL)
-        fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
-        if select.select([life], [], [], 0)[0]:  # it has ended before this was said
-            os._exit(1)
-    else:
-        threading.Thread(target=_exit_after, args=(life,), daemon=True).start()
-
-
-def _exit_after(life: int) -> None:
-    os.read(life, 1)
-    os._exit(1)
 
 
 def _converse(channel: Channel, served: _Served) -> None:

@@ -6,6 +6,6 @@ model is which of the other, ``input_runs.py`` for what both are fed, ``tapped_m
 inner tensors are seen, ``layer_units.py`` for what gets the reference's values.
 
 For ``bisect``: ``culprits.py``. ``bisection.py`` searches, ``probes.py`` tries sets of nodes in the
-process of ``probe_process.py``, where ``probe_work.py`` does the work; ``reproduction.py`` writes
-what shows a fault again.
+process of ``worker_process.py`` of the tools, where ``probe_work.py`` does the work;
+``reproduction.py`` writes what shows a fault again.
 """

@@ -24,13 +24,13 @@ from delegraph.tools.differing.bisection import (
 )
 from delegraph.tools.differing.difference import Tolerances, own_kernels
 from delegraph.tools.differing.input_runs import OFFICIAL
-from delegraph.tools.differing.probe_process import Death, ProbeProcess
 from delegraph.tools.differing.probe_work import Candidates, Job, ProbeWork
 from delegraph.tools.differing.probes import Probes
 from delegraph.tools.differing.reproduction import Reproducer, Reproduction
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
+from delegraph.tools.worker_process import Death, WorkerProcess
 
 TIME_LIMIT = 60.0
 """Seconds that applying the delegates, or a run, may take before it counts as hanging."""
@@ -195,7 +195,7 @@ def bisect(
     reference = _without_delegates(setup) if reference is None else reference
     rules = _rules_of(setup)
     job = Job(replace(setup, rules=rules), reference, tolerance, inputs, runs, signature)
-    with ProbeProcess(
+    with WorkerProcess(
         ProbeWork, job, can_be_sent=_is_named(setup, reference), time_limit=time_limit
     ) as process:
         found = _candidates(process)
@@ -254,7 +254,7 @@ def _is_named(*setups: Setup) -> bool:
     return all(isinstance(d, str) for setup in setups for d in setup.delegates or ())
 
 
-def _candidates(process: ProbeProcess) -> Candidates:
+def _candidates(process: WorkerProcess) -> Candidates:
     """Return the nodes that delegates have; all of the model where they fail at once."""
     try:
         answer = process.ask("candidates")
@@ -270,7 +270,7 @@ def _candidates(process: ProbeProcess) -> Candidates:
     return replace(found, delegates=tuple(d for d in found.delegates if d != RUNTIME_DELEGATE))
 
 
-def _fed(process: ProbeProcess, probes: Probes) -> str:
+def _fed(process: WorkerProcess, probes: Probes) -> str:
     """Return what was fed where the last probe failed, in words."""
     answer = process.ask("run_of", probes.run, patiently=True)
     return "" if isinstance(answer, Death) else answer.words

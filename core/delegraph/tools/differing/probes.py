@@ -17,7 +17,7 @@ from delegraph.tools.differing.bisection import (
     OutOfProbesError,
     Probe,
 )
-from delegraph.tools.differing.probe_process import Death, ProbeProcess
+from delegraph.tools.worker_process import Death, WorkerProcess
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Probes:
 
     def __init__(
         self,
-        process: ProbeProcess,
+        process: WorkerProcess,
         nodes: Sequence[Node],
         delegates: Sequence[str],
         rules: PlacementRules,

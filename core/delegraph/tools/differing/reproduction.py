@@ -20,11 +20,11 @@ from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 from delegraph.tools.differing.bisection import Fault, Nodes, Outcome
 from delegraph.tools.differing.command_words import diff_command
-from delegraph.tools.differing.probe_process import Death, ProbeProcess
 from delegraph.tools.differing.probe_work import ComparedRun, Job, inner_tolerance
 from delegraph.tools.differing.probes import Probes, excluding
 from delegraph.tools.progress import Progress
 from delegraph.tools.shrinking import shrunk
+from delegraph.tools.worker_process import Death, WorkerProcess
 
 Array = NDArray[Any]
 Named = Sequence[tuple[str, Array]]
@@ -91,7 +91,7 @@ class Reproducer:
     """
 
     def __init__(
-        self, folder: str, job: Job, process: ProbeProcess, probes: Probes, progress: Progress
+        self, folder: str, job: Job, process: WorkerProcess, probes: Probes, progress: Progress
     ) -> None:
         self._folder, self._job, self._process = folder, job, process
         self._probes, self._progress = probes, progress

@@ -23,19 +23,23 @@ def identity(
         ArgumentError: a file of a set-up cannot be read.
     """
     parts: dict[str, Any] = {
-        f"set-up {number}": _setup(setup) for number, setup in enumerate(setups, 1)
+        f"set-up {number}": setup_identity(setup) for number, setup in enumerate(setups, 1)
     }
     keys = "\0".join(sample.key for sample in samples)
     return {
         **parts,
         "task": dict(task),
         "samples": {"count": len(samples), "keys": content_digest(keys.encode())},
-        "versions": _versions(),
+        "versions": versions(),
     }
 
 
-def _setup(setup: Setup) -> dict[str, Any]:
-    """Return a set-up with the content of its files in place of their names."""
+def setup_identity(setup: Setup) -> dict[str, Any]:
+    """Return a set-up with the content of its files in place of their names.
+
+    Raises:
+        ArgumentError: a file cannot be read.
+    """
     values = setup.to_json()
     values["model"] = _file_digest(setup.model)
     written = [file_and_options(text) for text in setup.delegate_files]
@@ -54,7 +58,7 @@ def _file_digest(path: str) -> str:
         raise ArgumentError(f"{path!r} cannot be read: {error.strerror or error}") from error
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     """Return the versions of all that computes: runtimes and installed delegates."""
     from importlib_metadata import PackageNotFoundError, version
 

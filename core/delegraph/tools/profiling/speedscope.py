@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from delegraph import __version__
+from importlib_metadata import version
+
 from delegraph.tools.profiling.recording import Recording
 from delegraph.tools.profiling.tracks import Slice, lanes, tracks
 
@@ -32,7 +33,7 @@ def speedscope(recording: Recording) -> dict[str, Any]:
     profiles = [_profile(f"thread {i}", lane, frames) for i, lane in enumerate(found)]
     return {
         "$schema": SCHEMA,
-        "exporter": f"delegraph {__version__}",
+        "exporter": f"delegraph {version('delegraph')}",
         "name": str(recording.setup),
         "activeProfileIndex": 0,
         "shared": {"frames": [{"name": name} for name in frames]},

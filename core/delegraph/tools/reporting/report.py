@@ -10,7 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import delegraph
+from importlib_metadata import version
+
 from delegraph.delegation.placement import Placement, record_json
 from delegraph.errors import ArgumentError, DelegraphError, TimeLimitError
 from delegraph.graph.loader import load_model
@@ -186,7 +187,7 @@ def _head(setup: Setup, model: Model, summary: ModelSummary) -> dict[str, Any]:
         "format": FORMAT,
         "model": Path(setup.model).name,
         "setup": str(setup),
-        "made_by": f"Delegraph {delegraph.__version__}",
+        "made_by": f"Delegraph {version('delegraph')}",
         "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "description": model.description,
         "bytes": summary.bytes,

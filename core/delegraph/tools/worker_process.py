@@ -1,4 +1,4 @@
-"""A process in which probes run, so that a delegate that crashes or hangs ends only that.
+"""A process in which models run, so that one that crashes or hangs ends only that.
 
 The process is asked one thing after the other, and serves as long as it lives. It is started anew
 where that is possible, and forked where a delegate is an object, which no other process has.
@@ -21,11 +21,13 @@ from typing import Any, BinaryIO, Protocol
 
 from delegraph.errors import ArgumentError, DelegraphError, in_words
 from delegraph.runtime.isolation.death import ended_by
+from delegraph.runtime.isolation.life import end_with
 
 _PROGRAM = (
-    "import sys; sys.path[:] = sys.argv[1:]; "
-    "from delegraph.tools.differing.probe_process import _main; _main()"
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from delegraph.tools.worker_process import _main; _main(int(sys.argv[1]))"
 )
+_NO_LIFE = -1  # Windows passes no such descriptor on
 
 
 class Worker(Protocol):
@@ -45,7 +47,7 @@ class Death:
     text: str
 
 
-class ProbeProcess:
+class WorkerProcess:
     """A process that makes a worker and answers what is asked of it.
 
     Args:
@@ -105,6 +107,9 @@ class ProbeProcess:
             answer, error = pickle.load(child.answers)
         except (EOFError, OSError, pickle.UnpicklingError):  # also half an answer
             return self._death(hung.is_set())
+        except BaseException:  # an interrupt: a later question must not get this one's answer
+            self.close()
+            raise
         finally:
             timer.cancel()
         if error is not None:
@@ -126,7 +131,7 @@ class ProbeProcess:
             child.kill()
             child.end()
 
-    def __enter__(self) -> ProbeProcess:
+    def __enter__(self) -> WorkerProcess:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -158,14 +163,21 @@ class _Child:
 
 
 class _Started(_Child):
-    """A new Python process."""
+    """A new Python process, which ends with this one, however that ends."""
 
     def __init__(self, make: Callable[[Any], Any], argument: Any) -> None:
+        its_life = _NO_LIFE
+        self._life: int | None = None
+        if os.name != "nt":
+            its_life, self._life = os.pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, *sys.path],
+            [sys.executable, "-c", _PROGRAM, str(its_life), *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            pass_fds=() if self._life is None else (its_life,),
         )
+        if self._life is not None:
+            os.close(its_life)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self.requests = self._process.stdin  # type: ignore[assignment]  # bytes: no text
@@ -180,7 +192,10 @@ class _Started(_Child):
     def end(self) -> int:
         """Wait for its end; return its status, negative for a signal."""
         self._close()
-        return self._process.wait()
+        status = self._process.wait()
+        if self._life is not None:
+            os.close(self._life)
+        return status
 
 
 class _Forked(_Child):
@@ -218,8 +233,10 @@ class _Forked(_Child):
         return status
 
 
-def _main() -> None:
+def _main(life: int) -> None:
     """Serve the process that has started this one; what is printed goes to standard error."""
+    if life != _NO_LIFE:
+        end_with(life)
     with open(os.dup(0), "rb") as requests, open(os.dup(1), "wb") as answers:
         os.dup2(2, 1)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

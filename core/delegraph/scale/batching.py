@@ -1,0 +1,231 @@
+"""How the rows of a batch become calls of a model: several at a time where it takes them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError, DelegraphError
+from delegraph.scale.rows import Columns, has_batch_axis, joined
+from delegraph.tools.model_call import Details, ModelCall, declared_shape, model_call
+from delegraph.tools.setup import Setup
+
+if TYPE_CHECKING:
+    from delegraph.native import LiteRtInterpreter
+    from delegraph.runtime.interpreter import Interpreter
+
+Batching = Literal["auto", "resize", "pad", "rows"]
+"""How rows become calls; see :class:`~delegraph.scale.predictor.Predictor`."""
+
+SIZES_KEPT = 8
+"""Batch sizes for which an interpreter is kept ready."""
+
+
+class BatchedModel:
+    """A model that computes columns of rows.
+
+    Args:
+        setup: the model and what runs it.
+        signature: which one is called; None for the only one, or the whole model where it has none.
+        batching: how rows become calls.
+        max_batch: most rows of a call.
+
+    Raises:
+        ArgumentError: no such signature, or a way of batching that the model does not have.
+        DelegraphError: the model cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        signature: str | None,
+        batching: Batching,
+        max_batch: int,
+    ) -> None:
+        self._setup = setup
+        self._spare: Interpreter | LiteRtInterpreter | None = setup.interpreter()
+        self._signature = _called_signature(self._spare, signature)
+        self._ready: OrderedDict[tuple[tuple[int, ...], ...], _Ready] = OrderedDict()
+        self._past_incidents = 0
+        call = model_call(self._spare, self._signature)
+        self.inputs = call.input_details()
+        self._outputs = call.output_details()
+        self.max_batch = max_batch
+        self._batching = self._possible(batching)
+
+    @property
+    def batching(self) -> Batching:
+        """How rows become calls; ``"auto"`` until the first batch of several rows was computed."""
+        return self._batching
+
+    def _possible(self, batching: Batching) -> Batching:
+        """Return what is left of a wish, by what the model declares."""
+        sizes = {(declared_shape(entry) or [0])[0] for entry in self.inputs}
+        size = sizes.pop() if len(sizes) == 1 else 0
+        if batching == "pad" and size < 1:
+            raise ArgumentError("batching='pad' needs inputs with the same fixed first dimension")
+        if batching == "auto" and size > 1:
+            return "pad"
+        return "rows" if batching == "auto" and size not in (-1, 1) else batching
+
+    def close(self) -> None:
+        """Let go of all interpreters."""
+        for ready in self._ready.values():
+            ready.interpreter.close()
+        if self._spare is not None:
+            self._spare.close()
+
+    def incidents(self) -> int:
+        """Return how often a delegate failed and Delegraph went on."""
+        present = sum(len(ready.interpreter.incidents) for ready in self._ready.values())
+        return self._past_incidents + present
+
+    def placement(self) -> dict[str, Any]:
+        """Return who runs which node, for rows one by one."""
+        if self._spare is None:
+            return dict(next(iter(self._ready.values())).interpreter.placement.to_json())
+        self._spare.allocate_tensors()
+        return dict(self._spare.placement.to_json())
+
+    def nothing(self) -> Columns:
+        """Return the outputs of no rows."""
+        along = all(map(declared_shape, self.inputs))
+        return {
+            entry["name"]: np.empty((0, *_row_shape(entry, along)), entry["dtype"])
+            for entry in self._outputs
+        }
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Return the outputs for rows that the inputs take, by their names.
+
+        Raises:
+            DelegraphError: the model failed; which row is to blame, nobody knows yet.
+        """
+        given = [columns[entry["name"]] for entry in self.inputs]
+        along = all(map(has_batch_axis, self.inputs, given))
+        batching = self._batching if along else "rows"
+        if batching == "auto":
+            return self._tried(given)
+        parts = [self._piece(piece, batching) for piece in self._pieces(given, batching)]
+        return joined(parts)
+
+    def _pieces(self, given: Sequence[NDArray[Any]], batching: Batching) -> list[list[Any]]:
+        rows = len(given[0])
+        size = {"rows": 1, "pad": declared_shape(self.inputs[0])[0]}.get(batching, self.max_batch)
+        return [[values[i : i + size] for values in given] for i in range(0, rows, size)]
+
+    def _piece(self, given: Sequence[NDArray[Any]], batching: Batching) -> Columns:
+        """Return the outputs of rows that one call computes."""
+        if batching == "rows":
+            return self._row(given)
+        rows = len(given[0])
+        if batching == "pad":
+            missing = declared_shape(self.inputs[0])[0] - rows
+            given = [np.concatenate([v, np.repeat(v[-1:], missing, 0)]) for v in given]
+        outputs = self._called(given)
+        for name, values in outputs.items():
+            if not values.ndim or len(values) != len(given[0]):
+                raise ArgumentError(
+                    f"output {name!r} of {len(given[0])} rows has shape {list(values.shape)}: the "
+                    "model takes no batches; batching='rows' computes them one by one"
+                )
+        return {name: values[:rows] for name, values in outputs.items()}
+
+    def _row(self, given: Sequence[NDArray[Any]]) -> Columns:
+        """Return the outputs of one row, each with an axis for it."""
+        values = [
+            row if has_batch_axis(entry, row) else row[0]
+            for entry, row in zip(self.inputs, given, strict=True)
+        ]
+        along = all(map(has_batch_axis, self.inputs, given))
+        outputs = self._called(values)
+        return {
+            name: output if along and output.ndim and len(output) == 1 else output[np.newaxis]
+            for name, output in outputs.items()
+        }
+
+    def _tried(self, given: Sequence[NDArray[Any]]) -> Columns:
+        """Compute rows one by one and together, and take the quicker way from now on if it is one.
+
+        A model may take several rows and mix them, by a constant shape or a sum over all. Rows that
+        all get the same answer cannot show it.
+        """
+        one_by_one = joined([self._piece(piece, "rows") for piece in self._pieces(given, "rows")])
+        if all(_all_alike(values) for values in one_by_one.values()):
+            return one_by_one
+        try:
+            together = self._piece([v[: self.max_batch] for v in given], "resize")
+        except DelegraphError:
+            self._batching = "rows"
+            return one_by_one
+        expected = {name: values[: self.max_batch] for name, values in one_by_one.items()}
+        self._batching = "resize" if _same(together, expected) else "rows"
+        return one_by_one
+
+    def _called(self, values: Sequence[NDArray[Any]]) -> Columns:
+        """Call the model with whole inputs, by an interpreter that is ready for their shapes."""
+        shapes = tuple(value.shape for value in values)
+        ready = self._ready.pop(shapes, None) or self._made_ready(values)
+        self._ready[shapes] = ready
+        if len(self._ready) > SIZES_KEPT:
+            _, oldest = self._ready.popitem(last=False)
+            self._past_incidents += len(oldest.interpreter.incidents)
+            oldest.interpreter.close()
+        ready.interpreter.reset_all_variables()  # a row's answer is the same in any order
+        ready.call.fill(values)
+        ready.call.invoke()
+        return {details["name"]: output for details, output in ready.call.outputs()}
+
+    def _made_ready(self, values: Sequence[NDArray[Any]]) -> _Ready:
+        interpreter, self._spare = self._spare or self._setup.interpreter(), None
+        call = model_call(interpreter, self._signature)
+        call.allocate(values)
+        return _Ready(interpreter, call)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """An interpreter that is allocated for inputs of some shapes, and what calls it."""
+
+    interpreter: Interpreter | LiteRtInterpreter
+    call: ModelCall
+
+
+def _called_signature(
+    interpreter: Interpreter | LiteRtInterpreter, wanted: str | None
+) -> str | None:
+    """Return the signature that is called where one is wanted, or none is named."""
+    known = sorted(interpreter.get_signature_list())
+    if wanted is None and len(known) > 1:
+        raise ArgumentError(f"the model has several signatures, name one: {', '.join(known)}")
+    return wanted or next(iter(known), None)
+
+
+def _row_shape(output: Details, has_rows: bool) -> list[int]:
+    """Return the shape of one row's output."""
+    shape: list[int] = output["shape"].tolist()
+    return shape[1:] if has_rows and shape and shape[0] == 1 else shape
+
+
+def _all_alike(values: NDArray[Any]) -> bool:
+    """Return whether no row differs from the first."""
+    return bool(np.array_equal(values, np.repeat(values[:1], len(values), 0), equal_nan=False))
+
+
+def _same(found: Columns, expected: Columns) -> bool:
+    """Return whether values are equal: integers to the bit, floats to the order of additions."""
+    return all(_equal(found[name], values) for name, values in expected.items())
+
+
+def _equal(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind not in "fc":
+        return bool(np.array_equal(a, b))
+    scale = float(np.max(np.abs(b), initial=0, where=np.isfinite(b)))
+    return bool(np.allclose(a, b, rtol=1e-3, atol=1e-5 * scale, equal_nan=True))

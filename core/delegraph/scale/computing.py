@@ -1,0 +1,253 @@
+"""Who computes rows: an interpreter here, or one in a process that rows may kill."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from delegraph.errors import ArgumentError, DelegraphError, PredictionError, in_words
+from delegraph.scale.batching import BatchedModel, Batching
+from delegraph.scale.rows import Columns, joined, row_count
+from delegraph.tools.model_call import Details
+from delegraph.tools.setup import Setup
+from delegraph.tools.worker_process import Death, WorkerProcess
+
+RESTARTS = 100
+"""How often a process that rows have ended is started again, unless the caller says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A model, what runs it, and how rows become calls; it can be pickled.
+
+    Attributes:
+        setup: the model and what runs it.
+        signature: which one is called; None for the only one.
+        batching: how rows become calls.
+        max_batch: most rows of a call.
+    """
+
+    setup: Setup
+    signature: str | None
+    batching: Batching
+    max_batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a loaded model says of itself.
+
+    Attributes:
+        inputs: details of each.
+        nothing: the outputs of no rows, with their types.
+        batching: how rows become calls.
+    """
+
+    inputs: list[Details]
+    nothing: Columns
+    batching: Batching
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What became of the rows of a batch.
+
+    Attributes:
+        outputs: of the good rows, in their order.
+        errors: place of a bad row to why it has none.
+        batching: how rows become calls, as far as it is known by now.
+        incidents: failures of delegates so far after which Delegraph went on.
+    """
+
+    outputs: Columns
+    errors: Mapping[int, str]
+    batching: Batching
+    incidents: int
+
+
+class Computer(Protocol):
+    """Computes rows with a loaded model."""
+
+    @property
+    def lost(self) -> int:
+        """How many processes rows have ended."""
+
+    def load(self) -> Facts:
+        """Load the model; does nothing where that is done.
+
+        Raises:
+            DelegraphError: that cannot be done.
+        """
+
+    def compute(self, given: Columns, stop: bool) -> Computed:
+        """Return the outputs of rows.
+
+        Args:
+            given: column of each input, by its name.
+            stop: whether the first bad row is an error.
+
+        Raises:
+            PredictionError: there is a bad row, and *stop*.
+            ArgumentError: no row is to blame.
+        """
+
+    def placement(self) -> dict[str, Any]:
+        """Return who runs which node."""
+
+    def close(self) -> None:
+        """Let go of the model."""
+
+
+class RowComputer:
+    """Computes rows in this process."""
+
+    lost = 0
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._model: BatchedModel | None = None
+
+    def _loaded(self) -> BatchedModel:
+        if self._model is None:
+            recipe = self._recipe
+            self._model = BatchedModel(
+                recipe.setup, recipe.signature, recipe.batching, recipe.max_batch
+            )
+        return self._model
+
+    def load(self) -> Facts:
+        """Load the model."""
+        model = self._loaded()
+        return Facts(model.inputs, model.nothing(), model.batching)
+
+    def placement(self) -> dict[str, Any]:
+        """Return who runs which node."""
+        return self._loaded().placement()
+
+    def compute(self, given: Columns, stop: bool) -> Computed:
+        """Return the outputs of rows.
+
+        A batch on which the model fails is halved until each row to blame is found.
+        """
+        model = self._loaded()
+        errors: dict[int, str] = {}
+        parts: list[Columns] = []
+        waiting = [range(row_count(given))]
+        while waiting:
+            rows = waiting.pop()
+            try:
+                parts.append(model({name: v[rows.start : rows.stop] for name, v in given.items()}))
+            except ArgumentError:  # no row is to blame
+                raise
+            except DelegraphError as error:
+                if len(rows) > 1:
+                    middle = (rows.start + rows.stop) // 2
+                    waiting += [range(middle, rows.stop), range(rows.start, middle)]
+                elif stop:
+                    raise bad_row(rows.start, in_words(error)) from error
+                else:
+                    errors.update(dict.fromkeys(rows, in_words(error)))
+        outputs = joined(parts) or model.nothing()
+        return Computed(outputs, errors, model.batching, model.incidents())
+
+    def close(self) -> None:
+        """Let go of the model."""
+        model, self._model = self._model, None
+        if model is not None:
+            model.close()
+
+
+class IsolatedComputer:
+    """Computes rows in a child process, which a row may end, or keep for too long.
+
+    When that happens with a batch, its rows are asked for one by one: the one that was asked for
+    when a process ended is bad.
+
+    Args:
+        recipe: of the model.
+        timeout: seconds that a call may take; None for any.
+        max_restarts: how often a process that was lost is started again.
+    """
+
+    def __init__(self, recipe: Recipe, timeout: float | None, max_restarts: int) -> None:
+        self.lost = 0
+        self._timeout = timeout
+        self._max_restarts = max_restarts
+        self._process = WorkerProcess(
+            RowComputer, recipe, can_be_sent=True, time_limit=timeout or 0.0
+        )
+        self._facts: Facts | None = None
+        self._batching = recipe.batching
+        self._end = weakref.finalize(self, _close, self._process, os.getpid())
+
+    def load(self) -> Facts:
+        """Start the child and load the model, however long that takes."""
+        if self._facts is None or not self._process.is_alive:
+            self._facts = self._patiently("load")
+        return self._facts
+
+    def placement(self) -> dict[str, Any]:
+        """Return who runs which node."""
+        found: dict[str, Any] = self._patiently("placement")
+        return found
+
+    def _patiently(self, method: str) -> Any:
+        answer = self._process.ask(method, patiently=True)
+        if isinstance(answer, Death):
+            raise PredictionError(f"while the model was loaded, {answer.text}")
+        return answer
+
+    def compute(self, given: Columns, stop: bool) -> Computed:
+        """Return the outputs of rows."""
+        answer = self._asked(given, stop)
+        if isinstance(answer, Computed):
+            return answer
+        found: list[Computed] = []
+        errors: dict[int, str] = {}
+        for row in range(row_count(given)):
+            if row_count(given) > 1:
+                one = {name: values[row : row + 1] for name, values in given.items()}
+                answer = self._asked(one, False)
+            if isinstance(answer, Death):
+                errors[row] = answer.text
+            elif answer.errors:
+                errors[row] = answer.errors[0]
+            else:
+                found.append(answer)
+            if stop and row in errors:
+                raise bad_row(row, errors[row])
+        outputs = joined([one.outputs for one in found]) or self.load().nothing
+        last = found[-1] if found else Computed({}, {}, self._batching, 0)
+        return Computed(outputs, errors, last.batching, last.incidents)
+
+    def _asked(self, given: Columns, stop: bool) -> Computed | Death:
+        """Return what the child answers, or how it ended."""
+        self.load()
+        patiently = self._timeout is None
+        answer: Computed | Death = self._process.ask("compute", given, stop, patiently=patiently)
+        if isinstance(answer, Death):
+            self.lost += 1
+            if self.lost > self._max_restarts:
+                raise PredictionError(
+                    f"{answer.text}; rows have ended {self.lost} processes, and none is started "
+                    f"again after max_restarts={self._max_restarts}"
+                )
+        return answer
+
+    def close(self) -> None:
+        """End the child."""
+        self._end()
+
+
+def _close(process: WorkerProcess, starter: int) -> None:
+    """End a child, unless this is a fork of the process that it belongs to."""
+    if os.getpid() == starter:
+        process.close()
+
+
+def bad_row(row: int, reason: str) -> PredictionError:
+    """Return the error of a batch that one row has ended."""
+    return PredictionError(f"row {row}: {reason}", row=row)

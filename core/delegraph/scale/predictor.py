@@ -1,0 +1,332 @@
+"""A model with delegates as one picklable object that turns batches into batches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.scale.batching import Batching
+from delegraph.scale.computing import (
+    RESTARTS,
+    Computer,
+    Facts,
+    IsolatedComputer,
+    Recipe,
+    RowComputer,
+)
+from delegraph.scale.metrics import Metrics
+from delegraph.scale.rows import Columns, columns_of, fitted_column, row_count, spread
+from delegraph.tools.evaluation.identity import setup_identity, versions
+from delegraph.tools.model_call import Details, input_name
+from delegraph.tools.setup import Setup
+
+OnError = Literal["raise", "column", "drop"]
+"""What becomes of a row that the model fails on."""
+
+RowIsolation = Literal["none", "process"]
+"""Whether rows are computed in a process of their own, which they may end."""
+
+ERROR = "error"
+"""Column of the reasons why rows have no outputs."""
+
+
+class Predictor:
+    """Computes batches of rows with a model and delegates; made here, used in any process.
+
+    A pickled one is its arguments: each process that calls it makes its own interpreter at the
+    first call. So name delegates: objects of them cannot be sent.
+
+    Columns with the names of inputs are computed, all others passed through, and outputs added. The
+    rows keep their order. Inputs are never written.
+
+    >>> import numpy as np
+    >>> predictor = Predictor("docs/demo/models/sines.tflite", delegates=["sin"])
+    >>> batch = predictor({"id": np.arange(3), "x": np.array([[0], [1], [2]], np.float32)})
+    >>> sorted(batch)
+    ['PartitionedCall:0', 'id', 'x']
+
+    Attributes:
+        setup: the model and what runs it.
+        metrics: of this process.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | Setup,
+        *,
+        delegates: Sequence[str] | None = None,
+        signature: str | None = None,
+        inputs: Mapping[str, str] | None = None,
+        outputs: Mapping[str, str] | None = None,
+        batching: Batching = "auto",
+        max_batch: int = 32,
+        num_threads: int | None = 1,
+        on_error: OnError = "raise",
+        isolation: RowIsolation = "none",
+        timeout: float | None = None,
+        max_restarts: int = RESTARTS,
+    ) -> None:
+        """Describe a model; nothing is loaded before the first call.
+
+        Args:
+            model: the file, or a set-up with more of what ``Interpreter`` takes.
+            delegates: names of installed delegates, ``"name:option=value"``.
+            signature: which one to call.
+            inputs: input to the column that it takes; the column of its own name by default.
+            outputs: output to the column that it makes; only these are made. All by default.
+            batching: how rows become calls. ``"auto"``: several together where the model takes
+                that by a resize and gives the same, which the first batch shows; padded to the size
+                where it declares one; else one by one. ``"resize"``, ``"pad"``, ``"rows"``: that.
+            max_batch: most rows of a call; >= 1.
+            num_threads: of an interpreter; 1, as there is a process for each core.
+            on_error: what becomes of rows on which the model fails: ``"raise"`` ends the batch,
+                ``"column"`` gives the reason in the column ``error`` (else ``""``) and zeros or NaN
+                as outputs, ``"drop"`` leaves them out.
+            isolation: ``"process"`` computes in a child process. A row that ends it, or takes too
+                long, is bad like one on which the model fails.
+            timeout: seconds that a call of the model may take there; the first call of a size
+                prepares it too.
+            max_restarts: how often a child that was lost is started again; >= 0. A bad row of a
+                batch costs two.
+
+        Raises:
+            ArgumentError: an argument of another value.
+        """
+        if max_batch < 1:
+            raise ArgumentError(f"max_batch is {max_batch}, expected 1 or more")
+        _require_one_of("batching", batching, ("auto", "resize", "pad", "rows"))
+        _require_one_of("on_error", on_error, ("raise", "column", "drop"))
+        _require_one_of("isolation", isolation, ("none", "process"))
+        if timeout is not None and isolation == "none":
+            raise ArgumentError("timeout needs isolation='process': what hangs here ends nowhere")
+        if isinstance(model, Setup):
+            if delegates is not None:
+                raise ArgumentError("a Setup has its delegates; give them there")
+            self.setup = model
+        else:
+            names = None if delegates is None else tuple(delegates)
+            self.setup = Setup(os.fspath(model), delegates=names, threads=num_threads)
+        self._recipe = Recipe(self.setup, signature, batching, max_batch)
+        self._inputs = dict(inputs or {})
+        self._outputs = None if outputs is None else dict(outputs)
+        self._on_error = on_error
+        self._isolation = isolation
+        self._timeout = timeout
+        self._max_restarts = max_restarts
+        self._forget()
+
+    def _forget(self) -> None:
+        """Have nothing loaded, as in a process that has just begun."""
+        self.metrics = Metrics()
+        self._facts: Facts | None = None
+        self._batching = self._recipe.batching
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._computer: Computer = RowComputer(self._recipe)
+        if self._isolation == "process":
+            self._computer = IsolatedComputer(self._recipe, self._timeout, self._max_restarts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the arguments alone."""
+        loaded = ("metrics", "_facts", "_batching", "_process", "_lock", "_computer")
+        return {name: value for name, value in vars(self).items() if name not in loaded}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the arguments."""
+        vars(self).update(state)
+        self._forget()
+
+    def __call__(self, batch: Mapping[str, ArrayLike]) -> Columns:
+        """Return a batch with the outputs of each row.
+
+        Args:
+            batch: column to values of shape ``[rows, ...]``. A row of an input's column has the
+                shape that the input declares, or that without a first dimension.
+
+        Returns:
+            Column to values of shape ``[rows, ...]``; of outputs whose shape differs by the row, a
+            column of arrays.
+
+        Raises:
+            ArgumentError: a column is missing, or its rows have another dtype or shape.
+            DelegraphError: the model cannot be loaded, or failed on a row and ``on_error`` is
+                ``"raise"``; the message says which.
+        """
+        columns = columns_of(batch)
+        with self._ready() as facts:
+            given = self._given(columns, facts.inputs)
+            start = time.perf_counter()
+            found = self._computer.compute(given, self._on_error == "raise")
+            seconds = time.perf_counter() - start
+            self._batching = found.batching
+            self.metrics.add(row_count(columns), len(found.errors), seconds)
+            self.metrics.incidents = found.incidents
+            self.metrics.lost_processes = self._computer.lost
+        return self._answer(columns, found.outputs, found.errors)
+
+    @property
+    def batching(self) -> Batching:
+        """How rows become calls; ``"auto"`` until a batch of several rows has shown it."""
+        return self._batching
+
+    def with_batching(self, batching: Batching) -> Predictor:
+        """Return one that differs in how rows become calls, with nothing loaded."""
+        other = copy(self)
+        other._recipe = Recipe(self.setup, self._recipe.signature, batching, self._recipe.max_batch)
+        other._forget()
+        return other
+
+    @property
+    def max_batch(self) -> int:
+        """Most rows of a call."""
+        return self._recipe.max_batch
+
+    def input_columns(self) -> dict[str, Details]:
+        """Return the details of each input, by the column that it takes.
+
+        Raises:
+            DelegraphError: the model cannot be loaded.
+        """
+        with self._ready() as facts:
+            return {self._column_of(entry): entry for entry in facts.inputs}
+
+    def warm_up(self) -> None:
+        """Load the model and its delegates now.
+
+        Raises:
+            DelegraphError: that cannot be done.
+        """
+        with self._ready():
+            pass
+
+    def close(self) -> None:
+        """Let go of the interpreter or the child; the next call makes another."""
+        if os.getpid() == self._process:
+            self._computer.close()
+        self._forget()
+
+    def __enter__(self) -> Predictor:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def identity(self) -> dict[str, Any]:
+        """Return what the results depend on, as JSON: parts by their names.
+
+        Raises:
+            DelegraphError: the model cannot be loaded.
+        """
+        with self._ready():
+            placement = self._computer.placement()
+        recipe = self._recipe
+        arguments = {
+            "signature": recipe.signature,
+            "inputs": self._inputs,
+            "outputs": self._outputs,
+            "batching": recipe.batching,
+            "max_batch": recipe.max_batch,
+            "on_error": self._on_error,
+        }
+        parts = {
+            "model and set-up": setup_identity(self.setup),
+            "versions": versions(),
+            "placement": placement,
+            "arguments": arguments,
+        }
+        found: dict[str, Any] = json.loads(json.dumps(parts, default=str))
+        return found
+
+    def fingerprint(self) -> str:
+        """Return :meth:`identity` as 64 hexadecimal digits.
+
+        That covers the model's bytes, the versions of Delegraph and of the delegates, their
+        options, the placement, and the arguments. Predictors with the same one may share a job's
+        results.
+
+        Raises:
+            DelegraphError: the model cannot be loaded.
+        """
+        return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
+
+    @contextmanager
+    def _ready(self) -> Iterator[Facts]:
+        """Yield what the loaded model says, which no other thread has meanwhile."""
+        if os.getpid() != self._process:  # a fork has the parent's interpreter, not its threads
+            self._forget()
+        with self._lock:
+            if self._facts is None:
+                start = time.perf_counter()
+                self._facts = self._loaded()
+                self.metrics.load_seconds = time.perf_counter() - start
+            yield self._facts
+
+    def _loaded(self) -> Facts:
+        facts = self._computer.load()
+        names = [entry["name"] for entry in facts.inputs]
+        for name in self._inputs:
+            if name not in names:
+                raise ArgumentError(
+                    f"inputs: the model has no input {name!r}{did_you_mean(name, names)}; it has "
+                    f"{', '.join(names)}"
+                )
+        names = list(facts.nothing)
+        for name in self._outputs or ():
+            if name not in names:
+                raise ArgumentError(
+                    f"outputs: the model has no output {name!r}{did_you_mean(name, names)}; it has "
+                    f"{', '.join(names)}"
+                )
+        self._batching = facts.batching
+        return facts
+
+    def _column_of(self, entry: Details) -> str:
+        return str(self._inputs.get(entry["name"], entry["name"]))
+
+    def _given(self, columns: Columns, inputs: Sequence[Details]) -> Columns:
+        """Return the columns of the model's inputs, by the names of those."""
+        given = {}
+        for entry in inputs:
+            name = self._column_of(entry)
+            if name not in columns:
+                hint = did_you_mean(name, list(columns))
+                raise ArgumentError(
+                    f"no column {name!r} for {input_name(entry)}{hint}; columns are "
+                    f"{', '.join(columns)}; inputs={{...}} names others"
+                )
+            given[entry["name"]] = fitted_column(columns[name], entry, name)
+        return given
+
+    def _answer(self, columns: Columns, outputs: Columns, errors: Mapping[int, str]) -> Columns:
+        """Return all columns, with those rows that the caller wants."""
+        good = np.array([i for i in range(row_count(columns)) if i not in errors], np.intp)
+        made = {}
+        for name, values in outputs.items():
+            column = name if self._outputs is None else self._outputs.get(name)
+            if column is not None:
+                made[column] = values
+        if self._on_error == "drop":
+            return {**{name: values[good] for name, values in columns.items()}, **made}
+        if errors:
+            made = {name: spread(v, good, row_count(columns)) for name, v in made.items()}
+        if self._on_error == "column":
+            reasons = [errors.get(i, "") for i in range(row_count(columns))]
+            made[ERROR] = np.array(reasons, object)
+        return {**columns, **made}
+
+
+def _require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        *others, last = map(repr, choices)
+        raise ArgumentError(f"{name} is {value!r}, expected {', '.join(others)} or {last}")

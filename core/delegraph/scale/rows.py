@@ -1,0 +1,106 @@
+"""Columns of rows, and what of them a model's inputs take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.model_inputs import as_dtype_of
+
+Columns = dict[str, NDArray[Any]]
+"""Name to values; the first axis of each is the rows."""
+
+
+def columns_of(batch: Mapping[str, ArrayLike]) -> Columns:
+    """Return a batch as arrays of as many rows each.
+
+    Raises:
+        ArgumentError: there is no column, one has no rows' axis, or they differ in their rows.
+    """
+    columns = {name: np.asarray(values) for name, values in batch.items()}
+    if not columns:
+        raise ArgumentError("a batch needs at least one column")
+    for name, values in columns.items():
+        if not values.ndim:
+            raise ArgumentError(f"column {name!r} is a single value; its first axis is the rows")
+    counts = {name: len(values) for name, values in columns.items()}
+    if len(set(counts.values())) > 1:
+        each = ", ".join(f"{name!r} {count}" for name, count in counts.items())
+        raise ArgumentError(f"columns have different numbers of rows: {each}")
+    return columns
+
+
+def row_count(columns: Columns) -> int:
+    """Return how many rows columns have."""
+    return len(next(iter(columns.values())))
+
+
+def has_batch_axis(details: Details, column: NDArray[Any]) -> bool:
+    """Return whether the rows of a column lie along the first axis of an input, else around it."""
+    return column.ndim == len(declared_shape(details))
+
+
+def fitted_column(column: NDArray[Any], details: Details, name: str) -> NDArray[Any]:
+    """Return a column in the dtype of an input.
+
+    Args:
+        column: shape ``[rows, ...]``: a row has the input's shape, or that without its first axis.
+        details: which input.
+        name: of the column.
+
+    Raises:
+        ArgumentError: rows of another dtype or shape than the input takes.
+    """
+    values = as_dtype_of(details, column, name)
+    declared, row = declared_shape(details), list(values.shape[1:])
+    wanted = declared[1:] if has_batch_axis(details, values) else declared
+    fits = len(row) == len(wanted) and all(
+        want in (-1, have) for want, have in zip(wanted, row, strict=True)
+    )
+    if not fits or (values.ndim == len(declared) and not declared):
+        rows = f"{declared[1:]} or {declared}" if declared else "[]"
+        raise ArgumentError(
+            f"{input_name(details)}: a row of column {name!r} has shape {row}, expected {rows}"
+        )
+    return values
+
+
+def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return values of rows as one column; of different shapes, as a column of arrays."""
+    if len({row.shape for row in rows}) == 1:
+        return np.stack(rows)
+    column = np.empty(len(rows), object)
+    for index, row in enumerate(rows):
+        column[index] = row
+    return column
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """Return columns of pieces as those of all rows; nothing where there is no piece."""
+    if not parts:
+        return {}
+    columns = {}
+    for name in parts[0]:
+        values = [part[name] for part in parts]
+        if len({value.shape[1:] for value in values}) == 1:
+            columns[name] = np.concatenate(values)
+        else:
+            columns[name] = stacked([row for value in values for row in value])
+    return columns
+
+
+def spread(values: NDArray[Any], places: NDArray[np.intp], rows: int) -> NDArray[Any]:
+    """Return a column of some rows as one of all: NaN, None or 0 where there is no value.
+
+    >>> spread(np.array([1.0, 2.0]), np.array([0, 2]), 3)
+    array([ 1., nan,  2.])
+    """
+    fill = np.nan if values.dtype.kind in "fc" else None if values.dtype.kind == "O" else 0
+    column = np.full((rows, *values.shape[1:]), fill, values.dtype)
+    column[places] = values
+    return column
