@@ -49,6 +49,7 @@ PACKAGES = (
     "micro",
     "native",
     "tools",
+    "scale",
     "testing",
     "errors",
 )

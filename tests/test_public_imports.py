@@ -47,7 +47,7 @@ PACKAGES = {
 }
 """Public with all their modules."""
 
-FACES = {"memory", "micro", "native"}
+FACES = {"memory", "micro", "native", "scale"}
 """Public as far as the package itself exports names."""
 
 LOOK_IN = {

@@ -13,48 +13,15 @@ import pytest
 
 from delegraph import Predictor
 from delegraph.errors import ArgumentError, DelegraphError, PredictionError
-from delegraph.testing import graph_model, tensor
 from delegraph.tools.setup import Setup
+from support.moody_delegate import moody_setup
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals as POSIX has them")
-
-DELEGATE = """
-import os, signal, time
-from delegraph import NodeByNodeKernel, SimpleDelegateInterface
-
-class Kernel(NodeByNodeKernel):
-    def prepare_node(self, call):
-        def run():
-            x = call.inputs[0].data
-            if (x == 66).any():
-                os.kill(os.getpid(), signal.SIGSEGV)
-            if (x == 77).any():
-                time.sleep(1000)
-            if (x == 88).any():
-                raise ValueError("88 is too much")
-            call.outputs[0].data[...] = -x
-        return run
-
-class Moody(SimpleDelegateInterface):
-    def name(self):
-        return "moody"
-    def is_node_supported_by_delegate(self, registration, node, context):
-        return True
-    def create_delegate_kernel_interface(self):
-        return Kernel()
-"""
 
 
 @pytest.fixture
 def moody(tmp_path: Path) -> Setup:
-    """A model that negates, and dies of 66, hangs on 77, fails on 88."""
-    tensors = {"x": tensor((1, 2)), "y": tensor((1, 2))}
-    model = graph_model([("NEG", "x", "y")], inputs="x", outputs="y", tensors=tensors)
-    (tmp_path / "model.tflite").write_bytes(model)
-    (tmp_path / "moody.py").write_text(DELEGATE)
-    return Setup(
-        str(tmp_path / "model.tflite"), delegate_files=(str(tmp_path / "moody.py"),), threads=1
-    )
+    return moody_setup(tmp_path)
 
 
 def rows(*values: float) -> dict[str, Any]:
@@ -78,7 +45,7 @@ def test_rows_that_kill_hang_or_fail_are_marked(moody: Setup) -> None:
 def test_a_single_bad_row_costs_one_process(moody: Setup) -> None:
     with Predictor(moody, on_error="drop", isolation="process") as predictor:
         assert predictor(rows(66))["y"].shape == (0, 2)
-        assert predictor.metrics.lost_processes == 1
+    assert predictor.metrics.lost_processes == 1
 
 
 def test_the_first_bad_row_is_named_and_the_predictor_goes_on(moody: Setup) -> None:

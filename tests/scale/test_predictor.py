@@ -160,6 +160,17 @@ def test_rows_may_have_the_shape_of_the_whole_input() -> None:
     np.testing.assert_array_equal(found, one_by_one(images)[:, np.newaxis])
 
 
+def test_rows_may_differ_in_shape(tmp_path: Path) -> None:
+    tensors = {"x": tensor((1, 1), shape_signature=(1, -1)), "y": tensor((1, 1))}
+    model = graph_model([("NEG", "x", "y")], inputs="x", outputs="y", tensors=tensors)
+    x = np.empty(3, object)
+    x[:] = [np.arange(size, dtype=np.float32) for size in (1, 3, 2)]
+    for isolation in ("none", "process"):
+        with Predictor(saved(tmp_path, model), isolation=isolation) as predictor:  # type: ignore[arg-type]
+            for row, y in zip(x, predictor({"x": x})["y"], strict=True):
+                np.testing.assert_array_equal(y, -row)
+
+
 def test_interpreters_of_many_sizes_are_let_go(tmp_path: Path) -> None:
     predictor = Predictor(lookup(tmp_path), batching="resize")
     for rows in range(1, 2 * SIZES_KEPT):
@@ -211,6 +222,7 @@ def test_without_a_good_row_columns_have_their_types(rows: int, tmp_path: Path) 
         ({"image": 3}, "'image' is a single value"),
         ({"image": pictures(2), "id": [1]}, "numbers of rows: 'image' 2, 'id' 1"),
         ({"imagee": pictures(2)}, "no column 'image' for input .* columns are imagee"),
+        ({"image": pictures(2), "digit": [1, 2]}, "'digit' is there already, and an output"),
         ({"image": pictures(2)[:, :4]}, r"has shape \[4, 8, 1\], expected \[8, 8, 1\]"),
         ({"image": pictures(2).astype(np.float32)}, "holds float32, expected int8; quantise"),
     ],

@@ -24,6 +24,7 @@ from delegraph.errors import DelegraphError, printable
 
 COMMANDS = (
     "run",
+    "predict",
     "benchmark",
     "diff",
     "evaluate",

@@ -1,1 +1,10 @@
-"""Batches on one machine and on many: a predictor, and the engines that run it."""
+"""Batches on one machine: a predictor, and jobs of it over processes.
+
+Open first: ``predictor.py``; ``batching.py`` for how rows become calls, ``computing.py`` for bad
+rows and rows that kill their process. For jobs ``job.py``; ``job_process.py`` is what runs in its
+processes, ``job_folder.py`` what is done so far, ``opening.py`` and ``outputs.py`` the formats.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

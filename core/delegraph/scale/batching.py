@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, DelegraphError
-from delegraph.scale.rows import Columns, has_batch_axis, joined
+from delegraph.scale.rows import Columns, has_batch_axis, is_ragged, joined
 from delegraph.tools.model_call import Details, ModelCall, declared_shape, model_call
 from delegraph.tools.setup import Setup
 
@@ -107,6 +107,9 @@ class BatchedModel:
             DelegraphError: the model failed; which row is to blame, nobody knows yet.
         """
         given = [columns[entry["name"]] for entry in self.inputs]
+        if any(map(is_ragged, given)):
+            rows = zip(*given, strict=True)
+            return joined([self._row([np.asarray(v)[np.newaxis] for v in row]) for row in rows])
         along = all(map(has_batch_axis, self.inputs, given))
         batching = self._batching if along else "rows"
         if batching == "auto":

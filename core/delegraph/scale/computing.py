@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -168,12 +168,13 @@ class IsolatedComputer:
 
     Args:
         recipe: of the model.
-        timeout: seconds that a call may take; None for any.
+        timeout: seconds that ``max_batch`` rows may take; None for any.
         max_restarts: how often a process that was lost is started again.
     """
 
     def __init__(self, recipe: Recipe, timeout: float | None, max_restarts: int) -> None:
         self.lost = 0
+        self._max_batch = recipe.max_batch
         self._timeout = timeout
         self._max_restarts = max_restarts
         self._process = WorkerProcess(
@@ -181,6 +182,8 @@ class IsolatedComputer:
         )
         self._facts: Facts | None = None
         self._batching = recipe.batching
+        self._past_incidents = 0  # of children that were lost
+        self._incidents = 0
         self._end = weakref.finalize(self, _close, self._process, os.getpid())
 
     def load(self) -> Facts:
@@ -202,33 +205,46 @@ class IsolatedComputer:
 
     def compute(self, given: Columns, stop: bool) -> Computed:
         """Return the outputs of rows."""
-        answer = self._asked(given, stop)
-        if isinstance(answer, Computed):
-            return answer
         found: list[Computed] = []
         errors: dict[int, str] = {}
-        for row in range(row_count(given)):
-            if row_count(given) > 1:
-                one = {name: values[row : row + 1] for name, values in given.items()}
-                answer = self._asked(one, False)
-            if isinstance(answer, Death):
-                errors[row] = answer.text
-            elif answer.errors:
-                errors[row] = answer.errors[0]
-            else:
-                found.append(answer)
-            if stop and row in errors:
-                raise bad_row(row, errors[row])
-        outputs = joined([one.outputs for one in found]) or self.load().nothing
-        last = found[-1] if found else Computed({}, {}, self._batching, 0)
-        return Computed(outputs, errors, last.batching, last.incidents)
+        for start in range(0, row_count(given), self._max_batch):
+            piece = {name: v[start : start + self._max_batch] for name, v in given.items()}
+            for place, answer in self._answers(piece):
+                if isinstance(answer, Death):
+                    errors[start + place] = answer.text
+                else:
+                    errors.update({start + place + i: text for i, text in answer.errors.items()})
+                    found.append(answer)
+                if stop and errors:
+                    row = min(errors)
+                    raise bad_row(row, errors[row])
+        good = [one.outputs for one in found if row_count(one.outputs)]
+        outputs = joined(good) or self.load().nothing
+        batching = found[-1].batching if found else self._batching
+        return Computed(outputs, errors, batching, self._past_incidents + self._incidents)
 
-    def _asked(self, given: Columns, stop: bool) -> Computed | Death:
+    def _answers(self, given: Columns) -> Iterator[tuple[int, Computed | Death]]:
+        """Yield what the child says to rows, each with the place of its first row.
+
+        When they end it, that is what it says to each row by itself.
+        """
+        answer = self._asked(given)
+        if isinstance(answer, Computed) or row_count(given) == 1:
+            yield 0, answer
+            return
+        for row in range(row_count(given)):
+            yield row, self._asked({name: v[row : row + 1] for name, v in given.items()})
+
+    def _asked(self, given: Columns) -> Computed | Death:
         """Return what the child answers, or how it ended."""
         self.load()
         patiently = self._timeout is None
-        answer: Computed | Death = self._process.ask("compute", given, stop, patiently=patiently)
-        if isinstance(answer, Death):
+        answer: Computed | Death = self._process.ask("compute", given, False, patiently=patiently)
+        if isinstance(answer, Computed):
+            self._incidents = answer.incidents
+        else:
+            self._past_incidents += self._incidents
+            self._incidents = 0
             self.lost += 1
             if self.lost > self._max_restarts:
                 raise PredictionError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -37,9 +37,8 @@ class ParquetTable:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        counts = [
-            self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)
-        ]
+        groups = self._file.metadata
+        counts = [groups.row_group(i).num_rows for i in range(self._file.num_row_groups)]
         self._ends = np.cumsum([0, *counts])
 
     @cached_property
@@ -68,53 +67,52 @@ class ParquetTable:
 
 def _array(column: pyarrow.ChunkedArray) -> NDArray[Any]:
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    if values.dtype == object and len(values) and isinstance(values[0], np.ndarray):
+    if values.dtype == object and any(isinstance(row, np.ndarray) for row in values):
         return stacked([_nested(row) for row in values])
     return values
 
 
-def _nested(row: NDArray[Any]) -> NDArray[Any]:
-    """Return a list of lists as one array."""
-    if row.dtype == object and len(row) and isinstance(row[0], np.ndarray):
+def _nested(row: Any) -> NDArray[Any]:
+    """Return a list of lists as one array; a missing one as none at all."""
+    if isinstance(row, np.ndarray) and row.dtype == object and len(row):
         return stacked([_nested(part) for part in row])
-    return row
+    return np.asarray(row)
 
 
-class ParquetWriter:
-    """Writes columns to a Parquet file, piece by piece; arrays as lists."""
+def write_parquet(path: str, columns: Columns) -> None:
+    """Write columns to a Parquet file; axes after the rows become lists.
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._arrow = require_pyarrow()
-        self._writer: Any = None
-
-    def write(self, columns: Columns) -> None:
-        """Add rows."""
-        table = self._arrow.table({name: self._list(values) for name, values in columns.items()})
-        if self._writer is None:
-            self._writer = self._arrow.parquet.ParquetWriter(self._path, table.schema)
-        self._writer.write_table(table.cast(self._writer.schema))
-
-    def _list(self, values: NDArray[Any]) -> Any:
-        """Return a column with an axis after the rows as lists of that length."""
-        if values.dtype == object or values.ndim == 1:
-            return self._arrow.array(values.tolist())
-        inner = self._arrow.array(values.reshape(-1))
-        for size in values.shape[:0:-1]:
-            inner = self._arrow.FixedSizeListArray.from_arrays(inner, size)
-        return inner
-
-    def close(self) -> None:
-        """End the file."""
-        if self._writer is not None:
-            self._writer.close()
-
-
-def written(path: str, pieces: Iterable[Columns]) -> None:
-    """Write pieces of columns to a Parquet file."""
-    writer = ParquetWriter(path)
+    Raises:
+        ArgumentError: PyArrow is missing, or it has no type for a column.
+    """
+    arrow = require_pyarrow()
     try:
+        table = arrow.table({name: _written(arrow, values) for name, values in columns.items()})
+    except arrow.ArrowException as error:
+        raise ArgumentError(f"a column cannot be written to Parquet: {error}") from error
+    arrow.parquet.write_table(table, path)
+
+
+def _written(arrow: Any, values: NDArray[Any]) -> Any:
+    if values.dtype == object:
+        return arrow.array([_plain(value) for value in values])
+    inner = arrow.array(values.reshape(-1))
+    for axis in range(values.ndim - 1, 0, -1):
+        count = int(np.prod(values.shape[:axis]))
+        offsets = np.arange(count + 1, dtype=np.int32) * values.shape[axis]
+        inner = arrow.ListArray.from_arrays(offsets, inner)
+    return inner
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def join_parquet(pieces: Sequence[str], path: str) -> None:
+    """Write the rows of Parquet files into one, a row group each."""
+    arrow = require_pyarrow()
+    schemas = [arrow.parquet.read_schema(piece) for piece in pieces]
+    schema = arrow.unify_schemas(schemas, promote_options="permissive")
+    with arrow.parquet.ParquetWriter(path, schema) as writer:
         for piece in pieces:
-            writer.write(piece)
-    finally:
-        writer.close()
+            writer.write_table(arrow.parquet.read_table(piece).cast(schema))

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,9 +27,16 @@ from delegraph.scale.computing import (
     RowComputer,
 )
 from delegraph.scale.metrics import Metrics
-from delegraph.scale.rows import Columns, columns_of, fitted_column, row_count, spread
+from delegraph.scale.rows import (
+    Columns,
+    columns_of,
+    fitted_column,
+    require_no_clash,
+    row_count,
+    spread,
+)
 from delegraph.tools.evaluation.identity import setup_identity, versions
-from delegraph.tools.model_call import Details, input_name
+from delegraph.tools.model_call import Details, declared_shape, input_name
 from delegraph.tools.setup import Setup
 
 OnError = Literal["raise", "column", "drop"]
@@ -58,6 +66,7 @@ class Predictor:
 
     Attributes:
         setup: the model and what runs it.
+        on_error: what becomes of rows on which the model fails.
         metrics: of this process.
     """
 
@@ -95,8 +104,8 @@ class Predictor:
                 as outputs, ``"drop"`` leaves them out.
             isolation: ``"process"`` computes in a child process. A row that ends it, or takes too
                 long, is bad like one on which the model fails.
-            timeout: seconds that a call of the model may take there; the first call of a size
-                prepares it too.
+            timeout: seconds that ``max_batch`` rows may take there; the first ones of a size have
+                it prepared too.
             max_restarts: how often a child that was lost is started again; >= 0. A bad row of a
                 batch costs two.
 
@@ -120,7 +129,7 @@ class Predictor:
         self._recipe = Recipe(self.setup, signature, batching, max_batch)
         self._inputs = dict(inputs or {})
         self._outputs = None if outputs is None else dict(outputs)
-        self._on_error = on_error
+        self.on_error: OnError = on_error
         self._isolation = isolation
         self._timeout = timeout
         self._max_restarts = max_restarts
@@ -167,25 +176,34 @@ class Predictor:
         with self._ready() as facts:
             given = self._given(columns, facts.inputs)
             start = time.perf_counter()
-            found = self._computer.compute(given, self._on_error == "raise")
+            found = self._computer.compute(given, self.on_error == "raise")
             seconds = time.perf_counter() - start
             self._batching = found.batching
             self.metrics.add(row_count(columns), len(found.errors), seconds)
             self.metrics.incidents = found.incidents
             self.metrics.lost_processes = self._computer.lost
-        return self._answer(columns, found.outputs, found.errors)
+            passed = columns.keys() - {self._column_of(entry) for entry in facts.inputs}
+        outputs = self._renamed(found.outputs)
+        require_no_clash(passed, outputs)
+        return self._answer(columns, outputs, found.errors)
 
     @property
     def batching(self) -> Batching:
         """How rows become calls; ``"auto"`` until a batch of several rows has shown it."""
         return self._batching
 
-    def with_batching(self, batching: Batching) -> Predictor:
-        """Return one that differs in how rows become calls, with nothing loaded."""
+    def replaced(self, *, batching: Batching, on_error: OnError) -> Predictor:
+        """Return one with other arguments, with nothing loaded."""
         other = copy(self)
-        other._recipe = Recipe(self.setup, self._recipe.signature, batching, self._recipe.max_batch)
+        other.on_error = on_error
+        other._recipe = replace(self._recipe, batching=batching)
         other._forget()
         return other
+
+    @property
+    def signature(self) -> str | None:
+        """Which one is called; None for the model's only one."""
+        return self._recipe.signature
 
     @property
     def max_batch(self) -> int:
@@ -201,6 +219,17 @@ class Predictor:
         with self._ready() as facts:
             return {self._column_of(entry): entry for entry in facts.inputs}
 
+    def no_rows(self) -> Columns:
+        """Return a batch without rows.
+
+        Raises:
+            DelegraphError: the model cannot be loaded.
+        """
+        return {
+            column: np.empty((0, *(max(size, 0) for size in declared_shape(entry))), entry["dtype"])
+            for column, entry in self.input_columns().items()
+        }
+
     def warm_up(self) -> None:
         """Load the model and its delegates now.
 
@@ -211,10 +240,12 @@ class Predictor:
             pass
 
     def close(self) -> None:
-        """Let go of the interpreter or the child; the next call makes another."""
+        """Let go of the interpreter or the child; the next call makes another. Metrics stay."""
         if os.getpid() == self._process:
             self._computer.close()
+        metrics = self.metrics
         self._forget()
+        self.metrics = metrics
 
     def __enter__(self) -> Predictor:
         return self
@@ -237,7 +268,7 @@ class Predictor:
             "outputs": self._outputs,
             "batching": recipe.batching,
             "max_batch": recipe.max_batch,
-            "on_error": self._on_error,
+            "on_error": self.on_error,
         }
         parts = {
             "model and set-up": setup_identity(self.setup),
@@ -249,7 +280,7 @@ class Predictor:
         return found
 
     def fingerprint(self) -> str:
-        """Return :meth:`identity` as 64 hexadecimal digits.
+        """Return a digest of :meth:`identity`, 64 hexadecimal digits.
 
         That covers the model's bytes, the versions of Delegraph and of the delegates, their
         options, the placement, and the arguments. Predictors with the same one may share a job's
@@ -308,21 +339,22 @@ class Predictor:
             given[entry["name"]] = fitted_column(columns[name], entry, name)
         return given
 
-    def _answer(self, columns: Columns, outputs: Columns, errors: Mapping[int, str]) -> Columns:
+    def _renamed(self, outputs: Columns) -> Columns:
+        """Return the outputs that are made into columns, by the names of those."""
+        if self._outputs is None:
+            return outputs
+        return {column: outputs[name] for name, column in self._outputs.items()}
+
+    def _answer(self, columns: Columns, made: Columns, errors: Mapping[int, str]) -> Columns:
         """Return all columns, with those rows that the caller wants."""
-        good = np.array([i for i in range(row_count(columns)) if i not in errors], np.intp)
-        made = {}
-        for name, values in outputs.items():
-            column = name if self._outputs is None else self._outputs.get(name)
-            if column is not None:
-                made[column] = values
-        if self._on_error == "drop":
+        rows = row_count(columns)
+        good = np.array([row for row in range(rows) if row not in errors], np.intp)
+        if self.on_error == "drop":
             return {**{name: values[good] for name, values in columns.items()}, **made}
         if errors:
-            made = {name: spread(v, good, row_count(columns)) for name, v in made.items()}
-        if self._on_error == "column":
-            reasons = [errors.get(i, "") for i in range(row_count(columns))]
-            made[ERROR] = np.array(reasons, object)
+            made = {name: spread(values, good, rows) for name, values in made.items()}
+        if self.on_error == "column":
+            made[ERROR] = np.array([errors.get(row, "") for row in range(rows)], object)
         return {**columns, **made}
 
 

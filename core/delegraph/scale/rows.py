@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,19 @@ def columns_of(batch: Mapping[str, ArrayLike]) -> Columns:
     return columns
 
 
+def require_no_clash(passed: Iterable[str], made: Iterable[str]) -> None:
+    """Check that no output takes the place of a column that is passed through.
+
+    Raises:
+        ArgumentError: one does.
+    """
+    for name in sorted({*passed} & {*made}):
+        raise ArgumentError(
+            f"column {name!r} is there already, and an output has this name: give the output's "
+            f"column another one, outputs={{{name!r}: ...}} (--output-column {name}=...)"
+        )
+
+
 def row_count(columns: Columns) -> int:
     """Return how many rows columns have."""
     return len(next(iter(columns.values())))
@@ -49,13 +62,16 @@ def fitted_column(column: NDArray[Any], details: Details, name: str) -> NDArray[
     """Return a column in the dtype of an input.
 
     Args:
-        column: shape ``[rows, ...]``: a row has the input's shape, or that without its first axis.
+        column: shape ``[rows, ...]``: a row has the input's shape, or that without its first axis;
+            a column of arrays where the shapes of rows differ.
         details: which input.
         name: of the column.
 
     Raises:
         ArgumentError: rows of another dtype or shape than the input takes.
     """
+    if is_ragged(column):
+        return stacked([fitted_column(row[np.newaxis], details, name)[0] for row in column])
     values = as_dtype_of(details, column, name)
     declared, row = declared_shape(details), list(values.shape[1:])
     wanted = declared[1:] if has_batch_axis(details, values) else declared
@@ -68,6 +84,11 @@ def fitted_column(column: NDArray[Any], details: Details, name: str) -> NDArray[
             f"{input_name(details)}: a row of column {name!r} has shape {row}, expected {rows}"
         )
     return values
+
+
+def is_ragged(column: NDArray[Any]) -> bool:
+    """Return whether a column holds an array for each row, as their shapes differ."""
+    return column.dtype == object and any(isinstance(row, np.ndarray) for row in column)
 
 
 def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -16,13 +18,27 @@ def write_whole(path: str, content: bytes) -> None:
     Raises:
         OSError: it cannot be written.
     """
+    with whole_file(path) as partial:
+        Path(partial).write_bytes(content)
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[str]:
+    """Give the path of a file to write, which takes the place of *path* when the block is over.
+
+    Args:
+        path: as :func:`write_whole` has it.
+
+    Raises:
+        OSError: it cannot take that place.
+    """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        target.write_bytes(content)
+        yield str(target)
         return
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
-        partial.write_bytes(content)
+        yield str(partial)
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)

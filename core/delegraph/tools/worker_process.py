@@ -257,13 +257,13 @@ def _serve(worker: Any, requests: BinaryIO, answers: BinaryIO) -> None:
         try:
             answer, failure = getattr(worker, method)(*arguments), None
         except Exception as error:  # noqa: BLE001 - raised in the other process
-            answer, failure = None, _sendable(error)
+            answer, failure = None, sendable(error)
         pickle.dump((answer, failure), answers)
         answers.flush()
 
 
-def _sendable(error: Exception) -> Exception:
-    """Return *error* if it can be sent, else one that says the same."""
+def sendable(error: Exception) -> Exception:
+    """Return *error* if it can be sent to another process, else one that says the same."""
     try:
         if isinstance(error, DelegraphError) and str(pickle.loads(pickle.dumps(error))):
             return error

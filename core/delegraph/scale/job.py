@@ -1,0 +1,260 @@
+"""A job on one machine: all rows of some data through a predictor, over processes, into a file."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from delegraph.errors import PredictionError
+from delegraph.scale.batching import Batching
+from delegraph.scale.job_folder import JobFolder, Record
+from delegraph.scale.job_process import Work, begin, compute
+from delegraph.scale.outputs import output_format
+from delegraph.scale.predictor import ERROR, Predictor
+from delegraph.scale.sources import Source
+from delegraph.tools.progress import Progress, untold
+from delegraph.tools.whole_file import whole_file
+
+MOST_PIECE_ROWS = 1024
+"""Rows of a piece, what a job that is killed loses at most in each process."""
+
+PIECES = 64
+"""As many pieces a job has, if they do not get larger than that."""
+
+TRIED_ROWS = 8
+"""Rows by which a job finds out whether the model takes several at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What a job did.
+
+    Attributes:
+        output: path of the file.
+        rows: of the data.
+        written: how many of them the file has.
+        bad: number of a bad row to why it is bad.
+        resumed: rows that an earlier run had done.
+        seconds: of this run.
+        processes: that computed.
+        batching: how rows became calls.
+        incidents: failures of delegates after which Delegraph went on, in all runs.
+        lost_processes: that rows have ended, in all runs.
+        fingerprint: of the predictor.
+    """
+
+    output: str
+    rows: int
+    written: int
+    bad: Mapping[int, str]
+    resumed: int
+    seconds: float
+    processes: int
+    batching: Batching
+    incidents: int
+    lost_processes: int
+    fingerprint: str
+
+    @property
+    def rate(self) -> float:
+        """Rows a second, of this run."""
+        return (self.rows - self.resumed) / self.seconds
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it."""
+        bad = [{"row": row, "reason": reason} for row, reason in self.bad.items()]
+        return {
+            "output": self.output,
+            "rows": self.rows,
+            "written": self.written,
+            "bad": bad,
+            "resumed": self.resumed,
+            "seconds": self.seconds,
+            "rows_per_second": self.rate,
+            "processes": self.processes,
+            "batching": self.batching,
+            "incidents": self.incidents,
+            "lost_processes": self.lost_processes,
+            "fingerprint": self.fingerprint,
+        }
+
+
+def predict(
+    predictor: Predictor,
+    source: Source,
+    output: str | os.PathLike[str],
+    *,
+    processes: int | None = None,
+    resume: bool = False,
+    progress: Progress = untold,
+) -> JobResult:
+    """Compute all rows of a source and write them to a file, in their order.
+
+    The file has the number of each row, the source's columns but for the inputs, the outputs, and
+    the reasons of bad rows, as ``predictor.on_error`` says. It is written whole when all is done;
+    until then what is done lies in the folder ``OUTPUT.job``. Rows become calls in the same way in
+    every process and after every interruption, so the file does not depend on them.
+
+    The processes are new ones, which import the main module: a script calls this under
+    ``if __name__ == "__main__":``.
+
+    Args:
+        predictor: computes; its processes get the arguments of it.
+        source: of the rows, see :func:`~delegraph.scale.opening.open_source`.
+        output: a ``.jsonl``, ``.npz`` or ``.parquet`` file.
+        processes: that compute; None for one a core.
+        resume: whether a job that was interrupted goes on.
+        progress: is told the rows that are done.
+
+    Raises:
+        ArgumentError: a file of another kind, data that are not for the model, or a job that was
+            interrupted is there and is not to go on, or is another.
+        PredictionError: a row is bad and ``predictor.on_error`` is ``"raise"``, or one has ended a
+            process.
+        DelegraphError: the model cannot be loaded.
+    """
+    path = os.path.abspath(output)
+    output_format(path)
+    count = processes or _cores()
+    identity = {**predictor.identity(), "data": source.identity(), "output": Path(path).suffix}
+    piece_rows = _piece_rows(len(source), predictor.max_batch)
+    folder = JobFolder(path, identity, resume=resume)
+    try:
+        batching = _batching(predictor, source)
+        marking = predictor.replaced(batching=batching, on_error="column")
+        work = Work(marking, source, predictor.on_error, piece_rows, path)
+        start = time.perf_counter()
+        records = folder.records()
+        resumed = sum(record.rows for record in records.values())
+        told = _Told(progress, resumed, len(source))
+        numbers = range(-(-len(source) // piece_rows))
+        pending = [number for number in numbers if number not in records]
+        for number, record in _computed(work, folder, pending, min(count, len(pending))):
+            folder.add(number, record)
+            records[number] = record
+            told.add(record.rows)
+        with whole_file(path) as partial:
+            output_format(path).join([folder.piece(number) for number in numbers], partial)
+    except BaseException:
+        folder.leave()
+        raise
+    folder.remove()
+    ordered = [records[number] for number in numbers]
+    return JobResult(
+        output=os.fspath(output),
+        rows=len(source),
+        written=sum(record.written for record in ordered),
+        bad={int(row): reason for record in ordered for row, reason in record.bad.items()},
+        resumed=resumed,
+        seconds=time.perf_counter() - start,
+        processes=count,
+        batching=batching,
+        incidents=sum(record.incidents for record in ordered),
+        lost_processes=sum(record.lost_processes for record in ordered),
+        fingerprint=predictor.fingerprint(),
+    )
+
+
+def _cores() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _piece_rows(rows: int, max_batch: int) -> int:
+    """Return the rows of a piece: whole batches, whatever the number of processes."""
+    wanted = min(rows // PIECES, MOST_PIECE_ROWS)
+    return max(1, wanted // max_batch) * max_batch
+
+
+def _batching(predictor: Predictor, source: Source) -> Batching:
+    """Return how rows become calls in all processes, by the first rows.
+
+    Raises:
+        ArgumentError: the data are not for the model.
+    """
+    if predictor.batching == "auto":
+        rows = source.read(0, min(TRIED_ROWS, len(source)))
+        marking = predictor.replaced(batching="auto", on_error="column")
+        with marking:
+            if rows.given:
+                good = marking(rows.given)[ERROR] == ""
+                if not good.all():  # a bad row among them has kept the others apart
+                    marking({name: values[good] for name, values in rows.given.items()})
+            return "rows" if marking.batching == "auto" else marking.batching
+    return predictor.batching
+
+
+class _Told:
+    """Tells progress with the rate of this run."""
+
+    def __init__(self, progress: Progress, done: int, total: int) -> None:
+        self._progress = progress
+        self._resumed = self._done = done
+        self._total = total
+        self._begin = time.perf_counter()
+        progress("predicting", done, total)
+
+    def add(self, rows: int) -> None:
+        """Tell that some more rows are done."""
+        self._done += rows
+        rate = (self._done - self._resumed) / (time.perf_counter() - self._begin)
+        what = f"{self._done:,} of {self._total:,} rows, {rate:,.4g} a second"
+        self._progress(what, self._done, self._total)
+
+
+def _computed(
+    work: Work, folder: JobFolder, pending: Iterable[int], processes: int
+) -> Iterator[tuple[int, Record]]:
+    """Yield pieces as they get done.
+
+    Raises:
+        PredictionError: a process was lost.
+    """
+    if not processes:
+        return
+    waiting = iter(pending)
+    with _pool(work, processes) as pool:
+        futures: dict[Future[Record], int] = {}
+        try:
+            while True:
+                while len(futures) < 2 * processes and (number := next(waiting, None)) is not None:
+                    futures[pool.submit(compute, number, folder.piece(number))] = number
+                if not futures:
+                    return
+                for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                    record = future.result()
+                    yield futures.pop(future), record
+        except BrokenProcessPool as error:
+            rows = sorted(number * work.piece_rows for number in futures.values())
+            raise PredictionError(
+                f"a process that computes was lost; it had rows from {rows[0]} on. --isolate-rows "
+                "(isolation='process') finds and marks rows that end their process; --resume goes "
+                "on"
+            ) from error
+
+
+@contextmanager
+def _pool(work: Work, processes: int) -> Iterator[ProcessPoolExecutor]:
+    """Give processes that end with the block, at once where that fails, or with this process."""
+    context = multiprocessing.get_context("spawn")  # a fork has locks of threads that it lacks
+    its_life, life = context.Pipe(duplex=False)  # nothing is written: it breaks when this ends
+    pool = ProcessPoolExecutor(processes, context, begin, (work, its_life))
+    try:
+        yield pool
+    except BaseException:
+        life.close()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        life.close()
+        its_life.close()

@@ -1,0 +1,135 @@
+"""What runs in the processes of a job: pieces of its rows, one after the other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Literal
+
+import numpy as np
+
+from delegraph.errors import PredictionError
+from delegraph.runtime.isolation.life import end_with
+from delegraph.scale.job_folder import Record
+from delegraph.scale.outputs import output_format
+from delegraph.scale.predictor import ERROR, Predictor
+from delegraph.scale.rows import Columns, joined, require_no_clash, spread
+from delegraph.scale.sources import Source
+from delegraph.tools.whole_file import whole_file
+from delegraph.tools.worker_process import sendable
+
+ROW = "row"
+"""Column with the number of each row in the data."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every process of a job is given.
+
+    Attributes:
+        predictor: computes; bad rows get a reason from it.
+        source: of the rows.
+        on_error: what becomes of bad rows in the output.
+        piece_rows: rows of a piece.
+        output: path of the job's output.
+    """
+
+    predictor: Predictor
+    source: Source
+    on_error: Literal["raise", "column", "drop"]
+    piece_rows: int
+    output: str
+
+    def compute(self, number: int, path: str) -> Record:
+        """Write the file of a piece, and return what is to be told of it.
+
+        Raises:
+            PredictionError: a row is bad, and is to end the job.
+            DelegraphError: the model cannot be loaded, or the data are not for it.
+        """
+        begin = time.perf_counter()
+        before = self.predictor.metrics.incidents, self.predictor.metrics.lost_processes
+        start = number * self.piece_rows
+        stop = min(start + self.piece_rows, len(self.source))
+        step = self.predictor.max_batch
+        parts, bad = [], {}
+        for first in range(start, stop, step):
+            columns, errors = self._batch(first, min(first + step, stop))
+            parts.append(columns)
+            bad.update(errors)
+        columns = joined(parts)
+        with whole_file(path) as partial:
+            output_format(self.output).write(partial, columns)
+        return Record(
+            start=start,
+            rows=stop - start,
+            written=len(columns[ROW]),
+            bad={str(row): reason for row, reason in bad.items()},
+            seconds=time.perf_counter() - begin,
+            incidents=self.predictor.metrics.incidents - before[0],
+            lost_processes=self.predictor.metrics.lost_processes - before[1],
+        )
+
+    def _batch(self, start: int, stop: int) -> tuple[Columns, dict[int, str]]:
+        """Return the columns that are written for some rows, and which of them are bad."""
+        rows = self.source.read(start, stop)
+        reasons = [rows.unread.get(place, "") for place in range(stop - start)]
+        read = np.array([place for place, reason in enumerate(reasons) if not reason], np.intp)
+        outputs = self._outputs(rows.given)
+        for place, reason in zip(read, outputs.pop(ERROR), strict=True):
+            reasons[place] = reason
+        require_no_clash(rows.passed, outputs)
+        columns: Columns = {ROW: np.arange(start, stop), **rows.passed}
+        columns |= {name: spread(v, read, stop - start) for name, v in outputs.items()}
+        bad = {start + place: reason for place, reason in enumerate(reasons) if reason}
+        if self.on_error == "raise" and bad:
+            row, reason = min(bad.items())
+            raise PredictionError(f"row {row}: {reason}", row=row)
+        if self.on_error == "column":
+            return columns | {ERROR: np.array(reasons, object)}, bad
+        good = np.array([not reason for reason in reasons], bool)
+        return {name: values[good] for name, values in columns.items()}, bad
+
+    def _outputs(self, given: Columns) -> Columns:
+        """Return the outputs of rows that can be read; some of no rows where there are none."""
+        outputs = self.predictor(given or self.predictor.no_rows())
+        return {name: values for name, values in outputs.items() if name not in self.source.inputs}
+
+
+_work: Work
+_life: Connection
+
+
+def begin(work: Work, life: Connection) -> None:
+    """Take the work of this process, which ends with the one that started it."""
+    global _work, _life
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the job hears of Ctrl-C, and ends this
+    _work, _life = work, life
+    if sys.platform == "linux":  # opened anew: what is said of a descriptor, its copies share
+        end_with(os.open(f"/proc/self/fd/{life.fileno()}", os.O_RDONLY))
+    else:
+        threading.Thread(target=_exit_after, args=(life,), daemon=True).start()
+
+
+def _exit_after(life: Connection) -> None:
+    try:
+        life.recv()
+    except EOFError:
+        os._exit(1)
+
+
+def compute(number: int, path: str) -> Record:
+    """Compute a piece; called in the processes.
+
+    Raises:
+        DelegraphError: as :meth:`Work.compute`, in a form that can be sent.
+    """
+    try:
+        return _work.compute(number, path)
+    except Exception as error:  # noqa: BLE001 - raised in the process of the job
+        raise sendable(error) from None

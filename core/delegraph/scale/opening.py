@@ -1,0 +1,42 @@
+"""Which kind of data is meant by a path, by its ending."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from delegraph.errors import ArgumentError
+from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
+from delegraph.scale.json_lines import JsonRows
+from delegraph.scale.sources import FileRows, Inputs, NpzRows, ParquetRows, Source, Table
+
+KINDS: dict[str, type[Table]] = {".npz": NpzRows, ".parquet": ParquetRows, ".jsonl": JsonRows}
+
+
+def open_source(path: str, inputs: Inputs, described: TensorMetadata = NOTHING_SAID) -> Source:
+    """Return the rows of a folder or a file.
+
+    Args:
+        path: a folder of pictures or ``.npy`` files, or a ``.npz``, ``.parquet``, ``.jsonl`` file.
+        inputs: of the model.
+        described: what the model's metadata says of its first input, for pictures.
+
+    Raises:
+        ArgumentError: it is not there, of another kind, empty, or cannot be read.
+    """
+    if os.path.isdir(path):
+        return FileRows(path, inputs, described)
+    if not os.path.exists(path):
+        raise ArgumentError(f"{path!r} is not there")
+    kind = KINDS.get(Path(path).suffix.lower())
+    if kind is None:
+        raise ArgumentError(
+            f"{path!r} is neither a folder nor a file of {', '.join(KINDS)}; for a single picture "
+            "or array there is 'delegraph run'"
+        )
+    if not os.path.getsize(path):
+        raise ArgumentError(f"{path!r} is empty")
+    source = kind(path, inputs)
+    if not len(source):
+        raise ArgumentError(f"{path!r} has no rows")
+    return source

@@ -1,0 +1,166 @@
+"""What a job writes: pieces of some rows each, and one file of all of them in the end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.scale.parquet import join_parquet, require_pyarrow, write_parquet
+from delegraph.scale.rows import Columns, is_ragged
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFormat:
+    """A kind of files.
+
+    Attributes:
+        write: writes columns to a file; raises ArgumentError for those that it cannot.
+        join: writes the rows of some files, in their order, to one.
+        require: raises ArgumentError where what it needs is not installed.
+    """
+
+    write: Callable[[str, Columns], object]
+    join: Callable[[Sequence[str], str], object]
+    require: Callable[[], object] = lambda: None
+
+
+def output_format(path: str) -> OutputFormat:
+    """Return the kind of a file by its ending.
+
+    Raises:
+        ArgumentError: of none, or what it needs is not installed.
+    """
+    found = FORMATS.get(Path(path).suffix.lower())
+    if found is None:
+        raise ArgumentError(f"{path!r}: expected a file ending in {', '.join(FORMATS)}")
+    found.require()
+    return found
+
+
+# -- JSON lines ------------------------------------------------------------------------------------
+
+
+def write_json_lines(path: str, columns: Columns) -> None:
+    """Write an object for each row; NaN, infinities and what is missing are null."""
+    names = list(columns)
+    values = [_json_values(column) for column in columns.values()]
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        for row in zip(*values, strict=True):
+            file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
+
+
+def _json_values(values: NDArray[Any]) -> list[Any]:
+    if values.dtype == object:
+        return [_json_object(value) for value in values]
+    if values.dtype.kind == "S":
+        return list(np.char.decode(values, "utf-8", "backslashreplace").tolist())
+    if values.dtype.kind == "V":  # bfloat16 and its like
+        values = values.astype(np.float64)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        real = values.astype(object)
+        real[~np.isfinite(values)] = None
+        return list(real.tolist())
+    found: list[Any] = values.tolist()
+    return found
+
+
+def _json_object(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return _json_values(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def join_lines(pieces: Sequence[str], path: str) -> None:
+    """Write the lines of files into one."""
+    with open(path, "wb") as whole:
+        for piece in pieces:
+            with open(piece, "rb") as file:
+                shutil.copyfileobj(file, whole)
+
+
+# -- .npz ------------------------------------------------------------------------------------------
+
+
+def write_npz_columns(path: str, columns: Columns) -> None:
+    """Write an array for each column; texts as NumPy's, what is missing as NaN or no text."""
+    with zipfile.ZipFile(path, "w") as archive:  # savez takes no column called "file"
+        for name, values in columns.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, _npz_values(name, values), allow_pickle=False)
+
+
+def _npz_values(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    if values.dtype != object:
+        return values
+    if is_ragged(values):
+        raise ArgumentError(
+            f"column {name!r} has another shape in each row, which .npz has not: write .parquet or "
+            ".jsonl"
+        )
+    if all(value is None or isinstance(value, str | bytes) for value in values):
+        return np.array([_json_object("" if value is None else value) for value in values], str)
+    return np.array([np.nan if value is None else value for value in values], np.float64)
+
+
+def join_npz(pieces: Sequence[str], path: str) -> None:
+    """Write the rows of ``.npz`` files into one, with no more than one piece in memory.
+
+    Raises:
+        ArgumentError: rows of a column differ in shape.
+    """
+    with np.load(pieces[0]) as first:
+        names = first.files
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name in names:
+            dtype, shape = _whole(name, pieces)
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                header = {
+                    "descr": np.lib.format.dtype_to_descr(dtype),
+                    "fortran_order": False,
+                    "shape": shape,
+                }
+                np.lib.format.write_array_header_2_0(file, header)
+                for piece in pieces:
+                    file.write(_column(piece, name).astype(dtype).tobytes())
+
+
+def _whole(name: str, pieces: Sequence[str]) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """Return dtype and shape of the rows of all pieces."""
+    columns = [_described(_column(piece, name)) for piece in pieces]
+    rows = {shape[1:] for _, shape in columns}
+    if len(rows) > 1:
+        shapes = ", ".join(map(str, sorted(rows)))
+        raise ArgumentError(
+            f"column {name!r} has rows of the shapes {shapes}, which .npz has not: write .parquet "
+            "or .jsonl"
+        )
+    count = sum(shape[0] for _, shape in columns)
+    return np.result_type(*(dtype for dtype, _ in columns)), (count, *rows.pop())
+
+
+def _described(values: NDArray[Any]) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    return values.dtype, values.shape
+
+
+def _column(piece: str, name: str) -> NDArray[Any]:
+    with np.load(piece) as arrays:
+        found: NDArray[Any] = arrays[name]
+        return found
+
+
+FORMATS: Mapping[str, OutputFormat] = {
+    ".jsonl": OutputFormat(write_json_lines, join_lines),
+    ".npz": OutputFormat(write_npz_columns, join_npz),
+    ".parquet": OutputFormat(write_parquet, join_parquet, require_pyarrow),
+}

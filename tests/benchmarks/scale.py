@@ -1,0 +1,120 @@
+"""What processes are worth to a batch job, and whether a job that is killed is the same in the end.
+
+``python tests/benchmarks/scale.py`` prints rows a second of a plain loop, of one process and of
+two, as ratios to the loop in the same run. ``--killed`` kills a job of 200,000 rows at three random
+moments, resumes it each time, and compares its file with that of a job which nobody interrupts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import filecmp
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from delegraph import Predictor
+from delegraph.scale.job import MOST_PIECE_ROWS, predict
+from delegraph.scale.opening import open_source
+from delegraph.schema.options import FullyConnectedOptions
+from delegraph.testing import constant, graph_model, tensor
+
+KILLS = 3
+
+
+def heavy_model(folder: Path, width: int, layers: int) -> Path:
+    """Write a model of layers ``[width] -> [width]``, so that a batch takes a while."""
+    rng = np.random.default_rng(0)
+    weights = (rng.standard_normal((width, width)) / np.sqrt(width)).astype(np.float32)
+    tensors = {"w": constant(weights), "t0": tensor((1, width))}
+    nodes = []
+    for layer in range(layers):
+        tensors[f"t{layer + 1}"] = tensor((1, width))
+        nodes.append(("FULLY_CONNECTED", f"t{layer} w", f"t{layer + 1}", FullyConnectedOptions()))
+    path = folder / "heavy.tflite"
+    path.write_bytes(graph_model(nodes, inputs="t0", outputs=f"t{layers}", tensors=tensors))
+    return path
+
+
+def cpu_seconds() -> float:
+    """Return the processor time of this process and of those that it started and that ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def throughput(folder: Path, rows: int, width: int, layers: int) -> None:
+    """Print rows a second, each way in turn."""
+    model = heavy_model(folder, width, layers)
+    x = np.random.default_rng(1).standard_normal((rows, width)).astype(np.float32)
+    np.savez(folder / "data.npz", t0=x)
+    with Predictor(model, on_error="column", batching="resize") as predictor:
+        source = open_source(str(folder / "data.npz"), predictor.input_columns())
+        predictor({"t0": x[:32]})
+        begin, cpu = time.perf_counter(), cpu_seconds()
+        for start in range(0, rows, 32):
+            predictor({"t0": x[start : start + 32]})
+        loop, loop_cpu = time.perf_counter() - begin, cpu_seconds() - cpu
+        batch = 1e3 * 32 * loop_cpu / rows
+        print(f"plain loop   {rows / loop:9.1f} rows/s, {batch:.1f} ms of processor time a batch")
+        seconds = {}
+        for processes in (1, 2):
+            output, cpu = folder / f"{processes}.npz", cpu_seconds()
+            seconds[processes] = predict(predictor, source, output, processes=processes).seconds
+            rate, ratio = rows / seconds[processes], loop / seconds[processes]
+            work = (cpu_seconds() - cpu) / loop_cpu
+            print(
+                f"{processes} process(es) {rate:9.1f} rows/s, {ratio:.2f} of the loop, with "
+                f"{work:.2f} of its processor time"
+            )
+        print(f"2 processes are {seconds[1] / seconds[2]:.2f} times one (with their start)")
+
+
+def killed_job(folder: Path, rows: int, seed: int) -> None:
+    """Kill a job at random moments, and compare what it writes in the end."""
+    choose = random.Random(seed)
+    model = heavy_model(folder, 8, 1)
+    x = np.random.default_rng(1).standard_normal((rows, 8)).astype(np.float32)
+    np.savez(folder / "data.npz", t0=x, id=np.arange(rows))
+    command = [sys.executable, "-m", "delegraph", "predict", str(model), str(folder / "data.npz")]
+    subprocess.run([*command, "-o", str(folder / "whole.jsonl")], check=True)
+    killed = [*command, "--resume", "-o", str(folder / "killed.jsonl")]
+    done = 0
+    for _ in range(KILLS):
+        moment = done + choose.randint(1, rows // MOST_PIECE_ROWS // (KILLS + 1))
+        process = subprocess.Popen(killed, stdout=subprocess.DEVNULL)
+        while done < moment and process.poll() is None:
+            time.sleep(choose.uniform(0, 0.05))
+            done = len(list(folder.glob("killed.jsonl.job/*.done")))
+        process.kill()
+        print(f"killed with {done} pieces done: status {process.wait()}")
+    subprocess.run(killed, check=True)
+    same = filecmp.cmp(folder / "whole.jsonl", folder / "killed.jsonl", shallow=False)
+    print("the same file" if same else "NOT THE SAME FILE")
+    if not same:
+        sys.exit(1)
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, help="of the data")
+    parser.add_argument("--width", type=int, default=1024, help="of the model's layers")
+    parser.add_argument("--layers", type=int, default=24, help="of the model")
+    parser.add_argument("--killed", action="store_true", help="kill a job and resume it")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if given.killed:
+            killed_job(Path(folder), given.rows or 200_000, given.seed)
+        else:
+            throughput(Path(folder), given.rows or 16_384, given.width, given.layers)
+
+
+if __name__ == "__main__":
+    main()

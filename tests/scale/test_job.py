@@ -1,0 +1,191 @@
+"""A job writes all rows in their order, however often it is interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from delegraph import Interpreter, Predictor
+from delegraph.errors import ArgumentError, PredictionError
+from delegraph.scale.job import PIECES, predict
+from delegraph.scale.opening import open_source
+from delegraph.tools.setup import Setup
+from support.moody_delegate import moody_setup
+
+MODELS = Path(__file__).parents[2] / "docs" / "demo" / "models"
+DIGITS = MODELS / "digits_int8.tflite"
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
+
+
+@pytest.fixture
+def moody(tmp_path: Path) -> Setup:
+    return moody_setup(tmp_path)
+
+
+def data(folder: Path, x: NDArray[Any]) -> str:
+    path = folder / "data.npz"
+    x = np.stack([x, np.ones_like(x)], axis=1).astype(np.float32)
+    np.savez(path, x=x, id=np.arange(len(x)) * 10)
+    return str(path)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_two_processes_give_what_an_interpreter_gives(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(-128, 128, (70, 8, 8, 1)).astype(np.int8)
+    np.savez(tmp_path / "images.npz", image=images, label=np.arange(70) % 10)
+    with Interpreter(DIGITS) as interpreter:
+        runner = interpreter.get_signature_runner()
+        expected = np.array([runner(image=image[np.newaxis])["digit"][0] for image in images])
+    told: list[tuple[str, float, float | None]] = []
+    with Predictor(DIGITS, max_batch=16, on_error="column") as predictor:
+        source = open_source(str(tmp_path / "images.npz"), predictor.input_columns())
+        result = predict(
+            predictor,
+            source,
+            tmp_path / "out.npz",
+            processes=2,
+            progress=lambda *how: told.append(how),
+        )
+        assert result.fingerprint == predictor.fingerprint()
+    with np.load(tmp_path / "out.npz") as written:
+        assert written.files == ["row", "label", "digit", "error"]
+        np.testing.assert_array_equal(written["digit"], expected)
+        np.testing.assert_array_equal(written["row"], np.arange(70))
+        np.testing.assert_array_equal(written["label"], np.arange(70) % 10)
+    assert (result.rows, result.written, result.resumed, result.bad) == (70, 70, 0, {})
+    assert result.batching == "resize"
+    assert told[0] == ("predicting", 0, 70)
+    assert told[-1][0].startswith("70 of 70 rows, ")
+    assert [done for _, done, _ in told][-1] == 70
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["images.npz", "out.npz"]
+
+
+@posix
+def test_a_job_that_is_killed_and_resumed_gives_the_same_file(moody: Setup, tmp_path: Path) -> None:
+    x = np.arange(1000, 1300)
+    x[np.random.default_rng(3).choice(300, 2, replace=False)] = 55
+    path, output = data(tmp_path, x), tmp_path / "out.jsonl"
+    command = [sys.executable, "-m", "delegraph", "predict", moody.model, path, "--resume"]
+    command += ["--delegate-file", *moody.delegate_files, "--max-batch=4", "--processes=2"]
+    command += ["-o", str(output), "--json"]
+    for _ in range(2):
+        # Standard error ends when the processes of the job have ended, too.
+        done = subprocess.run(command, capture_output=True, timeout=200, check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert not output.exists()
+        Path(tmp_path, "seen").rename(tmp_path / "killed once")
+    Path(tmp_path, "seen").touch()
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert lines(output) == [
+        {"row": row, "id": 10 * row, "y": [-value, -1], "error": ""} for row, value in enumerate(x)
+    ]
+    assert json.loads(done.stdout)["resumed"] > 0
+    assert not (tmp_path / "out.jsonl.job").exists()
+
+
+def test_what_is_done_is_not_done_again(moody: Setup, tmp_path: Path) -> None:
+    path = data(tmp_path, np.array([1, 2, 3, 88, 5]))
+    output = tmp_path / "out.jsonl"
+    with Predictor(moody, max_batch=1, on_error="raise") as predictor:
+        source = open_source(path, predictor.input_columns())
+        with pytest.raises(PredictionError, match=r"row 3: .*88 is too much") as caught:
+            predict(predictor, source, output, processes=1)
+        assert caught.value.row == 3
+        with pytest.raises(ArgumentError, match=r"has not ended: --resume .* goes on"):
+            predict(predictor, source, output)
+        other = Predictor(moody, max_batch=2)
+        with pytest.raises(ArgumentError, match=r"job: not the same arguments \(max_batch\)\. "):
+            predict(other, source, output, resume=True)
+        with pytest.raises(PredictionError, match="row 3"):
+            predict(predictor, source, output, processes=1, resume=True)
+        data(tmp_path, np.array([1, 2, 3, 8, 5]))
+        changed = open_source(path, predictor.input_columns())
+        with pytest.raises(ArgumentError, match=r"not the same data\. "):
+            predict(predictor, changed, output, resume=True)
+
+
+@posix
+def test_rows_that_end_their_process_are_marked_and_told(moody: Setup, tmp_path: Path) -> None:
+    path = data(tmp_path, np.array([1, 66, 3, 88]))
+    with Predictor(
+        moody, batching="rows", max_batch=4, on_error="column", isolation="process"
+    ) as predictor:
+        source = open_source(path, predictor.input_columns())
+        result = predict(predictor, source, tmp_path / "out.jsonl", processes=1)
+    first, second, third, fourth = lines(tmp_path / "out.jsonl")
+    assert first == {"row": 0, "id": 0, "y": [-1, -1], "error": ""}
+    assert third == {"row": 2, "id": 20, "y": [-3, -1], "error": ""}
+    assert second["y"] == [None, None]
+    assert "SIGSEGV" in second["error"]
+    assert "88 is too much" in fourth["error"]
+    assert result.bad == {1: second["error"], 3: fourth["error"]}
+    assert (result.written, result.lost_processes) == (4, 2)
+
+
+def test_bad_rows_are_left_out(moody: Setup, tmp_path: Path) -> None:
+    path = data(tmp_path, np.array([1, 88, 3]))
+    with Predictor(moody, on_error="drop") as predictor:
+        source = open_source(path, predictor.input_columns())
+        result = predict(predictor, source, tmp_path / "out.jsonl", processes=1)
+    assert [row["id"] for row in lines(tmp_path / "out.jsonl")] == [0, 20]
+    assert (result.written, list(result.bad)) == (2, [1])
+
+
+def test_files_that_cannot_be_read_are_bad_rows(tmp_path: Path) -> None:
+    folder = tmp_path / "arrays"
+    folder.mkdir()
+    for name in ("a", "c"):
+        np.save(folder / f"{name}.npy", np.zeros((8, 8, 1), np.int8))
+    (folder / "b.npy").write_bytes(b"no array")
+    for on_error, files in (("column", ["a.npy", "b.npy", "c.npy"]), ("drop", ["a.npy", "c.npy"])):
+        with Predictor(DIGITS, on_error=on_error) as predictor:  # type: ignore[arg-type]
+            source = open_source(str(folder), predictor.input_columns())
+            result = predict(predictor, source, tmp_path / "out.jsonl", processes=1)
+        assert [row["file"] for row in lines(tmp_path / "out.jsonl")] == files
+        assert "b.npy' cannot be read" in result.bad[1]
+    (folder / "a.npy").unlink()
+    (folder / "c.npy").unlink()
+    with Predictor(DIGITS, on_error="column") as predictor:
+        source = open_source(str(folder), predictor.input_columns())
+        predict(predictor, source, tmp_path / "out.jsonl", processes=1)
+    [row] = lines(tmp_path / "out.jsonl")
+    assert row["digit"] == [0] * 10
+
+
+@posix
+def test_a_process_that_is_lost_is_an_error_with_a_way_on(moody: Setup, tmp_path: Path) -> None:
+    rows = np.arange(100, 100 + 2 * PIECES)
+    rows[-1] = 66
+    path = data(tmp_path, rows)
+    with Predictor(moody, max_batch=2, on_error="column") as predictor:
+        source = open_source(path, predictor.input_columns())
+        with pytest.raises(PredictionError, match=r"lost; it had rows from \d+ on\. --iso"):
+            predict(predictor, source, tmp_path / "out.jsonl", processes=1)
+
+
+def test_labels_that_are_called_as_an_output_are_refused(moody: Setup, tmp_path: Path) -> None:
+    path = tmp_path / "data.npz"
+    np.savez(path, x=np.ones((2, 2), np.float32), y=np.arange(2))
+    with Predictor(moody, on_error="column") as predictor:
+        source = open_source(str(path), predictor.input_columns())
+        with pytest.raises(ArgumentError, match=r"'y' is there already.*outputs=\{'y': \.\.\.\}"):
+            predict(predictor, source, tmp_path / "out.npz", processes=1)
+    assert not (tmp_path / "out.npz.job").exists()
+    with Predictor(moody, on_error="column", outputs={"y": "negative"}) as predictor:
+        predict(predictor, source, tmp_path / "out.npz", processes=1)
+    with np.load(tmp_path / "out.npz") as written:
+        assert written["negative"].tolist() == [[-1, -1], [-1, -1]]
+        assert written["y"].tolist() == [0, 1]

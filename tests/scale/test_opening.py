@@ -1,0 +1,199 @@
+"""The same rows from every kind of data, into every kind of output."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph import Predictor
+from delegraph.errors import ArgumentError
+from delegraph.scale.opening import open_source
+from delegraph.scale.outputs import FORMATS, output_format
+from delegraph.scale.sources import Rows, Source
+
+DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
+INPUTS = Predictor(DIGITS).input_columns()
+IMAGES = np.random.default_rng(0).integers(-128, 128, (5, 8, 8, 1)).astype(np.int8)
+NAMES = np.array(["a", "bb", "c", "d", "e"])
+
+
+def written(path: Path) -> str:
+    """Write the images in the format of a path's ending; a folder without one."""
+    if path.suffix == ".npz":
+        np.savez(path, image=IMAGES, name=NAMES)
+    elif path.suffix == ".jsonl":
+        rows = [
+            {"image": image.tolist(), "name": str(name)}
+            for image, name in zip(IMAGES, NAMES, strict=True)
+        ]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif path.suffix == ".parquet":
+        pyarrow = pytest.importorskip("pyarrow", reason="Parquet needs PyArrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        table = pyarrow.table({"image": IMAGES.tolist(), "name": NAMES.tolist()})
+        parquet.write_table(table, path, row_group_size=2)
+    else:
+        path.mkdir()
+        for image, name in zip(IMAGES, NAMES, strict=True):
+            np.save(path / f"{name}.npy", image)
+    return str(path)
+
+
+def all_rows(source: Source, step: int) -> list[Rows]:
+    return [source.read(start, start + step) for start in range(0, len(source), step)]
+
+
+@pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.parquet", "folder"])
+@pytest.mark.parametrize("step", [2, 5])
+def test_every_source_gives_the_same_rows(name: str, step: int, tmp_path: Path) -> None:
+    import pickle
+
+    source: Source = pickle.loads(pickle.dumps(open_source(written(tmp_path / name), INPUTS)))
+    assert len(source) == 5
+    pieces = all_rows(source, step)
+    images = np.concatenate([piece.given["image"] for piece in pieces]).astype(np.int8)
+    np.testing.assert_array_equal(images, IMAGES)
+    column = "file" if name == "folder" else "name"
+    names = [Path(str(n)).stem for piece in pieces for n in piece.passed[column]]
+    assert names == NAMES.tolist()
+    assert source.identity() == open_source(str(tmp_path / name), INPUTS).identity()
+
+
+def test_pictures_are_prepared_and_broken_ones_told(tmp_path: Path) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    folder = tmp_path / "pictures"
+    (folder / "sub").mkdir(parents=True)
+    pillow.fromarray(np.full((16, 16), 200, np.uint8)).save(folder / "sub" / "a.png")
+    (folder / "b.jpg").write_bytes(b"no picture")
+    (folder / "notes.txt").write_text("no row")
+    rows = open_source(str(folder), INPUTS).read(0, 9)
+    assert rows.passed["file"].tolist() == ["b.jpg", "sub/a.png"]
+    assert "no kind that Pillow knows" in rows.unread[0]
+    np.testing.assert_array_equal(rows.given["image"], np.full((1, 8, 8, 1), 72))
+
+
+def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
+    good = {"image": IMAGES[0].tolist(), "id": 7}
+    bad = [
+        "nonsense",
+        "[1]",
+        json.dumps({**good, "id": 8, "image": [1, 2]}),
+        json.dumps({"image": good["image"]}),
+        json.dumps({**good, "image": [[1], [2, 3]]}),
+        json.dumps({**good, "image": None}),
+    ]
+    path = tmp_path / "data.jsonl"
+    path.write_text("\n".join([json.dumps(good), *bad, json.dumps(good)]) + "\n")
+    rows = open_source(str(path), INPUTS).read(0, 100)
+    assert len(rows.given["image"]) == 2
+    assert rows.passed["id"].tolist() == [7, None, None, 8, None, 7, 7, 7]
+    reasons = [rows.unread[place] for place in range(1, 7)]
+    assert all(f"line {place}: " in reason for place, reason in enumerate(reasons, 2))
+    for text, reason in zip(
+        ["Expecting value", "is list, expected an object", "shape [2], expected [8, 8, 1]",
+         "has the keys ['image'], expected ['id', 'image']", "inhomogeneous", "holds object"],
+        reasons,
+        strict=True,
+    ):  # fmt: skip
+        assert text in reason
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("data.csv", b"1", "neither a folder nor a file of .npz, .parquet, .jsonl"),
+        ("data.jsonl", b"", "is empty"),
+        ("data.jsonl", b"{}\n", "has no 'image'"),
+        ("data.npz", b"1", "cannot be read"),
+        ("data.parquet", b"1", "cannot be read|needs? PyArrow"),
+        ("folder/notes.txt", b"", "neither pictures nor .npy files"),
+    ],
+)
+def test_data_that_cannot_be_used(name: str, content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    with pytest.raises(ArgumentError, match=message):
+        open_source(str(path.parent if "/" in name else path), INPUTS)
+
+
+def test_data_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="is not there"):
+        open_source(str(tmp_path / "nothing.npz"), INPUTS)
+    two = {"a": INPUTS["image"], "b": INPUTS["image"]}
+    with pytest.raises(ArgumentError, match=r"a folder gives one input, and the model has 2"):
+        open_source(str(tmp_path), two)
+
+
+# -- outputs ---------------------------------------------------------------------------------------
+
+PIECES: list[dict[str, Any]] = [
+    {
+        "row": np.arange(2),
+        "file": np.array(["a", None], object),
+        "y": np.array([[1, np.nan], [0.1, -np.inf]], np.float32),
+        "text": np.array([b"\xc3\xa9", b"x"]),
+    },
+    {
+        "row": np.array([2]),
+        "file": np.array(["longer"], object),
+        "y": np.array([[3, 4]], np.float32),
+        "text": np.array([b"long"]),
+    },
+]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_pieces_become_one_file(suffix: str, tmp_path: Path) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow", reason="Parquet needs PyArrow")
+    kind = output_format(f"out{suffix}")
+    paths = [str(tmp_path / f"{number}{suffix}") for number in range(2)]
+    for path, columns in zip(paths, PIECES, strict=True):
+        kind.write(path, columns)
+    whole = tmp_path / f"whole{suffix}"
+    kind.join(paths, str(whole))
+    names, y, files = _read(whole)
+    assert names == ["row", "file", "y", "text"]
+    assert files == ["a", "" if suffix == ".npz" else None, "longer"]
+    expected = np.concatenate([piece["y"] for piece in PIECES])
+    if suffix == ".jsonl":
+        expected[~np.isfinite(expected)] = np.nan
+    np.testing.assert_array_equal(np.array(y, np.float32), expected)
+
+
+def _read(path: Path) -> tuple[list[str], Any, list[Any]]:
+    if path.suffix == ".npz":
+        with np.load(path) as arrays:
+            return arrays.files, arrays["y"], arrays["file"].tolist()
+    if path.suffix == ".jsonl":
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        assert [row["text"] for row in rows] == ["é", "x", "long"]
+        return list(rows[0]), [row["y"] for row in rows], [row["file"] for row in rows]
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(path)
+    return table.column_names, table["y"].to_pylist(), table["file"].to_pylist()
+
+
+def test_rows_of_other_shapes_are_no_npz(tmp_path: Path) -> None:
+    ragged = np.empty(2, object)
+    ragged[:] = [np.zeros(2), np.zeros(3)]
+    kind = output_format("out.npz")
+    with pytest.raises(ArgumentError, match=r"another shape in each row.*write .parquet"):
+        kind.write(str(tmp_path / "0.npz"), {"y": ragged})
+    for rows in (2, 3):
+        kind.write(str(tmp_path / f"{rows}.npz"), {"y": np.zeros((1, rows))})
+    with pytest.raises(ArgumentError, match=r"rows of the shapes \(2,\), \(3,\)"):
+        kind.join([str(tmp_path / "2.npz"), str(tmp_path / "3.npz")], str(tmp_path / "out.npz"))
+    output_format("out.jsonl").write(str(tmp_path / "0.jsonl"), {"y": ragged})
+    assert (tmp_path / "0.jsonl").read_text().splitlines()[1] == '{"y": [0.0, 0.0, 0.0]}'
+
+
+def test_an_output_of_another_kind() -> None:
+    with pytest.raises(ArgumentError, match=r"'out.csv': expected a file ending in .jsonl, .npz"):
+        output_format("out.csv")
