@@ -158,7 +158,7 @@ def _options(command: Any) -> Any:
 @json_option
 @diagnosis_options
 def command(as_json: bool, **options: Any) -> None:
-    """Run a model on all rows of DATA and write what it answers to a file.
+    """Run a model on all rows of some data, into a file.
 
     DATA is a folder of pictures or .npy files, or a .npz, .parquet or .jsonl file with a column for
     each input. The output has the number of each row, the columns that are no inputs, and the
