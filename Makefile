@@ -1,6 +1,7 @@
 # make demo    run the showcase
 # make test    run every check: lint, format, types, layers, tests
 # make test-engines  test the delegates of heavy engines, each in its own environment (downloads)
+# make test-scale    test what runs on other engines, each in its own environment (downloads)
 # make conformance   run every operator case beside the official interpreter
 # make mutants run mutation tests: change the code and see that tests fail (see docs/mutation-tests.md)
 # make fuzz    try damaged models on the core and on delegates (see docs/fuzzing.md)
@@ -30,7 +31,7 @@ PROJECTS := pyproject.toml $(filter-out $(ENGINE_PROJECTS), \
   $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml))
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test test-engines conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record test-aarch64 bench docs dist \
+.PHONY: help demo test test-engines test-scale conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record test-aarch64 bench docs dist \
   lint types clean
 .DEFAULT_GOAL := help
 
@@ -64,6 +65,25 @@ test-engine-%: .venv-%/installed
 	@$(PYTHON) -m venv .venv-$*
 	@.venv-$*/$(notdir $(BIN))/python -m pip --disable-pip-version-check install --quiet \
 	  --editable ".[testing]" --editable ./delegates/$* ai-edge-litert==2.3.0
+	@touch $@
+
+# One environment for each extra of what scales, with what its tests need beside: the dependency group
+# of its name. `make test-scale-ray` is for one.
+SCALE := beam ray
+
+test-scale: $(SCALE:%=test-scale-%)
+
+.PRECIOUS: .venv-%/installed-scale
+test-scale-%: .venv-%/installed-scale
+	@.venv-$*/$(notdir $(BIN))/python -m pytest --quiet tests/scale/test_$*.py
+
+.venv-%/installed-scale: pyproject.toml
+	@echo "Installing the extra $* into .venv-$* ..."
+	@$(PYTHON) -m venv .venv-$*
+	@.venv-$*/$(notdir $(BIN))/python -m pip --disable-pip-version-check install --quiet \
+	  --upgrade "pip>=25.1"
+	@.venv-$*/$(notdir $(BIN))/python -m pip --disable-pip-version-check install --quiet \
+	  --editable ".[$*,testing]" --editable ./delegates/numba_cpu --group test-$*
 	@touch $@
 
 conformance: $(VENV)/installed-test
@@ -206,7 +226,7 @@ types: $(VENV)/installed-test
 	$(BIN)/mypy docs/demo/demo.py docs/demo/make_photo.py docs/demo/make_sines.py docs/generate_operators.py
 
 clean:
-	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) $(TFLM_VENV) $(ENGINES:%=.venv-%) .mypy_cache .pytest_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) $(TFLM_VENV) $(ENGINES:%=.venv-%) $(SCALE:%=.venv-%) .mypy_cache .pytest_cache .ruff_cache .hypothesis \
 	  .mutants fuzz-findings dist site $(AARCH64)
 
 # A stamp file records each step, so that it runs again only when a pyproject.toml changes.
