@@ -1,7 +1,8 @@
 """What processes are worth to a batch job, and whether a job that is killed is the same in the end.
 
 ``python tests/benchmarks/scale.py`` prints rows a second of a plain loop, of one process and of
-two, as ratios to the loop in the same run. ``--killed`` kills a job of 200,000 rows at three random
+two, as ratios to the loop in the same run. ``--ray`` does so for Ray with two actors; it needs the
+environment of ``make test-scale-ray``. ``--killed`` kills a job of 200,000 rows at three random
 moments, resumes it each time, and compares its file with that of a job which nobody interrupts.
 """
 
@@ -18,6 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from clustered import on_ray
 
 from delegraph import Predictor
 from delegraph.scale.job import MOST_PIECE_ROWS, predict
@@ -106,12 +108,16 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="of the data")
     parser.add_argument("--width", type=int, default=1024, help="of the model's layers")
     parser.add_argument("--layers", type=int, default=24, help="of the model")
+    parser.add_argument("--ray", action="store_true", help="have two actors, which takes packages")
     parser.add_argument("--killed", action="store_true", help="kill a job and resume it")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if given.killed:
             killed_job(Path(folder), given.rows or 200_000, given.seed)
+        elif given.ray:
+            model = heavy_model(Path(folder), given.width, given.layers)
+            on_ray(model, given.rows or 4096, given.width)
         else:
             throughput(Path(folder), given.rows or 16_384, given.width, given.layers)
 

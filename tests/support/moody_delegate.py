@@ -1,4 +1,7 @@
-"""A delegate for NEG that dies of 66, hangs on 77, fails on 88, and kills who asked for 55 once."""
+"""A delegate for NEG that dies of 66, hangs on 77, fails on 88, and kills who asked for 55 once.
+
+Of 44 it dies once. On 33 it leaves ``waiting-PID``, then waits while the file ``gate`` is there.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ SOURCE = """
 import os, pathlib, signal, time
 from delegraph import NodeByNodeKernel, SimpleDelegateInterface
 
-SEEN = pathlib.Path(__file__).with_name("seen")
+FOLDER = pathlib.Path(__file__).parent
+SEEN = FOLDER / "seen"
 
 class Kernel(NodeByNodeKernel):
     def prepare_node(self, call):
@@ -21,6 +25,13 @@ class Kernel(NodeByNodeKernel):
                 SEEN.touch()
                 os.kill(os.getppid(), signal.SIGKILL)
                 time.sleep(1000)
+            if (x == 44).any() and not SEEN.exists():
+                SEEN.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            if (x == 33).any():
+                FOLDER.joinpath(f"waiting-{os.getpid()}").touch()
+                while FOLDER.joinpath("gate").exists():
+                    time.sleep(0.02)
             if (x == 66).any():
                 os.kill(os.getpid(), signal.SIGSEGV)
             if (x == 77).any():

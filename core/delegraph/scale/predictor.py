@@ -192,11 +192,22 @@ class Predictor:
         """How rows become calls; ``"auto"`` until a batch of several rows has shown it."""
         return self._batching
 
-    def replaced(self, *, batching: Batching, on_error: OnError) -> Predictor:
-        """Return one with other arguments, with nothing loaded."""
+    def replaced(
+        self,
+        *,
+        model: str | None = None,
+        batching: Batching | None = None,
+        on_error: OnError | None = None,
+    ) -> Predictor:
+        """Return one with other arguments where they are given, with nothing loaded."""
         other = copy(self)
-        other.on_error = on_error
-        other._recipe = replace(self._recipe, batching=batching)
+        if on_error is not None:
+            other.on_error = on_error
+        if model is not None:
+            other.setup = replace(self.setup, model=model)
+        other._recipe = replace(
+            self._recipe, setup=other.setup, batching=batching or self._recipe.batching
+        )
         other._forget()
         return other
 

@@ -1,0 +1,151 @@
+"""A model with delegates in Beam's ``RunInference``. Needs ``pip install 'delegraph[beam]'``.
+
+Beam groups the examples, runs the pipeline and tries again what was lost; bad rows are the
+predictor's, as Beam knows only whole batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.scale.metrics import Metrics as PredictorMetrics
+from delegraph.scale.predictor import Predictor
+from delegraph.scale.rows import Columns, stacked
+
+try:
+    from apache_beam.metrics import Metrics
+    from apache_beam.ml.inference.base import ModelHandler, PredictionResult
+except ImportError as error:
+    raise ImportError(
+        "delegraph.scale.beam needs Apache Beam: pip install 'delegraph[beam]'", name=error.name
+    ) from error
+
+Example = Mapping[str, ArrayLike]
+"""A row: column to value, without the axis of the rows."""
+
+NAMESPACE = "Delegraph"
+"""Of the metrics: Beam's own of RunInference, and those of :data:`COUNTERS`."""
+
+COUNTERS = {
+    "errors": "bad_rows",
+    "incidents": "delegate_incidents",
+    "lost_processes": "lost_processes",
+}
+"""What a predictor counts, and Beam's counter of it."""
+
+
+class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
+    """Computes examples by a predictor.
+
+    An example is a dict with the model's inputs; ``KeyedModelHandler(DelegraphModelHandler(...))``
+    takes pairs of a key and an example. The ``inference`` of a ``PredictionResult`` is a dict of
+    the outputs, with ``error`` where the predictor has ``on_error="column"``; ``model_id`` is the
+    model's path. With ``on_error="raise"`` a bad row fails its batch, which Beam tries again, or
+    puts aside where ``RunInference(...).with_exception_handling()`` says so.
+    """
+
+    def __init__(self, predictor: Predictor, **options: Any) -> None:
+        """Describe what is computed; each worker loads it.
+
+        Args:
+            predictor: what is computed.
+            options: those of every ``ModelHandler``: ``min_batch_size``, ``max_batch_size``,
+                ``max_batch_duration_secs``, ``model_copies``, ``env_vars`` and so on. The most
+                examples of a batch are the predictor's ``max_batch`` by default.
+
+        Raises:
+            ArgumentError: *predictor* drops bad rows: each example needs its result.
+        """
+        if predictor.on_error == "drop":
+            raise ArgumentError(
+                "on_error='drop' leaves examples without results: give on_error='column' and "
+                "filter by 'error'"
+            )
+        super().__init__(**{"max_batch_size": predictor.max_batch, **options})
+        self._predictor = predictor
+
+    def load_model(self) -> Predictor:
+        """Return the predictor with its model loaded.
+
+        Raises:
+            DelegraphError: the model cannot be loaded.
+        """
+        predictor = copy(self._predictor)  # a copy has nothing loaded: Beam may ask for several
+        predictor.warm_up()
+        return predictor
+
+    def run_inference(
+        self,
+        batch: Sequence[Example],
+        model: Predictor,
+        inference_args: dict[str, Any] | None = None,
+    ) -> list[PredictionResult]:
+        """Return the result of each example.
+
+        No generator: Beam counts a failed batch only when the call itself fails.
+
+        Raises:
+            ArgumentError: examples differ in their columns, or do not fit the model.
+            PredictionError: the model failed on one, and the predictor has ``on_error="raise"``.
+        """
+        before = counts(model.metrics)
+        columns = model(columns_of_examples(batch))
+        for name, count in counts(model.metrics).items():
+            Metrics.counter(NAMESPACE, name).inc(count - before[name])
+        path = model.setup.model
+        made = [name for name in columns if name not in batch[0]]
+        return [
+            PredictionResult(example, {name: columns[name][row] for name in made}, path)
+            for row, example in enumerate(batch)
+        ]
+
+    def get_num_bytes(self, batch: Sequence[Example]) -> int:
+        """Return the bytes of the values of examples."""
+        return sum(np.asarray(value).nbytes for example in batch for value in example.values())
+
+    def get_metrics_namespace(self) -> str:
+        """Return what Beam's metrics of this handler are named after."""
+        return NAMESPACE
+
+    def validate_inference_args(self, inference_args: dict[str, Any] | None) -> None:
+        """Refuse arguments of single calls: a predictor has none.
+
+        Raises:
+            ArgumentError: there are some.
+        """
+        if inference_args:
+            raise ArgumentError(f"inference_args {sorted(inference_args)}: a model takes none")
+
+    def update_model_path(self, model_path: str | None = None) -> None:
+        """Take another model with the same inputs; what runs it stays. Beam loads it next."""
+        if model_path:
+            self._predictor = self._predictor.replaced(model=model_path)
+
+
+def columns_of_examples(batch: Sequence[Example]) -> Columns:
+    """Return examples as columns of rows; where their shapes differ, as columns of arrays.
+
+    Raises:
+        ArgumentError: they differ in their columns.
+    """
+    for example in batch:
+        if example.keys() != batch[0].keys():
+            raise ArgumentError(
+                f"examples have different columns: {sorted(batch[0])} and {sorted(example)}"
+            )
+    return {name: _column([example[name] for example in batch]) for name in batch[0]}
+
+
+def _column(values: Sequence[ArrayLike]) -> NDArray[Any]:
+    return stacked([np.asarray(value) for value in values])
+
+
+def counts(metrics: PredictorMetrics) -> dict[str, int]:
+    """Return what a predictor has counted so far, by the names of Beam's counters."""
+    return {name: int(getattr(metrics, field)) for field, name in COUNTERS.items()}
