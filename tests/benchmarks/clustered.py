@@ -27,7 +27,7 @@ def on_ray(model: Path, rows: int, width: int) -> None:
     """
     import ray.data
 
-    ray.init(num_cpus=2, include_dashboard=False)
+    ray.init(address="local", num_cpus=4)  # of which actors take two
     ray.data.DataContext.get_current().enable_progress_bars = False
     x = np.random.default_rng(1).standard_normal((rows, width)).astype(np.float32)
     predictor = Predictor(model, on_error="column", batching="resize", max_batch=BATCH)

@@ -44,10 +44,10 @@ PLACE = {"place": 1.0}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A head, and two nodes with a place for an actor each."""
+    """A head, and two nodes with a place for an actor each, and a processor for reading."""
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
     for _ in range(2):
-        cluster.add_node(num_cpus=1, resources=PLACE)
+        cluster.add_node(num_cpus=2, resources=PLACE)
     cluster.wait_for_nodes()
     ray.init(address=cluster.address)
     yield cluster
