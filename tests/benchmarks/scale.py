@@ -117,7 +117,7 @@ def main() -> None:
             killed_job(Path(folder), given.rows or 200_000, given.seed)
         elif given.ray:
             model = heavy_model(Path(folder), given.width, given.layers)
-            on_ray(model, given.rows or 4096, given.width)
+            on_ray(model, given.rows or 8192, given.width)
         else:
             throughput(Path(folder), given.rows or 16_384, given.width, given.layers)
 

@@ -186,6 +186,7 @@ predictor = Predictor(
 )
 context = ray.data.DataContext.get_current()
 context.checkpoint_config = checkpoint_config(predictor, "id", folder + "/checkpoint")
+context.target_min_block_size, context.target_max_block_size = 1, 200  # else data is one block
 data = ray.data.read_parquet(folder + "/data", override_num_blocks=6)
 two = ray.data.ActorPoolStrategy(size=2)
 predict(data, predictor, compute=two, resources={"place": 1.0}).write_parquet(folder + "/out")
