@@ -1,9 +1,8 @@
-"""What of Ray and Beam shows without them: actors, and what is said where they are missing."""
+"""What of a job on Ray shows without it: an actor, and what is said where it is missing."""
 
 from __future__ import annotations
 
 import importlib.util
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +41,3 @@ def test_a_missing_ray_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         with pytest.raises(ArgumentError, match=r"needs ray .*pip install 'delegraph\[ray\]'"):
             call()
-
-
-def test_a_missing_beam_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "delegraph.scale.beam", raising=False)
-    monkeypatch.setitem(sys.modules, "apache_beam", None)
-    monkeypatch.setitem(sys.modules, "apache_beam.metrics", None)
-    with pytest.raises(ImportError, match=r"pip install 'delegraph\[beam\]'"):
-        importlib.import_module("delegraph.scale.beam")
