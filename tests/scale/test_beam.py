@@ -52,7 +52,8 @@ def _workers_find_this_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def written(folder: Path) -> list[list[str]]:
     """What :func:`write` wrote, in any order."""
-    return [line.split("\t") for part in folder.glob("*.txt") for line in part.open()]
+    lines = [line for part in folder.glob("*.txt") for line in part.read_text().splitlines()]
+    return [line.split("\t") for line in lines]
 
 
 def run(folder: Path, workers: str, examples: Sequence[Any], *steps: Any) -> Any:
