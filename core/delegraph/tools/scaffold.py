@@ -60,6 +60,7 @@ _DELEGATE: Files = {
     **_EVERY,
     "src/{package}/options.py": ("options.py",),
     "src/{package}/plugin.py": ("plugin.py",),
+    "tests/conftest.py": ("conftest.py",),
     "tests/test_conformance.py": ("test_conformance.py",),
     "tests/test_delegate.py": ("test_delegate.py",),
 }
