@@ -69,7 +69,7 @@ test-engine-%: .venv-%/installed
 
 # One environment for each extra of what scales, with what its tests need beside: the dependency group
 # of its name. `make test-scale-ray` is for one.
-SCALE := beam ray
+SCALE := beam ray serve
 
 test-scale: $(SCALE:%=test-scale-%)
 

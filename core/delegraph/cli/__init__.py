@@ -25,6 +25,7 @@ from delegraph.errors import DelegraphError, printable
 COMMANDS = (
     "run",
     "predict",
+    "serve",
     "benchmark",
     "diff",
     "evaluate",

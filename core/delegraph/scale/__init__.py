@@ -1,9 +1,10 @@
-"""Batches: a predictor, jobs of it over processes, and what runs it on Ray and on Beam.
+"""Batches: a predictor, jobs of it over processes, on Ray and on Beam, and a server.
 
 Open first: ``predictor.py``; ``batching.py`` for how rows become calls, ``computing.py`` for bad
 rows and rows that kill their process. For jobs ``job.py``; ``job_process.py`` is what runs in its
 processes, ``job_folder.py`` what is done so far, ``opening.py`` and ``outputs.py`` the formats.
 For clusters ``ray.py`` and ``beam.py``.
+For many clients ``serve.py``.
 """
 
 import lazy_loader

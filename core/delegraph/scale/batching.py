@@ -54,7 +54,7 @@ class BatchedModel:
         self._past_incidents = 0
         call = model_call(self._spare, self._signature)
         self.inputs = call.input_details()
-        self._outputs = call.output_details()
+        self.outputs = call.output_details()
         self.max_batch = max_batch
         self._batching = self._possible(batching)
 
@@ -97,7 +97,7 @@ class BatchedModel:
         along = all(map(declared_shape, self.inputs))
         return {
             entry["name"]: np.empty((0, *_row_shape(entry, along)), entry["dtype"])
-            for entry in self._outputs
+            for entry in self.outputs
         }
 
     def __call__(self, columns: Columns) -> Columns:

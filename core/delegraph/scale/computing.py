@@ -42,11 +42,13 @@ class Facts:
 
     Attributes:
         inputs: details of each.
+        outputs: details of each.
         nothing: the outputs of no rows, with their types.
         batching: how rows become calls.
     """
 
     inputs: list[Details]
+    outputs: list[Details]
     nothing: Columns
     batching: Batching
 
@@ -121,7 +123,7 @@ class RowComputer:
     def load(self) -> Facts:
         """Load the model."""
         model = self._loaded()
-        return Facts(model.inputs, model.nothing(), model.batching)
+        return Facts(model.inputs, model.outputs, model.nothing(), model.batching)
 
     def placement(self) -> dict[str, Any]:
         """Return who runs which node."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,6 +44,8 @@ OnError = Literal["raise", "column", "drop"]
 
 RowIsolation = Literal["none", "process"]
 """Whether rows are computed in a process of their own, which they may end."""
+
+_Value = TypeVar("_Value")
 
 ERROR = "error"
 """Column of the reasons why rows have no outputs."""
@@ -230,6 +232,15 @@ class Predictor:
         with self._ready() as facts:
             return {self._column_of(entry): entry for entry in facts.inputs}
 
+    def output_columns(self) -> dict[str, Details]:
+        """Return the details of each output, by the column that it makes.
+
+        Raises:
+            DelegraphError: the model cannot be loaded.
+        """
+        with self._ready() as facts:
+            return self._renamed({entry["name"]: entry for entry in facts.outputs})
+
     def no_rows(self) -> Columns:
         """Return a batch without rows.
 
@@ -350,8 +361,8 @@ class Predictor:
             given[entry["name"]] = fitted_column(columns[name], entry, name)
         return given
 
-    def _renamed(self, outputs: Columns) -> Columns:
-        """Return the outputs that are made into columns, by the names of those."""
+    def _renamed(self, outputs: dict[str, _Value]) -> dict[str, _Value]:
+        """Return what belongs to the outputs that are made into columns, by the names of those."""
         if self._outputs is None:
             return outputs
         return {column: outputs[name] for name, column in self._outputs.items()}

@@ -1,0 +1,278 @@
+"""Serves a model by the Open Inference Protocol: KServe's endpoints before Ray Serve's replicas.
+
+Needs ``pip install 'delegraph[serve]'``. :func:`serve` is what ``delegraph serve`` runs.
+``serve_protocol.py`` has the endpoints, ``serve_replica.py`` and ``serve_batches.py`` what
+computes; ``serve_tensors.py`` says what requests hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from delegraph.errors import ArgumentError, PredictionError, in_words
+from delegraph.scale.predictor import Predictor
+from delegraph.scale.rows import Columns
+from delegraph.scale.serve_batches import Answer
+from delegraph.scale.serve_tensors import ServedSignature, served_signature
+
+if TYPE_CHECKING:
+    from delegraph.scale.serve_protocol import ServedModel
+
+DEPLOYMENT = "delegraph"
+"""What Ray Serve calls the replicas."""
+
+MAX_MESSAGE = 64 * 2**20
+"""Bytes of a gRPC message; KServe's own limit of 8 MiB is less than some pictures take."""
+
+HEALTH_CHECK = 2.0
+"""Seconds after which Ray Serve sees that a replica has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """How a model is served.
+
+    Attributes:
+        name: of the model in the protocol's paths.
+        max_latency: seconds that a request waits for others to be computed with it; >= 0.
+        max_queued: requests that wait for a replica; more are refused. >= 1.
+        replicas: processes that compute; >= 1.
+        http_port: of REST.
+        grpc_port: of gRPC.
+        grace: whole seconds that requests may still take when the server is told to stop.
+        address: of a Ray cluster; None: what ``RAY_ADDRESS`` says, or this machine.
+    """
+
+    name: str
+    max_latency: float = 0.005
+    max_queued: int = 64
+    replicas: int = 1
+    http_port: int = 8080
+    grpc_port: int = 8081
+    grace: int = 30
+    address: str | None = None
+
+
+def serve(
+    predictor: Predictor, options: ServeOptions, on_ready: Callable[[], object] = lambda: None
+) -> dict[str, int]:
+    """Serve a model until the process gets SIGTERM or SIGINT; then answer what is there, and end.
+
+    Args:
+        predictor: computes, in each replica; ``max_batch`` rows at most together.
+        options: how.
+        on_ready: is called once requests are answered.
+
+    Returns:
+        How many requests were ``"answered"``, ``"invalid"``, ``"refused"``, ``"failed"``.
+
+    Raises:
+        ArgumentError: KServe or Ray is not installed, a port is taken, or the model has a tensor
+            that the protocol does not have.
+        DelegraphError: the model cannot be loaded.
+        PredictionError: no replica can be made.
+    """
+    require_serve_extra()
+    _require_free(options.http_port)
+    _require_free(options.grpc_port)
+    with predictor:  # what cannot work says so here, and compiled kernels are kept for the replicas
+        signature = served_signature(
+            predictor.input_columns(), predictor.output_columns(), predictor.max_batch
+        )
+    with _no_command_line():
+        from delegraph.scale.serve_protocol import ServedModel, protocol_server
+
+    model = ServedModel(options.name, signature)
+    replicas = _Replicas(predictor, signature, options, model, on_ready)
+    replicas.connect()  # starts processes, which is not possible beside a gRPC server
+    try:
+        server = protocol_server(
+            model, replicas.is_ready, options.http_port, options.grpc_port, options.grace
+        )
+        replicas.start()
+        server.start([])
+    finally:
+        replicas.stop()
+    return model.outcomes
+
+
+@contextmanager
+def _no_command_line() -> Iterator[None]:
+    """Hide the words of the command line: KServe would take those that look like its own."""
+    words = sys.argv
+    sys.argv = [
+        words[0],
+        f"--grpc_max_send_message_length={MAX_MESSAGE}",
+        f"--grpc_max_receive_message_length={MAX_MESSAGE}",
+    ]
+    try:
+        yield
+    finally:
+        sys.argv = words
+
+
+def require_serve_extra() -> None:
+    """Check that what serves is installed.
+
+    Raises:
+        ArgumentError: it is not.
+    """
+    missing = [name for name in ("kserve", "ray") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ArgumentError(
+            f"serving needs {' and '.join(missing)}: pip install 'delegraph[serve]'"
+        )
+
+
+def _require_free(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            raise ArgumentError(
+                f"port {port} cannot be used: {error.strerror}; name another one"
+            ) from error
+
+
+class _Replicas:
+    """Ray Serve's replicas, which are started while the endpoints answer already."""
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        signature: ServedSignature,
+        options: ServeOptions,
+        model: ServedModel,
+        on_ready: Callable[[], object],
+    ) -> None:
+        self._predictor = predictor
+        self._signature = signature
+        self._options = options
+        self._model = model
+        self._on_ready = on_ready
+        self._handle: Any = None
+        self._error: Exception | None = None
+        self._is_stopping = False
+
+    def connect(self) -> None:
+        """Start Ray on this machine, or join a cluster.
+
+        Raises:
+            PredictionError: that is not possible.
+        """
+        import ray
+
+        address = self._options.address
+        here = address is None and "RAY_ADDRESS" not in os.environ
+        if here:  # else replicas stand back behind every other process
+            os.environ.setdefault("RAY_worker_niceness", "0")
+        cpus = max(os.cpu_count() or 1, self._options.replicas * self._threads()) if here else None
+        try:
+            ray.init(address, num_cpus=cpus, include_dashboard=False, logging_level="WARNING")
+        except Exception as error:  # of many kinds
+            raise PredictionError(f"Ray cannot be started or reached: {error}") from error
+
+    def start(self) -> None:
+        """Begin to start them."""
+        threading.Thread(target=self._started, name="delegraph-replicas", daemon=True).start()
+
+    def _started(self) -> None:
+        try:
+            self._handle = self._deployed()
+        except Exception as error:  # noqa: BLE001  # whatever Ray raises ends the server
+            self._error = error
+            if not self._is_stopping:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return
+        self._model.compute = self._compute
+        self._on_ready()
+
+    def _threads(self) -> int:
+        return self._predictor.setup.threads or 1
+
+    def _deployed(self) -> Any:
+        from ray import serve
+
+        from delegraph.scale.serve_replica import Replica
+
+        options = self._options
+        quiet = {"log_level": "WARNING", "enable_access_log": False}
+        serve.start(proxy_location="Disabled", logging_config=quiet)
+        deployment = serve.deployment(
+            Replica,
+            name=DEPLOYMENT,
+            num_replicas=options.replicas,
+            ray_actor_options={"num_cpus": self._threads()},
+            max_ongoing_requests=2 * self._predictor.max_batch,  # one batch computes, one fills
+            max_queued_requests=options.max_queued,
+            health_check_period_s=HEALTH_CHECK,
+            graceful_shutdown_timeout_s=options.grace,
+            max_constructor_retry_count=1,
+            logging_config=quiet,
+        )
+        bound = deployment.bind(self._predictor, self._signature.has_rows, options.max_latency)
+        return serve.run(bound, name=self._app(), route_prefix=None)
+
+    def _app(self) -> str:
+        return f"delegraph-{self._options.name}"
+
+    async def is_ready(self) -> bool:
+        """Return whether one of them computes."""
+        return self._handle is not None and await asyncio.to_thread(self._is_running)
+
+    def _is_running(self) -> bool:
+        from ray import serve
+
+        app = serve.status().applications.get(self._app())
+        states = app.deployments[DEPLOYMENT].replica_states if app else {}
+        return bool(states.get("RUNNING"))
+
+    async def _compute(self, columns: Columns) -> Answer:
+        """Return what a replica answers; Ray Serve chooses it."""
+        from kserve.errors import InferenceError
+        from ray.exceptions import RayActorError, RayTaskError
+        from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
+
+        from delegraph.scale.serve_protocol import Unavailable
+
+        try:
+            answer: Answer = await self._handle.answer.remote(columns)
+        except BackPressureError as error:
+            raise Unavailable(
+                f"too many requests: {self._options.max_queued} wait already; send it again later"
+            ) from error
+        except (DeploymentUnavailableError, RayActorError) as error:
+            raise Unavailable(
+                "the replica has ended that had the request; send it again"
+            ) from error
+        except RayTaskError as error:
+            raise InferenceError(in_words(error.cause)) from error
+        return answer
+
+    def stop(self) -> None:
+        """End them.
+
+        Raises:
+            PredictionError: they could not be started.
+        """
+        import ray
+        from ray import serve
+
+        self._is_stopping = True
+        if self._error is not None:
+            ray.shutdown()
+            raise PredictionError(f"no replica can be made: {self._error}") from self._error
+        if self._handle is not None:
+            serve.delete(self._app())
+        ray.shutdown()

@@ -1,0 +1,147 @@
+"""Requests that are computed together: what a replica of a served model does with each batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from delegraph.scale.batching import SIZES_KEPT
+from delegraph.scale.predictor import ERROR, Predictor
+from delegraph.scale.rows import Columns, joined, row_count
+from delegraph.tools.model_inputs import random_values
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFacts:
+    """What a batch was.
+
+    Attributes:
+        rows: in it.
+        seconds: that it took.
+        incidents: failures of delegates in it, after which Delegraph went on.
+    """
+
+    rows: int
+    seconds: float
+    incidents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a request.
+
+    Attributes:
+        rows: column of each output; none where there is an error.
+        error: why there are none, or empty.
+        batch: of the first request of each batch only, so that each batch is counted once.
+    """
+
+    rows: Columns
+    error: str = ""
+    batch: BatchFacts | None = None
+
+
+class ServedBatches:
+    """Computes requests together, each of some rows.
+
+    Args:
+        predictor: of which ``max_batch`` rows at most are computed together.
+        has_rows: whether a request's rows lie along the first axis of the model's inputs.
+    """
+
+    def __init__(self, predictor: Predictor, has_rows: bool) -> None:
+        self._predictor = predictor.replaced(batching=predictor.batching, on_error="column")
+        self._has_rows = has_rows
+
+    def warm_up(self) -> None:
+        """Compute a batch of each size, so that no request waits for a delegate to be prepared.
+
+        Raises:
+            DelegraphError: the model cannot be loaded.
+        """
+        sizes = batch_sizes(self._predictor.max_batch if self._has_rows else 1)
+        rng = np.random.default_rng(0)
+        self._predictor(self._random_rows(sizes[-1], rng))
+        if self._has_rows and self._predictor.batching == "resize":
+            for size in sizes:
+                self._predictor(self._random_rows(size, rng))
+
+    def _random_rows(self, rows: int, rng: np.random.Generator) -> Columns:
+        columns = {}
+        for name, entry in self._predictor.input_columns().items():
+            values = [random_values(entry, rng) for _ in range(rows)]
+            columns[name] = np.concatenate(values) if self._has_rows else np.stack(values)
+        return columns
+
+    def __call__(self, requests: Sequence[Columns]) -> list[Answer]:
+        """Return what became of each request.
+
+        Args:
+            requests: column of each input, at most ``max_batch`` rows in all.
+
+        Raises:
+            DelegraphError: no request is to blame.
+        """
+        start, incidents = time.perf_counter(), self._predictor.metrics.incidents
+        answers: dict[int, Answer] = {}
+        for places in _alike(requests):
+            computed = self._computed([requests[place] for place in places])
+            answers.update(zip(places, computed, strict=True))
+        incidents = self._predictor.metrics.incidents - incidents
+        rows = sum(map(row_count, requests))
+        facts = BatchFacts(rows, time.perf_counter() - start, incidents)
+        answers[0] = replace(answers[0], batch=facts)
+        return [answers[place] for place in range(len(requests))]
+
+    def _computed(self, requests: Sequence[Columns]) -> list[Answer]:
+        """Return the answers to requests whose rows are of the same shapes."""
+        given = joined(requests)
+        if self._has_rows and self._predictor.batching == "resize":
+            given = _filled(given, batch_sizes(self._predictor.max_batch))
+        made = self._predictor(given)
+        answers, start = [], 0
+        for request in requests:
+            rows = slice(start, start + row_count(request))
+            start = rows.stop
+            answers.append(self._answer({name: values[rows] for name, values in made.items()}))
+        return answers
+
+    def _answer(self, made: Columns) -> Answer:
+        errors = [f"row {row}: {reason}" for row, reason in enumerate(made[ERROR]) if reason]
+        if errors:
+            return Answer({}, "; ".join(errors))
+        return Answer({name: made[name] for name in self._predictor.output_columns()})
+
+
+def batch_sizes(most: int) -> list[int]:
+    """Return the sizes that batches are filled up to: few, as each has an interpreter kept ready.
+
+    >>> batch_sizes(24)
+    [1, 2, 4, 8, 16, 24]
+    """
+    sizes = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
+    return sizes[-SIZES_KEPT:]
+
+
+def _filled(columns: Columns, sizes: Sequence[int]) -> Columns:
+    """Return rows with the last one repeated, up to the next of *sizes*."""
+    rows = row_count(columns)
+    missing = next(size for size in sizes if size >= rows) - rows
+    if not missing:
+        return columns
+    return {
+        name: np.concatenate([values, np.repeat(values[-1:], missing, 0)])
+        for name, values in columns.items()
+    }
+
+
+def _alike(requests: Sequence[Columns]) -> list[list[int]]:
+    """Return the places of requests in groups whose rows have the same shapes."""
+    groups: dict[tuple[tuple[int, ...], ...], list[int]] = {}
+    for place, request in enumerate(requests):
+        shapes = tuple(values.shape[1:] for values in request.values())
+        groups.setdefault(shapes, []).append(place)
+    return list(groups.values())

@@ -1,0 +1,302 @@
+"""The Open Inference Protocol before a served model: KServe's REST and gRPC. Needs KServe.
+
+KServe takes its options from the command line of whatever program imports it: import this module by
+:func:`delegraph.scale.serve.serve` only, which hides that of Delegraph.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import kserve
+import kserve.model_server
+import numpy as np
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from kserve.constants.constants import INFERENCE_CONTENT_LENGTH_HEADER
+from kserve.errors import (
+    InferenceError,
+    InvalidInput,
+    ModelNotFound,
+    ModelNotReady,
+    ServerNotReady,
+)
+from kserve.protocol.dataplane import DataPlane
+from kserve.protocol.infer_type import InferOutput, InferRequest, InferResponse
+from kserve.protocol.model_repository_extension import ModelRepositoryExtension
+from prometheus_client import Counter, Histogram
+
+import delegraph
+from delegraph.errors import ArgumentError, PredictionError
+from delegraph.scale.rows import Columns
+from delegraph.scale.serve_batches import Answer
+from delegraph.scale.serve_tensors import GivenTensor, ServedSignature
+
+_REQUESTS = Counter(
+    "delegraph_requests", "Requests by what became of them.", ["model_name", "outcome"]
+)
+_BATCH_ROWS = Histogram(
+    "delegraph_batch_rows",
+    "Rows that were computed together.",
+    ["model_name"],
+    buckets=[2**power for power in range(9)],
+)
+_BATCH_SECONDS = Histogram("delegraph_batch_seconds", "What a batch took.", ["model_name"])
+_INCIDENTS = Counter(
+    "delegraph_delegate_incidents",
+    "Failures of delegates after which Delegraph went on.",
+    ["model_name"],
+)
+
+
+class Unavailable(ModelNotReady):
+    """A request that is not computed now and may be sent again: 503, and gRPC's UNAVAILABLE."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("")
+        self.error_msg = self.reason = reason
+
+
+class Unsupported(NotImplementedError):
+    """What this server does not do: 501, and gRPC's UNIMPLEMENTED."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class ServedModel(kserve.Model):
+    """A model of which others compute the requests.
+
+    Args:
+        name: in the protocol's paths.
+        signature: what requests hold.
+
+    Attributes:
+        compute: gives the rows of a request to a replica; None before there is one that is warm.
+        outcomes: how many requests were ``answered``, ``invalid``, ``refused``, ``failed``.
+    """
+
+    def __init__(self, name: str, signature: ServedSignature) -> None:
+        super().__init__(name)
+        self._signature = signature
+        self.compute: Callable[[Columns], Awaitable[Answer]] | None = None
+        self.outcomes = dict.fromkeys(("answered", "invalid", "refused", "failed"), 0)
+
+    async def healthy(self) -> bool:
+        """Return whether requests can be computed."""
+        return self.compute is not None
+
+    def load(self) -> bool:
+        """Refuse a request that came too early; KServe asks for it then."""
+        raise Unavailable(f"model {self.name!r} is not ready: its replicas are being started")
+
+    def get_input_types(self) -> list[dict[str, Any]]:
+        """Return the metadata of the inputs."""
+        return [tensor.to_json() for tensor in self._signature.inputs.values()]
+
+    def get_output_types(self) -> list[dict[str, Any]]:
+        """Return the metadata of the outputs."""
+        return [tensor.to_json() for tensor in self._signature.outputs.values()]
+
+    async def predict(
+        self,
+        payload: InferRequest,
+        headers: dict[str, str] | None = None,
+        response_headers: dict[str, str] | None = None,
+    ) -> InferResponse:
+        """Return the answer to a request.
+
+        Raises:
+            InvalidInput: it does not fit the signature.
+            InferenceError: the model fails on it.
+            Unavailable: there are too many requests, or the replica has ended.
+        """
+        outcome = "failed"
+        try:
+            response = await self._predicted(payload)
+            outcome = "answered"
+        except InvalidInput:
+            outcome = "invalid"
+            raise
+        except Unavailable:
+            outcome = "refused"
+            raise
+        finally:
+            self.outcomes[outcome] += 1
+            _REQUESTS.labels(self.name, outcome).inc()
+        return response
+
+    async def _predicted(self, request: InferRequest) -> InferResponse:
+        if self.compute is None:
+            self.load()
+        try:
+            columns = self._signature.columns({str(t.name): _given(t) for t in request.inputs})
+            wanted = self._signature.wanted([out.name for out in request.request_outputs or ()])
+        except ArgumentError as error:
+            raise InvalidInput(str(error)) from error
+        answer = await self.compute(columns)
+        self._count(answer)
+        if answer.error:
+            raise InferenceError(answer.error)
+        try:
+            tensors = self._signature.tensors(answer.rows)
+        except PredictionError as error:
+            raise InferenceError(str(error)) from error
+        return self._response(request, {name: tensors[name] for name in wanted})
+
+    def _count(self, answer: Answer) -> None:
+        if answer.batch is not None:
+            _BATCH_ROWS.labels(self.name).observe(answer.batch.rows)
+            _BATCH_SECONDS.labels(self.name).observe(answer.batch.seconds)
+            _INCIDENTS.labels(self.name).inc(answer.batch.incidents)
+
+    def _response(self, request: InferRequest, tensors: Columns) -> InferResponse:
+        outputs = []
+        for name, values in tensors.items():
+            datatype = self._signature.outputs[name].datatype
+            output = InferOutput(name, list(values.shape), datatype, values)
+            if request.from_grpc:
+                output.set_data_from_numpy(values, binary_data=True)
+            outputs.append(output)
+        return InferResponse(
+            request.id or str(uuid.uuid4()),
+            self.name,
+            outputs,
+            use_binary_outputs=request.use_binary_outputs,
+            requested_outputs=request.request_outputs,
+        )
+
+
+_DAMAGED = (
+    *(AttributeError, KeyError, OverflowError, TypeError, ValueError),  # InvalidInput is the last
+    *(InferenceError, struct.error),
+)
+"""What KServe raises of requests that lack something or hold another thing."""
+
+
+def _given(tensor: Any) -> GivenTensor:
+    """Return a tensor of a request; numbers that its datatype does not have are an error.
+
+    Raises:
+        InvalidInput: its data are of another datatype or size than it says.
+    """
+    try:
+        values = tensor.as_numpy()
+        is_number = values.dtype.kind in "biu" and isinstance(tensor.data, list)
+        if is_number and not np.array_equal(np.ravel(tensor.data), np.ravel(values)):
+            raise ValueError("it has other numbers")  # 1.5 would become 1
+        return GivenTensor(tensor.datatype, values)
+    except _DAMAGED as error:
+        raise InvalidInput(
+            f"input {tensor.name!r}: its data are no {tensor.datatype} of shape {tensor.shape}: "
+            f"{error}"
+        ) from error
+
+
+class ServedData(DataPlane):
+    """What KServe's endpoints ask, for a server that may not be ready.
+
+    Args:
+        model_registry: KServe's models.
+        is_ready: whether there is a replica that is warm.
+    """
+
+    def __init__(self, model_registry: Any, is_ready: Callable[[], Awaitable[bool]]) -> None:
+        super().__init__(model_registry)
+        self._is_ready = is_ready
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the server's metadata."""
+        extensions = ["binary_tensor_data"]
+        return {"name": "delegraph", "version": delegraph.__version__, "extensions": extensions}
+
+    async def ready(self) -> bool:
+        """Return whether requests would be answered."""
+        return await self._is_ready()
+
+    def decode_inference_request(self, body: Any, headers: Any, model_name: str) -> InferRequest:
+        """Return a REST request; damaged ones are the client's error, not the server's."""
+        if isinstance(body, bytes):  # it is all JSON where nobody says how much
+            headers = {INFERENCE_CONTENT_LENGTH_HEADER: len(body), **headers}
+        try:
+            return super().decode_inference_request(body, headers, model_name)
+        except InvalidInput:
+            raise
+        except _DAMAGED as error:
+            raise InvalidInput(f"not a request of the protocol: {error!r}") from error
+
+
+class FixedModels(ModelRepositoryExtension):
+    """Refuses to load and unload models, which any client could ask for."""
+
+    async def load(self, model_name: str) -> Any:
+        """Refuse."""
+        raise Unsupported("models are not loaded by requests")
+
+    async def unload(self, model_name: str) -> Any:
+        """Refuse."""
+        raise Unsupported("models are not unloaded by requests")
+
+
+async def _not_a_request(request: Request, error: Exception) -> JSONResponse:
+    """Answer in the protocol's form what FastAPI would in its own."""
+    found = error.errors() if isinstance(error, RequestValidationError) else []
+    places = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found)
+    return JSONResponse({"error": f"not a request of the protocol: {'; '.join(places)}"}, 400)
+
+
+_EXPECTED = (
+    InvalidInput,
+    InferenceError,
+    ModelNotFound,
+    ModelNotReady,
+    ServerNotReady,
+    Unsupported,
+)
+"""What clients do wrong, or too early."""
+
+
+class _Expected(logging.Filter):
+    """Leaves out what a client has done wrong, which KServe logs with a traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return not isinstance(error, _EXPECTED)
+
+
+def protocol_server(
+    model: ServedModel,
+    is_ready: Callable[[], Awaitable[bool]],
+    http_port: int,
+    grpc_port: int,
+    grace: int,
+) -> kserve.ModelServer:
+    """Return a server; its ``start([])`` serves until the process is told to stop.
+
+    Args:
+        model: that is served.
+        is_ready: whether there is a replica that is warm.
+        http_port: of REST.
+        grpc_port: of gRPC.
+        grace: seconds that requests may still take when the server is told to stop.
+    """
+    server = kserve.ModelServer(
+        http_port=http_port,
+        grpc_port=grpc_port,
+        enable_latency_logging=False,
+        grace_period=grace,
+    )
+    for name in ("kserve", "kserve.trace", "uvicorn", "uvicorn.access", "uvicorn.error"):
+        logging.getLogger(name).setLevel(logging.WARNING)  # else a line for each request
+    logging.getLogger("kserve").addFilter(_Expected())
+    server.dataplane = ServedData(server.registered_models, is_ready)
+    server.model_repository_extension = FixedModels(server.registered_models)
+    server.register_model(model)
+    kserve.model_server.app.add_exception_handler(RequestValidationError, _not_a_request)
+    return server

@@ -1,0 +1,38 @@
+"""A replica of a served model: a process that Ray Serve makes, and asks for batches. Needs Ray."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from ray import serve
+
+from delegraph.scale.predictor import Predictor
+from delegraph.scale.rows import Columns, row_count
+from delegraph.scale.serve_batches import Answer, ServedBatches
+
+
+def _rows(requests: Sequence[Columns]) -> int:
+    """Return how many rows requests have, by which Ray Serve fills a batch."""
+    return sum(map(row_count, requests))
+
+
+class Replica:
+    """Answers requests in batches; Ray Serve asks nothing before one is made, so it is warm then.
+
+    Args:
+        predictor: of which ``max_batch`` rows at most are computed together.
+        has_rows: whether a request's rows lie along the first axis of the model's inputs.
+        max_latency: seconds that a request waits for others to be computed with it.
+    """
+
+    def __init__(self, predictor: Predictor, has_rows: bool, max_latency: float) -> None:
+        self._batches = ServedBatches(predictor, has_rows)
+        self.answer.set_max_batch_size(predictor.max_batch)
+        self.answer.set_batch_wait_timeout_s(max_latency)
+        self._batches.warm_up()
+
+    @serve.batch(batch_size_fn=_rows)
+    async def answer(self, requests: list[Columns]) -> list[Answer]:
+        """Return what became of each request."""
+        return await asyncio.to_thread(self._batches, requests)  # meanwhile others are collected

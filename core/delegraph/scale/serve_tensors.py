@@ -1,0 +1,203 @@
+"""A model's inputs and outputs as tensors of the Open Inference Protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError, PredictionError, did_you_mean
+from delegraph.scale.predictor import ERROR
+from delegraph.scale.rows import Columns, is_ragged, row_count
+from delegraph.tools.model_call import Details, declared_shape
+
+DATATYPES: Mapping[str, str] = {
+    "bool": "BOOL",
+    "float16": "FP16",
+    "float32": "FP32",
+    "float64": "FP64",
+    **{
+        f"{sign}int{bits}": f"{sign}INT{bits}".upper()
+        for sign in ("", "u")
+        for bits in (8, 16, 32, 64)
+    },
+}
+"""What the protocol calls a dtype; texts are ``BYTES``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedTensor:
+    """An input or an output.
+
+    Attributes:
+        name: column of the predictor.
+        datatype: as the protocol names it.
+        shape: -1 where open.
+    """
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the protocol's metadata of a tensor."""
+        return {"name": self.name, "datatype": self.datatype, "shape": list(self.shape)}
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTensor:
+    """A tensor of a request: its datatype as named there, and its values."""
+
+    datatype: str
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedSignature:
+    """What a request holds, and what the answer does.
+
+    Attributes:
+        inputs: by their names.
+        outputs: by their names.
+        has_rows: whether a request has several rows along the first axis of each tensor. Otherwise
+            its tensors have the model's shapes, and it is one row.
+        max_rows: most rows of a request.
+    """
+
+    inputs: Mapping[str, ServedTensor]
+    outputs: Mapping[str, ServedTensor]
+    has_rows: bool
+    max_rows: int
+
+    def columns(self, given: Mapping[str, GivenTensor]) -> Columns:
+        """Return the rows of a request.
+
+        Args:
+            given: tensors by their names.
+
+        Returns:
+            Column to values of shape ``[rows, ...]``.
+
+        Raises:
+            ArgumentError: an input is missing, unknown, of another datatype or shape, or has
+                another number of rows, none, or more than :attr:`max_rows`.
+        """
+        known = sorted(self.inputs)
+        for name in given:
+            if name not in self.inputs:
+                hint = did_you_mean(name, known)
+                raise ArgumentError(f"no input {name!r}{hint}; inputs are {', '.join(known)}")
+        columns = {}
+        for name, tensor in self.inputs.items():
+            if name not in given:
+                raise ArgumentError(f"input {name!r} is missing; inputs are {', '.join(known)}")
+            _require_fitting(tensor, given[name])
+            values = given[name].values
+            columns[name] = values if self.has_rows else values[np.newaxis]
+        self._require_rows(columns)
+        return columns
+
+    def _require_rows(self, columns: Columns) -> None:
+        counts = {name: len(values) for name, values in columns.items()}
+        rows = row_count(columns)
+        if len(set(counts.values())) > 1:
+            each = ", ".join(f"{name!r} {count}" for name, count in counts.items())
+            raise ArgumentError(f"inputs have different numbers of rows: {each}")
+        if not 1 <= rows <= self.max_rows:
+            raise ArgumentError(f"a request of {rows} rows, expected 1 to {self.max_rows}")
+
+    def wanted(self, names: Sequence[str]) -> list[str]:
+        """Return the outputs that a request names; all of them where it names none.
+
+        Raises:
+            ArgumentError: there is no such output.
+        """
+        known = sorted(self.outputs)
+        for name in names:
+            if name not in self.outputs:
+                hint = did_you_mean(name, known)
+                raise ArgumentError(f"no output {name!r}{hint}; outputs are {', '.join(known)}")
+        return list(names) or list(self.outputs)
+
+    def tensors(self, rows: Columns) -> dict[str, NDArray[Any]]:
+        """Return the outputs of a request's rows as the protocol sends them.
+
+        Raises:
+            PredictionError: the rows differ in the shape of an output.
+        """
+        return {name: self._tensor(name, rows[name]) for name in self.outputs}
+
+    def _tensor(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        if is_ragged(values):
+            if len(values) > 1:
+                shapes = ", ".join(str(list(row.shape)) for row in values)
+                raise PredictionError(
+                    f"output {name!r} has another shape in each row ({shapes}): send one row a "
+                    "request"
+                )
+            values = values[0][np.newaxis]
+        return values if self.has_rows else values[0]
+
+
+def served_signature(
+    inputs: Mapping[str, Details], outputs: Mapping[str, Details], max_rows: int
+) -> ServedSignature:
+    """Return what requests hold, from the details of a signature's tensors.
+
+    A request may have several rows where the first dimension of every tensor is 1 or open.
+
+    Args:
+        inputs: column to the details of an input.
+        outputs: column to the details of an output.
+        max_rows: most rows of a request.
+
+    Raises:
+        ArgumentError: a tensor has a type that the protocol does not have, or a name that stands
+            for something else.
+    """
+    if ERROR in outputs:
+        raise ArgumentError(
+            f"an output called {ERROR!r} cannot be served: give it another name, "
+            f"outputs={{{ERROR!r}: ...}} (--output-column {ERROR}=...)"
+        )
+    is_open = all(declared_shape(entry)[:1] == [-1] for entry in inputs.values())
+    has_rows = all(declared_shape(entry)[:1] in ([1], [-1]) for entry in inputs.values()) and all(
+        declared_shape(entry)[:1] in ([1], [-1] if is_open else [1]) for entry in outputs.values()
+    )
+    return ServedSignature(
+        {name: _tensor(name, entry, has_rows) for name, entry in inputs.items()},
+        {name: _tensor(name, entry, has_rows) for name, entry in outputs.items()},
+        has_rows,
+        max_rows,
+    )
+
+
+def _tensor(name: str, details: Details, has_rows: bool) -> ServedTensor:
+    dtype = np.dtype(details["dtype"])
+    datatype = "BYTES" if dtype.kind in "SOU" else DATATYPES.get(dtype.name)
+    if datatype is None:
+        raise ArgumentError(
+            f"tensor {name!r} is {dtype.name}, which the Open Inference Protocol does not have"
+        )
+    shape = declared_shape(details)
+    return ServedTensor(name, datatype, (-1, *shape[1:]) if has_rows else tuple(shape))
+
+
+def _require_fitting(tensor: ServedTensor, given: GivenTensor) -> None:
+    values = given.values
+    if given.datatype != tensor.datatype:
+        raise ArgumentError(
+            f"input {tensor.name!r} is {given.datatype}, expected {tensor.datatype}"
+        )
+    if tensor.datatype == "BYTES" and not all(isinstance(v, str | bytes) for v in values.flat):
+        raise ArgumentError(f"input {tensor.name!r} is BYTES and holds what is no text")
+    fits = values.ndim == len(tensor.shape) and all(
+        want in (-1, have) for want, have in zip(tensor.shape, values.shape, strict=True)
+    )
+    if not fits:
+        raise ArgumentError(
+            f"input {tensor.name!r} has shape {list(values.shape)}, expected {list(tensor.shape)}"
+        )

@@ -1,0 +1,33 @@
+"""``delegraph serve``: what it says where it cannot serve."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.command import Command
+
+DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
+
+
+@pytest.mark.parametrize("missing", [["kserve", "ray"], ["kserve"]])
+def test_a_missing_package_is_named_with_its_extra(
+    delegraph: Command, missing: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in missing:
+        monkeypatch.setitem(sys.modules, name, None)
+    ran = delegraph("serve", DIGITS)
+    assert ran.code == 2
+    assert "error: serving needs kserve" in ran.err
+    assert ran.err.endswith(": pip install 'delegraph[serve]'\n")
+
+
+@pytest.mark.parametrize(
+    "words", [["--max-batch-size", 0], ["--max-latency", -1], ["--http-port", 70000]]
+)
+def test_options_out_of_range(delegraph: Command, words: list[object]) -> None:
+    ran = delegraph("serve", DIGITS, *words)
+    assert ran.code == 2
+    assert f"Invalid value for '{words[0]}'" in ran.err
