@@ -1,9 +1,11 @@
-"""What processes are worth to a batch job, and whether a job that is killed is the same in the end.
+"""What processes, Ray and a server are worth beside a plain loop, and whether killed jobs go on.
 
 ``python tests/benchmarks/scale.py`` prints rows a second of a plain loop, of one process and of
-two, as ratios to the loop in the same run. ``--ray`` does so for Ray with two actors; it needs the
-environment of ``make test-scale-ray``. ``--killed`` kills a job of 200,000 rows at three random
-moments, resumes it each time, and compares its file with that of a job which nobody interrupts.
+two, of Ray with two actors, and of a server at 1 and 8 clients, as ratios to the loop in the same
+run. ``--only`` does some of it. Ray needs the environment of ``make test-scale-ray``, the server
+that of ``make test-scale-serve``, which has both. ``--killed`` kills a job of 200,000 rows at three
+random moments, resumes it each time, and compares its file with that of a job which nobody
+interrupts.
 """
 
 from __future__ import annotations
@@ -16,10 +18,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from clustered import on_ray
+from served import serving
 
 from delegraph import Predictor
 from delegraph.scale.job import MOST_PIECE_ROWS, predict
@@ -28,6 +32,15 @@ from delegraph.schema.options import FullyConnectedOptions
 from delegraph.testing import constant, graph_model, tensor
 
 KILLS = 3
+
+NEEDS = {
+    "processes": (),
+    "ray": ("ray", "pandas", "pyarrow"),
+    "server": ("kserve", "ray", "tritonclient"),
+}
+"""Part to the packages that it needs."""
+
+PARTS = tuple(NEEDS)
 
 
 def heavy_model(folder: Path, width: int, layers: int) -> Path:
@@ -50,9 +63,8 @@ def cpu_seconds() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def throughput(folder: Path, rows: int, width: int, layers: int) -> None:
+def throughput(folder: Path, model: Path, rows: int, width: int) -> None:
     """Print rows a second, each way in turn."""
-    model = heavy_model(folder, width, layers)
     x = np.random.default_rng(1).standard_normal((rows, width)).astype(np.float32)
     np.savez(folder / "data.npz", t0=x)
     with Predictor(model, on_error="column", batching="resize") as predictor:
@@ -108,18 +120,26 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="of the data")
     parser.add_argument("--width", type=int, default=1024, help="of the model's layers")
     parser.add_argument("--layers", type=int, default=24, help="of the model")
-    parser.add_argument("--ray", action="store_true", help="have two actors, which takes packages")
-    parser.add_argument("--killed", action="store_true", help="kill a job and resume it")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="parts to measure")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of a round with the server")
+    parser.add_argument("--killed", action="store_true", help="kill a job and resume it instead")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         if given.killed:
-            killed_job(Path(folder), given.rows or 200_000, given.seed)
-        elif given.ray:
-            model = heavy_model(Path(folder), given.width, given.layers)
-            on_ray(model, given.rows or 8192, given.width)
-        else:
-            throughput(Path(folder), given.rows or 16_384, given.width, given.layers)
+            killed_job(folder, given.rows or 200_000, given.seed)
+            return
+        model = heavy_model(folder, given.width, given.layers)
+        for part in given.only:
+            if missing := [name for name in NEEDS[part] if find_spec(name) is None]:
+                print(f"{part}: not measured, {', '.join(missing)} not installed")
+            elif part == "processes":
+                throughput(folder, model, given.rows or 16_384, given.width)
+            elif part == "ray":
+                on_ray(model, given.rows or 8192, given.width)
+            else:
+                serving(model, given.width, given.seconds)
 
 
 if __name__ == "__main__":

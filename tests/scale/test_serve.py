@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from tritonclient.utils import InferenceServerException, np_to_triton_dtype  # n
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 PICTURES = np.random.default_rng(0).integers(-128, 128, (64, 8, 8, 1)).astype(np.int8)
+WAYS = ("binary", "json", "grpc")
 
 
 class Client:
@@ -59,11 +61,11 @@ class Client:
         )
         return found
 
-    def status(self, output: str, **inputs: NDArray[Any]) -> str:
-        """Return how the server refuses a request."""
-        with pytest.raises(InferenceServerException) as caught:
-            self.ask(output, **inputs)
-        return str(caught.value.status()).removeprefix("StatusCode.")
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.triton.close()
 
 
 @pytest.fixture(scope="module")
@@ -93,37 +95,38 @@ def gated(tmp_path: Path) -> GatedModel:
 
 @pytest.mark.parametrize("way", ["binary", "grpc"])
 def test_metadata_is_the_signature(digits: Served, way: str) -> None:
-    client = Client(digits, way).triton
-    assert client.is_server_live()
-    assert client.is_model_ready("digits_int8")
     as_json = {"as_json": True} if way == "grpc" else {}
-    server = client.get_server_metadata(**as_json)
+    with Client(digits, way) as client:
+        assert client.triton.is_server_live()
+        assert client.triton.is_model_ready("digits_int8")
+        server = client.triton.get_server_metadata(**as_json)
+        model = client.triton.get_model_metadata("digits_int8", **as_json)
     assert (server["name"], server["extensions"]) == ("delegraph", ["binary_tensor_data"])
-    model = client.get_model_metadata("digits_int8", **as_json)
     shapes = [list(map(int, model[key][0]["shape"])) for key in ("inputs", "outputs")]
     assert shapes == [[-1, 8, 8, 1], [-1, 10]]
     assert [model[key][0]["name"] for key in ("inputs", "outputs")] == ["image", "digit"]
     assert [model[key][0]["datatype"] for key in ("inputs", "outputs")] == ["INT8", "INT8"]
 
 
-@pytest.mark.parametrize("way", ["binary", "json", "grpc"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("rows", [1, 5, 16])
 def test_every_way_gives_what_an_interpreter_gives(
     digits: Served, expected: NDArray[Any], way: str, rows: int
 ) -> None:
-    found = Client(digits, way).ask("digit", image=PICTURES[:rows])
+    with Client(digits, way) as client:
+        found = client.ask("digit", image=PICTURES[:rows])
     assert found.dtype == np.int8
     np.testing.assert_array_equal(found, expected[:rows])
 
 
 def test_eight_clients_get_their_own_answers(digits: Served, expected: NDArray[Any]) -> None:
     def asked(seed: int) -> int:
-        client = Client(digits, ("binary", "grpc")[seed % 2])
         rng = np.random.default_rng(seed)
-        for _ in range(50):
-            start, rows = int(rng.integers(60)), int(rng.integers(1, 5))
-            found = client.ask("digit", image=PICTURES[start : start + rows])
-            np.testing.assert_array_equal(found, expected[start : start + rows])
+        with Client(digits, ("binary", "grpc")[seed % 2]) as client:
+            for _ in range(50):
+                start, rows = int(rng.integers(60)), int(rng.integers(1, 5))
+                found = client.ask("digit", image=PICTURES[start : start + rows])
+                np.testing.assert_array_equal(found, expected[start : start + rows])
         return 50
 
     before = metrics(digits)
@@ -142,7 +145,7 @@ def metrics(served: Served) -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
-@pytest.mark.parametrize("way", ["binary", "json", "grpc"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
@@ -153,22 +156,37 @@ def metrics(served: Served) -> dict[str, float]:
     ],
 )
 def test_requests_that_do_not_fit(digits: Served, way: str, inputs: Any, message: str) -> None:
-    with pytest.raises(InferenceServerException, match=message) as caught:
-        Client(digits, way).ask("digit", **inputs)
-    assert caught.value.status() in ("400", "StatusCode.INVALID_ARGUMENT")
+    refusal = refused(digits, way, "digits_int8", "digit", **inputs)
+    assert status(refusal) in ("400", "StatusCode.INVALID_ARGUMENT")
+    assert re.search(message, str(refusal))
+
+
+def refused(
+    served: Served, way: str, model: str, output: str, **inputs: NDArray[Any]
+) -> InferenceServerException:
+    """Return how the server refuses a request."""
+    with (
+        Client(served, way, model) as client,
+        pytest.raises(InferenceServerException) as caught,
+    ):
+        client.ask(output, **inputs)
+    return caught.value
 
 
 @pytest.mark.parametrize("way", ["json", "grpc"])
 def test_what_the_server_does_not_have(digits: Served, way: str) -> None:
-    client = Client(digits, way, "other")
-    assert client.status("digit", image=PICTURES[:1]) in ("404", "NOT_FOUND")
-    with pytest.raises(InferenceServerException, match="models are not unloaded by requests"):
+    refusal = refused(digits, way, "other", "digit", image=PICTURES[:1])
+    assert status(refusal) in ("404", "StatusCode.NOT_FOUND")
+    with (
+        Client(digits, way) as client,
+        pytest.raises(InferenceServerException, match="models are not unloaded by requests"),
+    ):
         client.triton.unload_model("digits_int8")
 
 
 def test_outputs_that_the_model_does_not_have(digits: Served) -> None:
-    with pytest.raises(InferenceServerException, match="no output 'digits'; did you mean 'digit'"):
-        Client(digits, "json").ask("digits", image=PICTURES[:1])
+    refusal = refused(digits, "json", "digits_int8", "digits", image=PICTURES[:1])
+    assert "no output 'digits'; did you mean 'digit'" in str(refusal)
 
 
 def json_request(value: object) -> bytes:
@@ -203,8 +221,9 @@ def test_damaged_requests(digits: Served, body: bytes, headers: dict[str, str], 
     request = urllib.request.Request(url, body, {"Content-Type": kind, **headers})
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(request)
-    assert caught.value.code == 400
-    assert set(json.loads(caught.value.read())) == {"error"}
+    with caught.value as answer:
+        assert answer.code == 400
+        assert set(json.loads(answer.read())) == {"error"}
 
 
 def test_it_is_ready_when_delegates_are(gated: GatedModel) -> None:
@@ -215,13 +234,13 @@ def test_it_is_ready_when_delegates_are(gated: GatedModel) -> None:
         served.wait_until(served.replicas)
         assert served.status("v2/health/ready") == 503
         assert served.status("v2/models/neg/ready") == 503
-        assert Client(served, "json", "neg").status("y", x=x) == "503"
-        assert Client(served, "grpc", "neg").status("y", x=x) == "UNAVAILABLE"
-        assert not Client(served, "grpc", "neg").triton.is_server_ready()
+        assert status(refused(served, "json", "neg", "y", x=x)) == "503"
+        assert status(refused(served, "grpc", "neg", "y", x=x)) == "StatusCode.UNAVAILABLE"
+        with Client(served, "grpc", "neg") as client:
+            assert not client.triton.is_server_ready()
         gated.gate.unlink()
         served.wait_until_ready()
-        for way in ("binary", "json", "grpc"):
-            np.testing.assert_array_equal(Client(served, way, "neg").ask("y", x=x), -x)
+        assert [ask(served, way, 5) for way in WAYS] == [-5, -5, -5]
 
 
 def test_a_row_that_the_model_fails_on_spoils_no_other(gated: GatedModel) -> None:
@@ -241,7 +260,8 @@ def test_a_row_that_the_model_fails_on_spoils_no_other(gated: GatedModel) -> Non
 def ask(served: Served, way: str, value: float) -> float:
     """Return what the model makes of a value."""
     x = np.full((1, 2), value, np.float32)
-    return float(Client(served, way, "neg").ask("y", x=x)[0, 0])
+    with Client(served, way, "neg") as client:
+        return float(client.ask("y", x=x)[0, 0])
 
 
 def test_too_many_requests_are_refused_at_once_and_stopping_answers_the_others(
@@ -256,23 +276,20 @@ def test_too_many_requests_are_refused_at_once_and_stopping_answers_the_others(
                 for value, way in enumerate(itertools.islice(itertools.cycle(WAYS), 24))
             ]
             served.wait_until(lambda: sum(map(Future.done, asked)) >= 20)  # two compute, two wait
-            refused = [one.exception() for one in asked if one.done()]
+            refusals = [one.exception() for one in asked if one.done()]
             assert {
                 str(error.status())
                 for error in refused
                 if isinstance(error, InferenceServerException)
             } == {"503", "StatusCode.UNAVAILABLE"}
-            assert all("too many requests" in str(error) for error in refused)
+            assert all("too many requests" in str(error) for error in refusals)
             served.stop()
             served.wait_until(lambda: served.status("v2/health/live") == 0)  # takes no others
             gated.gate.unlink()
             answered = [value for value, one in enumerate(asked) if not one.exception()]
-            assert len(answered) == 24 - len(refused)
+            assert len(answered) == 24 - len(refusals)
             assert all(asked[value].result() == -value for value in answered)
         assert served.end() == 0
-
-
-WAYS = ("binary", "json", "grpc")
 
 
 def test_a_replica_that_is_killed_returns_and_the_other_answers(gated: GatedModel) -> None:

@@ -55,7 +55,8 @@ class Served:
             with urllib.request.urlopen(f"http://{self.http}/{path}", timeout=10) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
-            return error.code
+            with error:
+                return error.code
         except OSError:
             return 0
 

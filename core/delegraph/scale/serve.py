@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import logging
 import os
 import signal
 import socket
@@ -209,6 +210,7 @@ class _Replicas:
         options = self._options
         quiet = {"log_level": "WARNING", "enable_access_log": False}
         serve.start(proxy_location="Disabled", logging_config=quiet)
+        logging.getLogger("ray.serve").setLevel(logging.WARNING)  # in this process
         deployment = serve.deployment(
             Replica,
             name=DEPLOYMENT,

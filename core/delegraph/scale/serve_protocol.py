@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import struct
 import uuid
+import warnings
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -295,6 +296,7 @@ def protocol_server(
     for name in ("kserve", "kserve.trace", "uvicorn", "uvicorn.access", "uvicorn.error"):
         logging.getLogger(name).setLevel(logging.WARNING)  # else a line for each request
     logging.getLogger("kserve").addFilter(_Expected())
+    warnings.filterwarnings("ignore", "ORJSONResponse is deprecated")  # KServe uses it
     server.dataplane = ServedData(server.registered_models, is_ready)
     server.model_repository_extension = FixedModels(server.registered_models)
     server.register_model(model)

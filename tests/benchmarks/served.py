@@ -1,0 +1,126 @@
+"""What serving a model gives at 1 and 8 clients, beside calling it in a loop. Part of scale.py."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from delegraph import Predictor
+
+ROUNDS = 5
+START = 90.0
+"""Seconds in which a server must be ready."""
+
+Ask = Callable[[], object]
+
+
+def serving(model: Path, width: int, seconds: float) -> None:
+    """Print requests a second and latencies of each way, in turns, each request of one row.
+
+    Args:
+        model: takes ``[1, width], float32``.
+        width: of a row.
+        seconds: that each way has in each round.
+    """
+    from tritonclient import grpc
+
+    x = np.random.default_rng(1).standard_normal((1, width)).astype(np.float32)
+
+    def client(port: int) -> Ask:
+        triton = grpc.InferenceServerClient(f"localhost:{port}")
+        tensor = grpc.InferInput("t0", [1, width], "FP32")
+        tensor.set_data_from_numpy(x)
+        return lambda: triton.infer(model.stem, [tensor])
+
+    with ExitStack() as stack:
+        predictor = stack.enter_context(Predictor(model, batching="rows"))
+        batched = stack.enter_context(server(model, "--max-batch-size", "32", "--max-latency", "1"))
+        single = stack.enter_context(server(model, "--max-batch-size", "1", "--max-latency", "0"))
+        ways = {
+            "plain loop": [lambda: predictor({"t0": x})],
+            "server, 1 client": [client(batched)],
+            "server, 8 clients": [client(batched) for _ in range(8)],
+            "without batches, 1 client": [client(single)],
+            "without batches, 8 clients": [client(single) for _ in range(8)],
+        }
+        times: dict[str, list[list[float]]] = {way: [] for way in ways}
+        for _ in range(ROUNDS + 1):
+            for way, asks in ways.items():
+                times[way].append(asked(asks, seconds))
+    report({way: rounds[1:] for way, rounds in times.items()}, seconds)  # the first warms up
+
+
+def asked(asks: Sequence[Ask], seconds: float) -> list[float]:
+    """Return the latencies of requests of clients that ask at the same time, for some seconds."""
+    found: list[float] = []
+    end = time.perf_counter() + seconds
+
+    def client(ask: Ask) -> None:
+        while (start := time.perf_counter()) < end:
+            ask()
+            found.append(time.perf_counter() - start)
+
+    threads = [threading.Thread(target=client, args=(ask,)) for ask in asks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def report(times: dict[str, list[list[float]]], seconds: float) -> None:
+    """Print a line for each way: its rate over the loop's in the same round, and latencies."""
+    loop = [len(found) for found in times["plain loop"]]
+    for way, rounds in times.items():
+        ratios = sorted(len(found) / base for found, base in zip(rounds, loop, strict=True))
+        middle, low, high = ratios[len(ratios) // 2], ratios[0], ratios[-1]
+        p50, p99 = (1e3 * np.percentile(np.concatenate(rounds), p) for p in (50, 99))
+        rate = sum(map(len, rounds)) / (len(rounds) * seconds)
+        print(
+            f"{way:27} {rate:8.1f} requests/s, {middle:.2f} of the loop ({low:.2f} to {high:.2f}), "
+            f"p50 {p50:.1f} ms, p99 {p99:.1f} ms"
+        )
+
+
+@contextmanager
+def server(model: Path, *words: str) -> Iterator[int]:
+    """Serve a model; yield the port of gRPC once it is ready."""
+    http_port, grpc_port = free_port(), free_port()
+    command = [sys.executable, "-m", "delegraph", "serve", str(model), *words]
+    command += ["--http-port", str(http_port), "--grpc-port", str(grpc_port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until_ready(f"http://localhost:{http_port}/v2/health/ready")
+        yield grpc_port
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def wait_until_ready(url: str) -> None:
+    """Return when a server answers that it is ready."""
+    end = time.monotonic() + START
+    while time.monotonic() < end:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+            return
+        except OSError:  # not there, or 503
+            time.sleep(0.1)
+    sys.exit(f"the server was not ready after {START:.0f} s")
+
+
+def free_port() -> int:
+    """Return a port that nobody has at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port: int = probe.getsockname()[1]
+        return port
