@@ -174,11 +174,11 @@ class _Replicas:
         """
         import ray
 
-        address = self._options.address
-        here = address is None and "RAY_ADDRESS" not in os.environ
-        if here:  # else replicas stand back behind every other process
-            os.environ.setdefault("RAY_worker_niceness", "0")
-        cpus = max(os.cpu_count() or 1, self._options.replicas * self._threads()) if here else None
+        address, cpus = self._options.address or os.environ.get("RAY_ADDRESS"), None
+        if not address:
+            address = "local"  # else it is any cluster that happens to run on this machine
+            cpus = max(os.cpu_count() or 1, self._options.replicas * self._threads())
+            os.environ.setdefault("RAY_worker_niceness", "0")  # else others are served first
         try:
             ray.init(address, num_cpus=cpus, include_dashboard=False, logging_level="WARNING")
         except Exception as error:  # of many kinds
