@@ -30,7 +30,8 @@ from kserve.errors import (
 from kserve.protocol.dataplane import DataPlane
 from kserve.protocol.infer_type import InferOutput, InferRequest, InferResponse
 from kserve.protocol.model_repository_extension import ModelRepositoryExtension
-from prometheus_client import Counter, Histogram
+from numpy.typing import NDArray
+from prometheus_client import Counter, Gauge, Histogram
 
 import delegraph
 from delegraph.errors import ArgumentError, PredictionError
@@ -40,6 +41,9 @@ from delegraph.scale.serve_tensors import GivenTensor, ServedSignature
 
 _REQUESTS = Counter(
     "delegraph_requests", "Requests by what became of them.", ["model_name", "outcome"]
+)
+_IN_PROGRESS = Gauge(
+    "delegraph_requests_in_progress", "Requests that are not answered yet.", ["model_name"]
 )
 _BATCH_ROWS = Histogram(
     "delegraph_batch_rows",
@@ -120,7 +124,8 @@ class ServedModel(kserve.Model):
         """
         outcome = "failed"
         try:
-            response = await self._predicted(payload)
+            with _IN_PROGRESS.labels(self.name).track_inprogress():
+                response = await self._predicted(payload)
             outcome = "answered"
         except InvalidInput:
             outcome = "invalid"
@@ -189,15 +194,21 @@ def _given(tensor: Any) -> GivenTensor:
     """
     try:
         values = tensor.as_numpy()
-        is_number = values.dtype.kind in "biu" and isinstance(tensor.data, list)
-        if is_number and not np.array_equal(np.ravel(tensor.data), np.ravel(values)):
-            raise ValueError("it has other numbers")  # 1.5 would become 1
+        numbers = tensor.data  # empty where gRPC has bytes
+        if values.dtype.kind in "biu" and isinstance(numbers, list) and numbers:
+            _require_same(numbers, values)
         return GivenTensor(tensor.datatype, values)
     except _DAMAGED as error:
         raise InvalidInput(
             f"input {tensor.name!r}: its data are no {tensor.datatype} of shape {tensor.shape}: "
             f"{error}"
         ) from error
+
+
+def _require_same(numbers: list[Any], values: NDArray[Any]) -> None:
+    """Check that no number was changed when it became an integer, as 1.5 becomes 1."""
+    if not np.array_equal(np.ravel(numbers), np.ravel(values)):
+        raise ValueError("it has other numbers")
 
 
 class ServedData(DataPlane):
