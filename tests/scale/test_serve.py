@@ -264,19 +264,6 @@ def ask(served: Served, way: str, value: float) -> float:
         return float(client.ask("y", x=x)[0, 0])
 
 
-def test_who_comes_while_others_are_computed_is_computed_together(gated: GatedModel) -> None:
-    with serving(gated, "--max-latency", "0") as served:
-        served.wait_until_ready()
-        gated.gate.touch()
-        with ThreadPoolExecutor(16) as pool:
-            asked = [pool.submit(ask, served, "grpc", float(value)) for value in range(16)]
-            waiting = 'delegraph_requests_in_progress{model_name="neg"}'
-            served.wait_until(lambda: metrics(served).get(waiting) == 16)
-            gated.gate.unlink()
-            assert [one.result() for one in asked] == [-value for value in range(16)]
-        assert metrics(served)['delegraph_batch_rows_count{model_name="neg"}'] <= 8
-
-
 def test_too_many_requests_are_refused_at_once_and_stopping_answers_the_others(
     gated: GatedModel,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from ray import serve
@@ -33,9 +34,5 @@ class Replica:
 
     @serve.batch(batch_size_fn=_rows)
     async def answer(self, requests: list[Columns]) -> list[Answer]:
-        """Return what became of each request.
-
-        Ray Serve closes the next batch when ``max_latency`` is over, even if this one is still
-        computed. So nothing is awaited here: who comes meanwhile is in the next batch.
-        """
-        return self._batches(requests)
+        """Return what became of each request."""
+        return await asyncio.to_thread(self._batches, requests)  # Ray Serve may refuse others
