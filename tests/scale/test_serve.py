@@ -279,7 +279,7 @@ def test_too_many_requests_are_refused_at_once_and_stopping_answers_the_others(
             refusals = [one.exception() for one in asked if one.done()]
             assert {
                 str(error.status())
-                for error in refused
+                for error in refusals
                 if isinstance(error, InferenceServerException)
             } == {"503", "StatusCode.UNAVAILABLE"}
             assert all("too many requests" in str(error) for error in refusals)
