@@ -264,6 +264,21 @@ def ask(served: Served, way: str, value: float) -> float:
         return float(client.ask("y", x=x)[0, 0])
 
 
+def test_who_comes_while_others_are_computed_is_computed_together(gated: GatedModel) -> None:
+    with serving(gated, "--max-latency", "0") as served:
+        served.wait_until_ready()
+        gated.gate.touch()
+        waiting = 'delegraph_requests_in_progress{model_name="neg"}'
+        asked = []
+        with ThreadPoolExecutor(10) as pool:
+            for value in range(10):
+                asked.append(pool.submit(ask, served, "grpc", float(value)))
+                served.wait_until(lambda: metrics(served).get(waiting) == len(asked))
+            gated.gate.unlink()
+            assert [one.result() for one in asked] == [-value for value in range(10)]
+        assert metrics(served)['delegraph_batch_rows_count{model_name="neg"}'] <= 4
+
+
 def test_too_many_requests_are_refused_at_once_and_stopping_answers_the_others(
     gated: GatedModel,
 ) -> None:

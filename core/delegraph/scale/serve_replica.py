@@ -28,11 +28,26 @@ class Replica:
 
     def __init__(self, predictor: Predictor, has_rows: bool, max_latency: float) -> None:
         self._batches = ServedBatches(predictor, has_rows)
-        self.answer.set_max_batch_size(predictor.max_batch)
-        self.answer.set_batch_wait_timeout_s(max_latency)
+        self._together.set_max_batch_size(predictor.max_batch)
+        self._together.set_batch_wait_timeout_s(max_latency)
+        self._is_free = asyncio.Event()
+        self._is_free.set()
         self._batches.warm_up()
 
+    async def answer(self, request: Columns) -> Answer:
+        """Return what became of a request.
+
+        Ray Serve closes a batch when ``max_latency`` is over, even if the one before is still
+        computed. So who comes meanwhile waits here, and is then in the same batch.
+        """
+        await self._is_free.wait()
+        answer: Answer = await self._together(request)
+        return answer
+
     @serve.batch(batch_size_fn=_rows)
-    async def answer(self, requests: list[Columns]) -> list[Answer]:
-        """Return what became of each request."""
-        return await asyncio.to_thread(self._batches, requests)  # Ray Serve may refuse others
+    async def _together(self, requests: list[Columns]) -> list[Answer]:
+        self._is_free.clear()
+        try:
+            return await asyncio.to_thread(self._batches, requests)  # Ray Serve may refuse others
+        finally:
+            self._is_free.set()
