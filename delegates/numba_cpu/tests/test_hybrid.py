@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ai_edge_litert import interpreter as litert
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
@@ -19,7 +20,10 @@ from delegraph.schema.layer_options import (
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
 )
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
 from delegraph.testing import constant, graph_model, one_op_model, tensor
+from delegraph.testing.operator_cases.quantizing import with_blocks
 from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
@@ -203,6 +207,53 @@ def test_results_are_clamped(act: Act) -> None:
 def test_four_bit_weights() -> None:
     assert_agrees(conv_model((1, 5, 5, 8), 20, kind="INT4"), floats((1, 5, 5, 8)))
     assert_agrees(dense_model((3, 16), 20, kind="INT4"), floats((3, 16)))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("rows", [1, 2, 13])
+@pytest.mark.parametrize("outputs", [3, 16, 40, 150])
+@pytest.mark.parametrize("depth", [5, 37, 64])
+@pytest.mark.parametrize("is_asymmetric", [False, True])
+def test_two_weights_of_a_matrix_share_a_byte(
+    level: str, rows: int, outputs: int, depth: int, is_asymmetric: bool
+) -> None:
+    model = dense_model(
+        (rows, depth), outputs, is_per_channel=True, kind="INT4",
+        asymmetric_quantize_inputs=is_asymmetric, fused_activation_function=Act.RELU,
+    )  # fmt: skip
+    x = floats((rows, depth)) * np.linspace(-2, 3, rows, dtype=np.float32)[:, np.newaxis]
+    assert_agrees(model, x, level)
+
+
+def blocks_model(rows: int, depth: int, outputs: int, size: int, kind: str = "INT4") -> bytes:
+    """Return a matrix product whose weights have a scale for each block of *size* inputs."""
+    scales = np.random.default_rng(2).uniform(0.01, 0.2, (outputs, depth // size))
+    model = dense_model(
+        (rows, depth), outputs, kind=kind, fused_activation_function=Act.RELU,
+        asymmetric_quantize_inputs=True,
+    )  # fmt: skip
+    records = read_model(np.frombuffer(model, np.uint8))
+    return write_model(with_blocks(records, 1, scales.astype(np.float16), size))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("rows", [1, 2, 13])
+@pytest.mark.parametrize(("outputs", "depth", "size"), [(3, 8, 8), (40, 96, 32), (150, 192, 64)])
+def test_blocks_of_weights_have_scales(
+    level: str, rows: int, outputs: int, depth: int, size: int
+) -> None:
+    x = floats((rows, depth)) * np.linspace(-2, 3, rows, dtype=np.float32)[:, np.newaxis]
+    assert_agrees(blocks_model(rows, depth, outputs, size), x, level)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_products_with_blocks_are_those_of_the_official_kernel(threads: int) -> None:
+    model, x = blocks_model(2, 256, 520, 32), floats((2, 256))
+    resolver = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    official = litert.Interpreter(model_content=model, experimental_op_resolver_type=resolver)
+    (expected,) = outputs_of(official, [x])
+    (found,) = outputs_of(delegated(model, threads=threads), [x])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 def test_a_bias_is_not_needed_and_scales_may_differ() -> None:

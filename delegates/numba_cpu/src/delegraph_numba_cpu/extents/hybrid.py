@@ -42,7 +42,7 @@ def round_rows(row: Touched) -> None:
 def multiply(row: Touched) -> None:
     windows = row.record("windows")
     pixels, outputs, row_bytes = row["pixels"], row["outputs"], windows["row_bytes"]
-    row.require(row["block_bytes"] == 16 * row_bytes, "windows are as long as weights")
+    _check_weights(row, row_bytes)
     rows = max(row["step"], LEAST_ROWS) * row_bytes
     if row["layout"] == blocks.WINDOWED:
         row.read("x", image_bytes(windows, pixels))
@@ -55,3 +55,13 @@ def multiply(row: Touched) -> None:
     row.read("headers", groups * 4 * conv_int8.HEADER_BYTES)
     row.write("y", 4 * pixels * outputs)
     row.scratch(conv_int8.ACC_BYTES + 256 + rows)
+
+
+def _check_weights(row: Touched, row_bytes: int) -> None:
+    form, parts, steps = row["form"], row["parts"], row["steps"]
+    row.require(form in (blocks.BYTES, blocks.NIBBLES, blocks.PARTS), "a known form of weights")
+    row.require(steps > 0 and (parts > 0 if form == blocks.PARTS else parts == 1), "parts, steps")
+    inputs = 4 if form == blocks.BYTES else 8
+    row.require(parts * steps * inputs == row_bytes, "windows are as long as weights")
+    scales = blocks.GROUP_BYTES // 4 if form == blocks.PARTS else 0
+    row.require(row["block_bytes"] == parts * (64 * steps + scales), "blocks hold all steps")

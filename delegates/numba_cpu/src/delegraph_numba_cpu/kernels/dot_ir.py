@@ -66,6 +66,18 @@ def prepare_weights(builder, weights):
     return [builder.ashr(each, constant(24)) for each in shifted]
 
 
+def nibbles(builder, packed):
+    """Return 16 times each weight of the low halves of bytes, and of the high ones.
+
+    Args:
+        builder: appends instructions.
+        packed: a vector of bytes, or of four in an int32; weights are signed.
+    """
+    high = constant(0xF0F0F0F0 & ((1 << packed.type.element.width) - 1), packed.type)
+    low = builder.shl(packed, constant(4, packed.type))
+    return builder.and_(low, high), builder.and_(packed, high)
+
+
 def dot(builder, acc, activations, weights):
     """Return ``acc`` plus the dot products of four unsigned with four signed bytes, 16 of them.
 

@@ -50,31 +50,41 @@ def dot_tile(rows, blocks):
     return dot_tile
 
 
-def products(builder, rows_at, places, step_bytes, steps):
+def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
     """Return, for each row, its products with four columns at each of some places.
 
     Args:
         builder: appends instructions.
         rows_at: addresses of rows of unsigned bytes.
         places: addresses of 16 bytes, four for each of four columns.
-        step_bytes: from there to the next four bytes of these columns.
-        steps: of four bytes.
+        step_bytes: from there to the next 16 of these columns.
+        steps: of four bytes of a row, a multiple of *weights_a_byte*.
+        weights_a_byte: 2 for those of :func:`dot_ir.nibbles`, of two steps.
     """
     size = len(neon_ir.NOTHING)
     values = [part for _ in rows_at for _ in places for part in neon_ir.NOTHING]
 
+    def weights_of(index, count):
+        """Yield the weights of each of *count* steps, of all places, as they are needed."""
+        for k in range(0, count, weights_a_byte):
+            step = builder.udiv(builder.add(index, integer(k)), integer(weights_a_byte))
+            at = builder.mul(step, integer(step_bytes))
+            found = [load(builder, builder.add(place, at), V16I8) for place in places]
+            if weights_a_byte == 1:
+                yield found
+            else:
+                yield from zip(*(dot_ir.nibbles(builder, each) for each in found), strict=True)
+
     def added(values, index, count):
         """Return the sums with *count* steps added."""
         at = builder.shl(index, integer(2))
-        kind = vector(I32, 4) if count == 4 else I32
+        kind = I32 if count == 1 else vector(I32, count)
         loaded = [load(builder, builder.add(row, at), kind) for row in rows_at]
         fours = [dot_ir.seen(builder, each) for each in loaded]
-        for k in range(count):
-            offset = builder.mul(builder.add(index, integer(k)), integer(step_bytes))
+        for k, weights in enumerate(weights_of(index, count)):
             taken = [_copies(builder, four, k) for four in fours]
             following = []
-            for n, place in enumerate(places):
-                weight = load(builder, builder.add(place, offset), V16I8)
+            for n, weight in enumerate(weights):
                 following.append(
                     [
                         neon_ir.dot(builder, values[start : start + size], each, weight)
@@ -87,10 +97,11 @@ def products(builder, rows_at, places, step_bytes, steps):
             ]
         return values
 
-    index, values = repeated(
-        builder, integer(0), steps, 4, values, lambda i, values: added(values, i, 4)
-    )
-    _, values = repeated(builder, index, steps, 1, values, lambda i, values: added(values, i, 1))
+    index = integer(0)
+    for count in (4, weights_a_byte):
+        index, values = repeated(
+            builder, index, steps, count, values, lambda i, values, n=count: added(values, i, n)
+        )
     cells = [neon_ir.total(builder, values[i : i + size]) for i in range(0, len(values), size)]
     width = len(places)
     return [cells[width * m : width * (m + 1)] for m in range(len(rows_at))]

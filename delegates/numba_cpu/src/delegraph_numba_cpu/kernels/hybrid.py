@@ -15,8 +15,15 @@ from delegraph_numba_cpu.kernels.dot_int8 import (
     dot_single,
     dot_wide,
 )
+from delegraph_numba_cpu.kernels.dot_nibbles import (
+    nibbles_single,
+    nibbles_wide,
+    parts_single,
+    parts_wide,
+)
 from delegraph_numba_cpu.kernels.hybrid_ir import (
     finish_floats,
+    finish_parts,
     measure_floats,
     quantize_floats,
     round_floats,
@@ -41,6 +48,7 @@ HEADER_BYTES = conv_int8.HEADER_BYTES
 ACC_BYTES = conv_int8.ACC_BYTES
 WINDOWS_BYTES = 8 * len(conv_int8.WINDOWS.names)
 WINDOWED = blocks.WINDOWED
+BYTES, IN_PARTS = blocks.BYTES, blocks.PARTS
 
 M_X, M_RANGES, M_ROWS, M_SIZE, M_PIECES, M_TILES = blocks.MEASURE.slots(*blocks.MEASURE.names)
 (
@@ -48,8 +56,8 @@ M_X, M_RANGES, M_ROWS, M_SIZE, M_PIECES, M_TILES = blocks.MEASURE.slots(*blocks.
 ) = blocks.QUANTIZE.slots(*blocks.QUANTIZE.names)  # fmt: skip
 R_X, R_Y, R_RANGES, R_ROWS, R_SIZE, R_PIECES, R_TILES = blocks.ROUND.slots(*blocks.ROUND.names)
 (
-    X, Y, SCALES, WINDOWS, WEIGHTS, HEADERS, BLOCK_BYTES, OUTPUTS, LAYOUT, STEP, ROW_TILES,
-    COLUMN_TILES, PIXELS, IMAGE_PIXELS, LOW, HIGH, SCRATCH, SCRATCH_BYTES,
+    X, Y, SCALES, WINDOWS, WEIGHTS, HEADERS, BLOCK_BYTES, FORM, PARTS, STEPS, OUTPUTS, LAYOUT, STEP,
+    ROW_TILES, COLUMN_TILES, PIXELS, IMAGE_PIXELS, LOW, HIGH, SCRATCH, SCRATCH_BYTES,
 ) = blocks.MULTIPLY.slots(*blocks.MULTIPLY.names)  # fmt: skip
 
 
@@ -187,36 +195,71 @@ def multiply_group(
     Fewer rows than a micro-kernel's are read as that many; what the others hold does not matter.
     Weights have blocks after the last, so that a whole group can be computed and some dropped.
     """
-    size = word(block, BLOCK_BYTES)
-    steps = size // 64
-    weights = word(block, WEIGHTS) + n * size
     headers = word(block, HEADERS) + n * HEADER_BYTES
-    height = WIDE_ROWS if blocks_of_16 > 1 else NARROW_ROWS
+    is_narrow = word(block, FORM) == BYTES and blocks_of_16 == 1
+    height, acc_bytes = (NARROW_ROWS, 64) if is_narrow else (WIDE_ROWS, 256)
     if rows == 1:
-        height = 1
+        height, acc_bytes = 1, 256
     for start in range(0, rows, height):
         m = max(min(start, rows - height), 0)
         place = a + m * row_bytes
-        if rows == 1:
-            for j in range(0, blocks_of_16, SINGLE):
-                dot_single(
-                    place, row_bytes, weights + j * size, size, steps, headers + j * HEADER_BYTES,
-                    sums, acc + 64 * j, 256,
-                )  # fmt: skip
-        elif blocks_of_16 > 1:
-            for j in range(0, blocks_of_16, WIDE):
-                dot_wide(
-                    place, row_bytes, weights + j * size, size, steps, headers + j * HEADER_BYTES,
-                    sums, acc + 64 * j, 256,
-                )  # fmt: skip
+        if word(block, FORM) == BYTES:
+            multiply_bytes(
+                block, place, row_bytes, rows, n, blocks_of_16, headers, sums, acc, acc_bytes
+            )
         else:
-            dot_narrow(place, row_bytes, weights, size, steps, headers, sums, acc, 64)
-        acc_bytes = 64 if blocks_of_16 == 1 else 256
+            multiply_nibbles(block, place, row_bytes, rows, n, blocks_of_16, headers, acc)
         for j in range(blocks_of_16):
             columns = word(block, OUTPUTS) - 16 * (n + j)
-            finish_floats(
+            finish = (
                 acc + 64 * j, acc_bytes, min(height, rows), headers + j * HEADER_BYTES,
                 scales + m * scale_step, scale_step,
                 target + 4 * (m * word(block, OUTPUTS) + 16 * (n + j)), 4 * word(block, OUTPUTS),
                 columns, real(block, LOW), real(block, HIGH),
             )  # fmt: skip
+            if word(block, FORM) == IN_PARTS:
+                finish_parts(*finish)
+            else:
+                finish_floats(*finish)
+
+
+@jit
+def multiply_bytes(block, place, row_bytes, rows, n, blocks_of_16, headers, sums, acc, acc_bytes):
+    """Store the accumulators of as many rows as a micro-kernel has, of 8-bit weights."""
+    size, steps = word(block, BLOCK_BYTES), word(block, STEPS)
+    weights = word(block, WEIGHTS) + n * size
+    if rows == 1:
+        for j in range(0, blocks_of_16, SINGLE):
+            dot_single(
+                place, row_bytes, weights + j * size, size, steps, headers + j * HEADER_BYTES,
+                sums, acc + 64 * j, acc_bytes,
+            )  # fmt: skip
+    elif blocks_of_16 > 1:
+        for j in range(0, blocks_of_16, WIDE):
+            dot_wide(
+                place, row_bytes, weights + j * size, size, steps, headers + j * HEADER_BYTES,
+                sums, acc + 64 * j, acc_bytes,
+            )  # fmt: skip
+    else:
+        dot_narrow(place, row_bytes, weights, size, steps, headers, sums, acc, acc_bytes)
+
+
+@jit
+def multiply_nibbles(block, place, row_bytes, rows, n, blocks_of_16, headers, acc):
+    """Store the accumulators of as many rows as a micro-kernel has, of 4-bit weights."""
+    weights = word(block, WEIGHTS) + n * word(block, BLOCK_BYTES)
+    parts, steps = word(block, PARTS), word(block, STEPS)
+    for j in range(0, blocks_of_16, SINGLE if rows == 1 else WIDE):
+        tile = (
+            place, row_bytes, weights + 64 * j, parts, steps, headers + j * HEADER_BYTES,
+            acc + 64 * j,
+        )  # fmt: skip
+        if word(block, FORM) == IN_PARTS:
+            if rows == 1:
+                parts_single(*tile)
+            else:
+                parts_wide(*tile)
+        elif rows == 1:
+            nibbles_single(*tile)
+        else:
+            nibbles_wide(*tile)

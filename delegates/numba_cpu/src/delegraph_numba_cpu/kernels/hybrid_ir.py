@@ -140,47 +140,65 @@ def round_floats(context, source, count, inverse, low, high, scale, target):
     return types.void(i64, i64, f32, f32, f32, f32, i64), generate
 
 
-@intrinsic
-def finish_floats(
-    context, acc, acc_bytes, rows, header, scales, scale_step, target, row_bytes, count, low, high
-):
-    """Store rows of the first *count* of 16 results, clamped; at least one row.
+def _finisher(kind):
+    """Return an intrinsic that makes results of accumulators, int32 or float32."""
 
-    The scale and zero point of the first row are at *scales*, the next *scale_step* bytes after.
-    """
+    @intrinsic
+    def finish(
+        context, acc, acc_bytes, rows, header, scales, scale_step, target, row_bytes, count, low,
+        high,
+    ):  # fmt: skip
+        """Store rows of the first *count* of 16 results, clamped; at least one row.
 
-    def generate(lowering, builder, signature, arguments):
-        acc, acc_bytes, rows, header, scales, scale_step, target, row_bytes, count, low, high = (
-            arguments
-        )
-        lowest, highest = (splat(builder, each, 16) for each in (low, high))
-        sums, factors, bias = (
-            load(builder, builder.add(header, integer(HEADER[name])), kind)
-            for name, kind in (("sum", V16I32), ("scale", V16F32), ("offset", V16F32))
-        )
-        mask = first_lanes(builder, count, 16)
+        The scale and zero point of the first row are at *scales*, the next *scale_step* bytes
+        after.
+        """
 
-        def each_row(write):
-            loop = Loop(builder, rows)
-            source, place, row = (loop.carried(each) for each in (acc, target, scales))
-            scale = splat(builder, load(builder, row, F32), 16)
-            zero = splat(builder, load(builder, builder.add(row, integer(4)), I32), 16)
-            # Products may overflow; differences do not, and are right all the same.
-            whole = builder.sub(load(builder, source, V16I32), builder.mul(zero, sums))
-            factor = builder.fmul(factors, scale)
-            value = multiply_add(builder, builder.sitofp(whole, V16F32), factor, bias)
-            write(clamp(builder, value, lowest, highest), place)
-            loop.close(
-                builder.add(source, acc_bytes),
-                builder.add(place, row_bytes),
-                builder.add(row, scale_step),
+        def generate(lowering, builder, signature, arguments):
+            acc, acc_bytes, rows, header, scales, scale_step, target, row_bytes, count, *limits = (
+                arguments
             )
+            lowest, highest = (splat(builder, each, 16) for each in limits)
+            sums, factors, bias = (
+                load(builder, builder.add(header, integer(HEADER[name])), each)
+                for name, each in (("sum", kind), ("scale", V16F32), ("offset", V16F32))
+            )
+            mask = first_lanes(builder, count, 16)
 
-        with builder.if_else(builder.icmp_signed(">=", count, integer(16))) as (whole, part):
-            with whole:
-                each_row(lambda value, place: store(builder, value, place))
-            with part:
-                each_row(lambda value, place: masked_store(builder, value, place, mask))
-        return lowering.get_dummy_value()
+            def without_zeros(source, zero):
+                """Return sums of products with activations that have no zero point, float32."""
+                found = load(builder, source, kind)
+                if kind == V16F32:
+                    zeros = splat(builder, builder.sitofp(zero, F32), 16)
+                    return builder.fsub(found, builder.fmul(zeros, sums))
+                # Products may overflow; differences do not, and are right all the same.
+                whole = builder.sub(found, builder.mul(splat(builder, zero, 16), sums))
+                return builder.sitofp(whole, V16F32)
 
-    return types.void(*[i64] * 9, f32, f32), generate
+            def each_row(write):
+                loop = Loop(builder, rows)
+                source, place, row = (loop.carried(each) for each in (acc, target, scales))
+                scale = splat(builder, load(builder, row, F32), 16)
+                zero = load(builder, builder.add(row, integer(4)), I32)
+                factor = builder.fmul(factors, scale)
+                value = multiply_add(builder, without_zeros(source, zero), factor, bias)
+                write(clamp(builder, value, lowest, highest), place)
+                loop.close(
+                    builder.add(source, acc_bytes),
+                    builder.add(place, row_bytes),
+                    builder.add(row, scale_step),
+                )
+
+            with builder.if_else(builder.icmp_signed(">=", count, integer(16))) as (whole, part):
+                with whole:
+                    each_row(lambda value, place: store(builder, value, place))
+                with part:
+                    each_row(lambda value, place: masked_store(builder, value, place, mask))
+            return lowering.get_dummy_value()
+
+        return types.void(*[i64] * 9, f32, f32), generate
+
+    return finish
+
+
+finish_floats, finish_parts = _finisher(V16I32), _finisher(V16F32)

@@ -7,7 +7,12 @@ import math
 from delegraph import Rejection
 from delegraph.arithmetic.padding import Window
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat
-from delegraph_numba_cpu.operators import products_f32, products_hybrid, products_int8
+from delegraph_numba_cpu.operators import (
+    products_f32,
+    products_hybrid,
+    products_int8,
+    products_nibbles,
+)
 from delegraph_numba_cpu.operators.computed_weights_int8 import emit_packed
 from delegraph_numba_cpu.operators.constants_int8 import CLAIMED_ROLES, check_constants, product_of
 from delegraph_numba_cpu.operators.products_hybrid import by_weights
@@ -33,6 +38,8 @@ def check_hybrid(call: Call) -> Rejection | None:
     weight, form = call.input(1), call.options.weights_format
     if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
         return Rejection("weights-format", expected="[O, K] in the default order of weights")
+    if products_nibbles.has_parts(weight):
+        return products_nibbles.check_parts(call)
     return products_hybrid.check_product(call)
 
 
@@ -41,9 +48,11 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
     x, y = call.input(0), call.output()
     if not math.prod(x.shape) or not math.prod(y.shape):
         return
-    rows = math.prod(y.shape) // call.input(1).shape[0]
-    words = products_hybrid.product_words(call, builder)
-    products_hybrid.emit_dense(call, builder, rows, **words)
+    weight = call.input(1)
+    is_packed = products_nibbles.is_packed(weight)
+    words_of = products_nibbles.nibble_words if is_packed else products_hybrid.product_words
+    rows = math.prod(y.shape) // weight.shape[0]
+    products_hybrid.emit_dense(call, builder, rows, **words_of(call, builder))
 
 
 def check_int8(call: Call) -> Rejection | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -132,12 +133,14 @@ def emit_rows(
         sizes: rows, their length, and columns of the product.
         words: as of :func:`emit_product`.
     """
-    rows, depth, _ = sizes
+    rows, depth, outputs = sizes
     one = Window(1, 1, 1, 1, 1, 0)
-    windows = pack_windows_record(builder, depth, (one, one), zero=ACTIVATION_ZERO, flip=0)
-    source = (rows, depth, -(-depth // 4) * 4)
-    is_asymmetric = bool(call.options.asymmetric_quantize_inputs)
-    emit_product(call, builder, windows, blocks.DIRECT, source, is_asymmetric, sizes, **words)
+    inputs = 4 if words["form"] == blocks.BYTES else 8
+    row_bytes = words["parts"] * words["steps"] * inputs
+    windows = pack_windows_record(builder, row_bytes, (one, one), zero=ACTIVATION_ZERO, flip=0)
+    source, sizes = (rows, depth, row_bytes), (rows, row_bytes, outputs)
+    is_asymmetric = call.options.asymmetric_quantize_inputs or words["form"] == blocks.PARTS
+    emit_product(call, builder, windows, blocks.DIRECT, source, bool(is_asymmetric), sizes, **words)
 
 
 def emit_product(
@@ -178,7 +181,6 @@ def emit_product(
         scales=scales,
         windows=windows,
         outputs=outputs,
-        block_bytes=16 * row_bytes,
         layout=layout,
         step=step,
         row_tiles=row_tiles,
@@ -237,8 +239,8 @@ def weight_scales(weight: Tensor) -> NDArray[np.float32]:
 def product_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
     """Return the words of ``MULTIPLY`` that say what the weights are, the clamp and the result."""
     weight, y = call.input(1), call.node.outputs[0]
-    offsets = bias_or_zeros(call.optional_input(2), weight.shape[0], np.float32)
-    packed = packed_weights(builder, y, weight_matrix(weight), weight_scales(weight), offsets)
+    bias = bias_or_zeros(call.optional_input(2), weight.shape[0], np.float32)
+    packed = packed_weights(builder, y, weight_matrix(weight), weight_scales(weight), bias)
     low, high = clamp_range(call)
     return {"y": builder.tensor(y), "low": low, "high": high, **packed}
 
@@ -249,39 +251,50 @@ def packed_weights(
     values: NDArray[np.int8],
     scales: NDArray[np.float32],
     bias: NDArray[np.float32],
-) -> dict[str, Memory]:
-    """Return the words of ``MULTIPLY`` that name weights; *name* tells them from others."""
-    zero = ACTIVATION_ZERO - builder.level.byte_shift
-    headers = builder.packed(
-        ("hybrid-headers", name), lambda: header_bytes(values, scales, bias, zero)
-    )
+) -> dict[str, Any]:
+    """Return the words of ``MULTIPLY`` for weights of a byte; *name* tells them from others."""
+    steps = -(-values.shape[1] // 4)
     return {
         "weights": builder.packed(
             ("hybrid-weights", name), lambda: matrix_blocks(values, is_zipped=False)
         ),
-        "headers": headers,
+        "headers": packed_headers(
+            builder, name, lambda: (values.sum(axis=1, dtype=np.int32), scales), bias
+        ),
+        "form": blocks.BYTES,
+        "parts": 1,
+        "steps": steps,
+        "block_bytes": 64 * steps,
     }
 
 
-def header_bytes(
-    values: NDArray[np.int8], scales: NDArray[np.float32], bias: NDArray[np.float32], zero: int
-) -> NDArray[np.uint8]:
+def packed_headers(
+    builder: ProgramBuilder,
+    name: object,
+    sums_and_scales: Callable[[], tuple[NDArray[Any], NDArray[np.float32]]],
+    bias: NDArray[np.float32],
+) -> Memory:
     """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
 
     Args:
-        values: weights, ``[O, K]``.
-        scales: of each output, ``[O]``.
+        builder: keeps them.
+        name: tells them from others.
+        sums_and_scales: returns the sums of each output's weights, int32 or float32, and what
+            accumulators are multiplied by, ``[O]`` each.
         bias: added to results, ``[O]``.
-        zero: what activations of 0 are, as kernels multiply them.
     """
-    count = len(values)
-    sums = values.sum(axis=1, dtype=np.int64).astype(np.int32)
-    rows: dict[str, NDArray[Any]] = {
-        "bias": -zero * sums,
-        "sum": sums,
-        "scale": scales,
-        "offset": bias,
-    }
+    zero = ACTIVATION_ZERO - builder.level.byte_shift  # as kernels multiply activations
+
+    def pack() -> NDArray[np.uint8]:
+        sums, scales = sums_and_scales()
+        return header_bytes({"bias": -zero * sums, "sum": sums, "scale": scales, "offset": bias})
+
+    return builder.packed(("hybrid-headers", name), pack)
+
+
+def header_bytes(rows: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    """Return the fields of headers, ``[O]`` each, as ``[blocks, HEADER_BYTES], uint8``."""
+    count = len(rows["sum"])
     size = -(-count // LANES)
     headers = np.zeros((size + 4, conv_int8.HEADER_BYTES), np.uint8)  # kernels read past the end
     for name, row in rows.items():
