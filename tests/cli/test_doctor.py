@@ -13,11 +13,13 @@ def test_a_sound_machine_is_shown(
 ) -> None:
     write_plugin(tmp_path / "site", "good")
     environment = {"DELEGRAPH_PLUGINS": "good", "DELEGRAPH_SOME_CACHE": str(tmp_path)}
+    environment["DELEGRAPH_DEFAULT_DELEGATES"] = ""
     ran = fresh_delegraph("doctor", XDG_CACHE_HOME=str(tmp_path), **environment)
     assert (ran.code, ran.err) == (0, "")
     for title in ("Machine", "Versions", "Plugins", "Caches"):
         assert title in ran.lines
     assert "good fake-good 1.0 ok" in ran.lines
+    assert "By default: no delegate (set by DELEGRAPH_DEFAULT_DELEGATES)" in ran.lines
     assert "DELEGRAPH_PLUGINS good" in ran.lines
     assert any(line.startswith(f"{tmp_path} DELEGRAPH_SOME_CACHE ") for line in ran.lines)
 

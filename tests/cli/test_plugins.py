@@ -83,7 +83,16 @@ def test_list_as_json(fresh_delegraph: Command, site: Path) -> None:
         "description": "how fast",
         "default": 3,
     }
+    assert tunable["delegates"][0]["is_ready"] is True
     assert fresh_delegraph("plugins", "info", "tuner", "--json").json["plugins"] == [tunable]
+
+
+def test_list_says_what_is_applied_by_default(fresh_delegraph: Command, site: Path) -> None:
+    environment = {"DELEGRAPH_DEFAULT_DELEGATES": "good"}
+    ran = fresh_delegraph("plugins", "list", **environment)
+    assert "By default: good (set by DELEGRAPH_DEFAULT_DELEGATES)" in ran.lines
+    answer = fresh_delegraph("plugins", "list", "--json", **environment).json["by_default"]
+    assert answer == {"delegates": ["good"], "why": "set by DELEGRAPH_DEFAULT_DELEGATES"}
 
 
 def test_what_a_plugin_prints_does_not_spoil_json(fresh_delegraph: Command, site: Path) -> None:

@@ -24,6 +24,7 @@ from delegraph.cli.printing import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from delegraph.tools.default_delegates import DefaultDelegates
     from delegraph.tools.machine_report import Cache, MachineReport
     from delegraph.tools.plugin_survey import SurveyedPlugin
 
@@ -39,6 +40,8 @@ def command(time_limit: float, as_json: bool) -> int:
     module, so it may take a while. Exits with 1 when something is broken.
     """
     from delegraph.cli import COMMANDS
+    from delegraph.plugins import PluginSet
+    from delegraph.tools.default_delegates import defaults_among
     from delegraph.tools.machine_report import check_machine, machine_report
     from delegraph.tools.plugin_check import Level, errors_first
     from delegraph.tools.plugin_report import finding_json
@@ -47,16 +50,18 @@ def command(time_limit: float, as_json: bool) -> int:
     with progress("looking at the machine and importing the delegates"):
         report = machine_report()
         surveyed, found = survey_findings(SurveyRequest(time_limit, loads=True, builtin=COMMANDS))
+        by_default = defaults_among(PluginSet(plugins=tuple(each.plugin for each in surveyed)))
         distributions = [each.plugin.distribution for each in surveyed]
         findings = errors_first([*check_machine(report, distributions), *found])
     is_ok = not any(finding.level is Level.ERROR for finding in findings)
     if as_json:
         plugins = [_plugin(each) for each in surveyed]
         shown = [finding_json(finding) for finding in findings]
-        print_json({"ok": is_ok, **asdict(report), "plugins": plugins, "findings": shown})
+        offered = {"plugins": plugins, "by_default": by_default.to_json()}
+        print_json({"ok": is_ok, **asdict(report), **offered, "findings": shown})
     else:
         out = console()
-        _print(out, report, surveyed)
+        _print(out, report, surveyed, by_default)
         heading(out, "Findings" if findings else "All is well")
         print_findings(out, findings)
         out.print(f"  {plural(len(findings), 'finding')}")
@@ -74,7 +79,12 @@ def _plugin(surveyed: SurveyedPlugin) -> dict[str, str]:
     }
 
 
-def _print(out: Console, report: MachineReport, plugins: Sequence[SurveyedPlugin]) -> None:
+def _print(
+    out: Console,
+    report: MachineReport,
+    plugins: Sequence[SurveyedPlugin],
+    by_default: DefaultDelegates,
+) -> None:
     processor = report.processor
     cores = f"{plural(processor.cores, 'core')}, {processor.usable_cores} usable"
     rows = [
@@ -95,6 +105,8 @@ def _print(out: Console, report: MachineReport, plugins: Sequence[SurveyedPlugin
         (p.plugin.name, p.plugin.distribution, p.plugin.version, p.outcome) for p in plugins
     ]
     print_table(out, columns, described)
+    out.print()
+    out.print(f"  {by_default}")
     heading(out, "Caches")
     print_table(
         out, ("folder", "set by", "state"), [(c.path, c.source, _state(c)) for c in report.caches]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from delegraph.plugins import Plugin, PluginSet
     from delegraph.plugins.plugin_set import Offer
     from delegraph.tools.configuration_report import ConfigurationReport
+    from delegraph.tools.default_delegates import DefaultDelegates
     from delegraph.tools.plugin_check import Finding
     from delegraph.tools.plugin_survey import SurveyedPlugin, SurveyRequest
 
@@ -70,17 +71,21 @@ def list_plugins(time_limit: float, as_json: bool) -> None:
     DELEGRAPH_PLUGINS=a,b allows only those plugins, DELEGRAPH_DISABLE_PLUGINS=a,b leaves some out.
     """
     from delegraph.plugins import PluginSet
+    from delegraph.tools.default_delegates import defaults_among
     from delegraph.tools.plugin_survey import SurveyRequest, survey_plugins
 
     with progress("looking at the plugins"):
         surveyed = survey_plugins(SurveyRequest(time_limit))
+    plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
+    by_default = defaults_among(plugins)
     if as_json:
-        print_json({"plugins": [each.description for each in surveyed]})
+        described = [each.description for each in surveyed]
+        print_json({"plugins": described, "by_default": by_default.to_json()})
         return
-    _print_list(PluginSet(plugins=tuple(each.plugin for each in surveyed)))
+    _print_list(plugins, by_default)
 
 
-def _print_list(plugins: PluginSet) -> None:
+def _print_list(plugins: PluginSet, by_default: DefaultDelegates) -> None:
     out = console()
     if not plugins.plugins:
         out.print("no plugins are installed; 'pip install delegraph-example' brings two delegates")
@@ -95,6 +100,8 @@ def _print_list(plugins: PluginSet) -> None:
             ("name", "plugin", "summary"),
             [(o.spec.name, o.plugin.name, o.spec.summary) for o in offers],
         )
+        out.print()
+        out.print(f"  {by_default}")
     ops = [(spec.name, p.name, spec.summary) for p in plugins.plugins for spec in p.custom_ops]
     if ops:
         heading(out, "Custom operators")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import asdict, dataclass, field
 from enum import Enum
@@ -11,6 +12,8 @@ from delegraph.errors import PluginOptionError
 from delegraph.plugins.options import describe_options
 from delegraph.plugins.options_schema import options_schema
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
+
+logger = logging.getLogger(__name__)
 
 PLUGIN_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 """What the name of a usable plugin looks like: no part of a path, nothing a terminal obeys."""
@@ -110,18 +113,32 @@ class Plugin:
         return f"plugin {self.name!r} of {self.distribution}{version}"
 
 
+def is_ready(spec: DelegateSpec) -> bool:
+    """Return whether a delegate can work at once here; one that fails to say so cannot."""
+    if spec.is_ready is None:
+        return True
+    try:
+        return spec.is_ready()
+    except Exception as error:  # noqa: BLE001  # whatever the plugin's own code raises
+        logger.warning("delegate %r: is_ready() failed: %s", spec.name, one_line(error))
+        return False
+
+
 def _delegate_json(spec: DelegateSpec) -> dict[str, Any]:
+    ready = is_ready(spec)
     try:
         options, schema = describe_options(spec), options_schema(spec)
     except PluginOptionError as error:
         error_json = {"name": spec.name, "summary": spec.summary, "error": str(error)}
-        return {**error_json, "isolate": spec.isolate, "timeout": spec.timeout}
+        limits = {"isolate": spec.isolate, "timeout": spec.timeout}
+        return {**error_json, **limits, "is_ready": ready}
     return {
         "name": spec.name,
         "summary": spec.summary,
         "rank": spec.rank,
         "isolate": spec.isolate,
         "timeout": spec.timeout,
+        "is_ready": ready,
         "options": [asdict(option) for option in options],
         "options_schema": schema,
     }

@@ -40,9 +40,13 @@ def plugin_from_json(content: dict[str, Any]) -> Plugin:
 
 
 def _delegate_from_json(content: dict[str, Any]) -> DelegateSpec:
-    isolate, timeout = content["isolate"], content["timeout"]
     return DelegateSpec(
-        content["name"], content["summary"], _is_elsewhere, isolate=isolate, timeout=timeout
+        content["name"],
+        content["summary"],
+        _is_elsewhere,
+        isolate=content["isolate"],
+        timeout=content["timeout"],
+        is_ready=lambda: bool(content["is_ready"]),
     )
 
 

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -26,6 +27,7 @@ from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.families import families
 from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.options import NumbaCpuOptions
+from delegraph_numba_cpu.plugin import is_ready
 
 [SPEC] = plugin.delegraph_delegates()
 
@@ -124,6 +126,8 @@ def test_info_shows_what_is_used_and_why(tmp_path: Path, monkeypatch: pytest.Mon
     asked = [line.split()[0] for line in lines if " can be asked for: " in line]
     assert (answer["used"], [level["level"] for level in answer["levels"]]) == (levels[0], levels)
     assert asked == levels[1:]
+    assert "models get numba_cpu only where it is named" in "".join(lines)
+    assert answer["is_ready"] is False
     first = answer["levels"][0]
     assert (first["source"], first["place"], first["bytes"]) == ("cache", str(folder), 2_500_000)
     assert first["why"].startswith(why)
@@ -137,6 +141,27 @@ def test_info_says_what_a_processor_lacks(monkeypatch: pytest.MonkeyPatch) -> No
     lacks = json.loads(CliRunner().invoke(command, ["info", "--json"]).output)["lacks"]
     assert "amx-int8" in lacks["amx_int8"]
     assert "generic" not in lacks
+
+
+def test_it_is_ready_where_the_library_that_is_used_came_along(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The processor's best one does not help where the environment names another level."""
+    best, *others = supported_levels()
+    monkeypatch.setattr(prebuilt, "usable_manifest", lambda: SimpleNamespace(files={best.name: ""}))
+    monkeypatch.delenv(cpu.VARIABLE, raising=False)
+    assert is_ready()
+    assert "models get numba_cpu by default" in CliRunner().invoke(command, ["info"]).output
+    if others:
+        monkeypatch.setenv(cpu.VARIABLE, others[-1].name)
+        assert not is_ready()
+
+
+def test_a_level_that_the_processor_lacks_shows_when_the_delegate_is_applied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(cpu.VARIABLE, "abacus")
+    assert is_ready()
 
 
 def test_info_says_that_the_environment_chose(monkeypatch: pytest.MonkeyPatch) -> None:

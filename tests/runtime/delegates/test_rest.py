@@ -130,6 +130,14 @@ def test_one_that_would_have_to_compile_is_left_out(install: Install) -> None:
     assert interpreter(delegates=["taker"]).placement.delegates == ("taker",)
 
 
+def test_one_that_fails_to_say_whether_it_is_ready_is_left_out(
+    install: Install, caplog: pytest.LogCaptureFixture
+) -> None:
+    install(is_ready="lambda: 1 // 0")
+    assert interpreter().placement.delegates == ()
+    assert "delegate 'taker': is_ready() failed: ZeroDivisionError" in caplog.text
+
+
 def test_one_that_is_asked_for_is_not_applied_twice(install: Install) -> None:
     install()
     placement = interpreter(delegates=["taker"]).placement

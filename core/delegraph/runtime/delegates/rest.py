@@ -13,6 +13,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from delegraph.errors import DelegateError, PluginError, UnknownDelegateError
+from delegraph.plugins.plugin import is_ready
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.delegates.failure_policy import Incident
@@ -72,8 +73,7 @@ def ready_delegate() -> Delegate | None:
     """Return a new delegate; None where it is not installed or would have to compile first."""
     plugins = installed()
     try:
-        is_ready = plugins.find(ADDRESS).spec.is_ready
-        if is_ready is not None and not is_ready():
+        if not is_ready(plugins.find(ADDRESS).spec):
             logger.info("%s is not applied by default: its kernels would be compiled", ADDRESS)
             return None
         return plugins.create_delegate(ADDRESS)

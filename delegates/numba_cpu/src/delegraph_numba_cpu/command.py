@@ -73,16 +73,26 @@ def info(as_json: bool) -> None:
     features = host_features()
     lacks = {level.name: lacking(level, features) for level in LEVELS.values()}
     lacks = {name: what for name, what in lacks.items() if what}
+    is_ready = not isinstance(prebuilt_file(chosen), str)
     if as_json:
         answer = {"used": used["level"], "levels": [used, *others], "lacks": lacks}
+        answer["is_ready"] = is_ready
         click.echo(json.dumps(answer, indent=2))
         return
     why = "the best that this processor has" if chosen == best else f"as {VARIABLE} says"
     click.echo(f"{used['level']} is used, {why}: {_in_words(used)}")
     for other in others:
         click.echo(f"{other['level']} can be asked for: {_in_words(other)}")
+    click.echo(_READY if is_ready else _NOT_READY)
     for name, what in lacks.items():
         click.echo(f"{name} cannot be used: this processor lacks {', '.join(what)}")
+
+
+_READY = "models get numba_cpu by default, unless the environment or a configuration says otherwise"
+_NOT_READY = (
+    "models get numba_cpu only where it is named: these kernels did not come along, and even to "
+    "load what was compiled and kept takes llvmlite, a large import"
+)
 
 
 def _in_words(kernels: dict[str, Any]) -> str:

@@ -21,19 +21,24 @@ def _load() -> type[NumbaCpuDelegate]:
     return NumbaCpuDelegate
 
 
-def _is_ready() -> bool:
-    """Return whether the kernels for this processor came along."""
-    from delegraph_numba_cpu.cpu import supported_levels
+def is_ready() -> bool:
+    """Return whether the kernels came along that are used unless ``cpu=`` names others."""
+    from delegraph.errors import DelegateError
+    from delegraph_numba_cpu.cpu import level_named
     from delegraph_numba_cpu.prebuilt import prebuilt_file
 
-    return not isinstance(prebuilt_file(supported_levels()[0]), str)
+    try:
+        level = level_named("auto")
+    except DelegateError:  # users see it as soon as the delegate is applied
+        return True
+    return not isinstance(prebuilt_file(level), str)
 
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
     """Return what this plugin offers."""
     summary = "the CPU, by kernels that Numba compiles"
-    return [DelegateSpec("numba_cpu", summary, _load, NumbaCpuOptions, is_ready=_is_ready)]
+    return [DelegateSpec("numba_cpu", summary, _load, NumbaCpuOptions, is_ready=is_ready)]
 
 
 def _load_command() -> click.Command:
