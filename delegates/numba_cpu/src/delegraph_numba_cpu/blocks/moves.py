@@ -17,6 +17,16 @@ NEST = Block("nest", "moves", "source target loops depth rows grain unit tiles")
 of the steps of all but the innermost. Tiles are multiples of ``grain`` rows.
 """
 
+UPDATE = Block(
+    "update", "moves", "source target loops depth rows unit starts index_bytes limits rank tiles"
+)
+"""A walk as ``NEST`` does it, from where computed positions say in the target.
+
+``starts`` are ``rank`` integers of ``index_bytes`` bytes (4, 8). ``limits`` has two words for each:
+the last position, and the bytes from one to the next. Positions beyond the first or the last are
+taken for those.
+"""
+
 FILL = Block("fill", "moves", "target loops depth rows unit value tiles")
 """A walk through memory filled with the low ``unit`` bytes of ``value``; loops as for ``NEST``."""
 

@@ -35,6 +35,18 @@ def nest(row: Touched) -> None:
     row.write("target", stop, start)
 
 
+@rule(blocks.UPDATE)
+def update(row: Touched) -> None:
+    start, stop = _reach(row, SOURCE)
+    row.read("source", stop, start)
+    limits = row.table("limits")[: 2 * row["rank"]].reshape(-1, 2)
+    row.require(len(limits) == row["rank"] and bool((limits >= 0).all()), "positions have limits")
+    row.require(row["index_bytes"] in (4, 8), "positions have 4 bytes or 8")
+    row.read("starts", row["rank"] * row["index_bytes"])
+    start, stop = _reach(row, TARGET)
+    row.write("target", stop + int((limits[:, 0] * limits[:, 1]).sum()), start)
+
+
 @rule(blocks.FILL)
 def fill(row: Touched) -> None:
     start, stop = _reach(row, TARGET)

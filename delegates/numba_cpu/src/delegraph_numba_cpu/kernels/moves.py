@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from delegraph_numba_cpu.blocks import moves as blocks
 from delegraph_numba_cpu.kernels.machine import (
     copy_bytes,
@@ -85,21 +87,48 @@ def place(loops, depth, outer, side):
 @kernel(blocks.NEST)
 def nest(block, tile, worker):
     """Move the tile's share of the rows."""
-    loops, depth, rows = word(block, N_LOOPS), word(block, N_DEPTH), word(block, N_ROWS)
-    unit, tiles = word(block, N_UNIT), word(block, N_TILES)
+    walk(
+        word(block, N_SOURCE), word(block, N_TARGET), word(block, N_LOOPS), word(block, N_DEPTH),
+        word(block, N_ROWS), word(block, N_GRAIN), word(block, N_UNIT), tile, word(block, N_TILES),
+    )  # fmt: skip
+
+
+(
+    U_SOURCE, U_TARGET, U_LOOPS, U_DEPTH, U_ROWS, U_UNIT, U_STARTS, U_INDEX_BYTES, U_LIMITS, U_RANK,
+    U_TILES,
+) = blocks.UPDATE.slots(*blocks.UPDATE.names)  # fmt: skip
+
+
+@kernel(blocks.UPDATE)
+def update(block, tile, worker):
+    """Move the tile's share of the rows to where the positions say."""
+    starts, index_bytes = word(block, U_STARTS), word(block, U_INDEX_BYTES)
+    target, limit = word(block, U_TARGET), word(block, U_LIMITS)
+    for _ in range(word(block, U_RANK)):
+        start = load_i64(starts) if index_bytes == 8 else np.int64(load_i32(starts))
+        target += max(min(start, load_i64(limit)), 0) * load_i64(limit + 8)
+        starts, limit = starts + index_bytes, limit + 16
+    walk(
+        word(block, U_SOURCE), target, word(block, U_LOOPS), word(block, U_DEPTH),
+        word(block, U_ROWS), 1, word(block, U_UNIT), tile, word(block, U_TILES),
+    )  # fmt: skip
+
+
+@jit
+def walk(source_start, target_start, loops, depth, rows, grain, unit, tile, tiles):
+    """Move the share that one of *tiles* tiles has of a nest's rows."""
     inner = loops + LOOP_BYTES * (depth - 1)
     middle = inner - LOOP_BYTES
     count, source_step, target_step = load_i64(inner), load_i64(inner + 8), load_i64(inner + 16)
     steps, source_row, target_row = load_i64(middle), load_i64(middle + 8), load_i64(middle + 16)
-    grain = word(block, N_GRAIN)
     grains = (rows + grain - 1) // grain
     row, last = grains * tile // tiles * grain, grains * (tile + 1) // tiles * grain
     last = min(last, rows)
     while row < last:
         outer, first = row // steps, row % steps
         several = min(steps - first, last - row)
-        source = word(block, N_SOURCE) + place(loops, depth, outer, 1) + first * source_row
-        target = word(block, N_TARGET) + place(loops, depth, outer, 2) + first * target_row
+        source = source_start + place(loops, depth, outer, 1) + first * source_row
+        target = target_start + place(loops, depth, outer, 2) + first * target_row
         if source_step == unit and target_step == unit:
             for _ in range(several):
                 copy_bytes(target, source, count * unit)

@@ -19,6 +19,7 @@ from delegraph_numba_cpu.operators import concatenation as concatenation
 from delegraph_numba_cpu.operators import conv as conv
 from delegraph_numba_cpu.operators import depthwise_conv as depthwise_conv
 from delegraph_numba_cpu.operators import dequantize as dequantize
+from delegraph_numba_cpu.operators import dynamic_update_slice as dynamic_update_slice
 from delegraph_numba_cpu.operators import elementwise_int8 as elementwise_int8
 from delegraph_numba_cpu.operators import elementwise_int16 as elementwise_int16
 from delegraph_numba_cpu.operators import elementwise_int32 as elementwise_int32

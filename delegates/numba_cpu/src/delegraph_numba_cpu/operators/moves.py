@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from delegraph import Tensor
 from delegraph.errors import OperatorError
-from delegraph_numba_cpu.blocks.moves import COPY, FILL, NEST, PICK
+from delegraph_numba_cpu.blocks.moves import COPY, FILL, NEST, PICK, UPDATE
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import Address, Memory, ProgramBuilder
 
@@ -102,6 +102,30 @@ def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
         words["grain"] = grain = min(loops[-2].steps, SQUARE_ROWS)
         words["tiles"] = tiles_for(builder, size, -(-words["rows"] // grain))
     builder.emit(NEST, source=source.start, target=target.start, **words)
+
+
+def update(builder: ProgramBuilder, source: Part, target: Part, starts: Tensor) -> None:
+    """Emit a copy of *source* to a block of *target* that begins where a tensor says.
+
+    Args:
+        builder: of the program.
+        source: not empty, and no larger than *target* along any axis.
+        target: of the same rank, at least 1.
+        starts: an integer for each axis; it is moved so that the block lies inside.
+    """
+    x, y = source.array, target.array
+    loops, unit = nest_of(x.shape, x.strides, y.strides, x.itemsize)
+    room = [size - part for size, part in zip(y.shape, x.shape, strict=True)]
+    builder.emit(
+        UPDATE,
+        source=source.start,
+        target=target.start,
+        starts=builder.tensor(starts.index),
+        index_bytes=starts.dtype.itemsize,
+        limits=builder.constant(np.array([room, y.strides], np.int64).T.copy()),
+        rank=y.ndim,
+        **_words(builder, loops, unit, x.nbytes),
+    )
 
 
 def _check_alike(source: NDArray[Any], target: NDArray[Any]) -> None:
