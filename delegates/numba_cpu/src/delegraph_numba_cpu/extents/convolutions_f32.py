@@ -5,6 +5,7 @@ from __future__ import annotations
 from delegraph_numba_cpu.blocks.conv_f32 import CONV, HEIGHTS, PACK
 from delegraph_numba_cpu.blocks.depthwise_conv_f32 import DEPTHWISE, REPEAT
 from delegraph_numba_cpu.blocks.inverted_residual_f32 import INVERTED_RESIDUAL
+from delegraph_numba_cpu.blocks.vector_f32 import DOTS, SUMS
 from delegraph_numba_cpu.extents.touched import Touched, rule
 
 
@@ -19,6 +20,16 @@ def conv(row: Touched) -> None:
 def depthwise(row: Touched) -> None:
     _images(row, 4 * row["columns"])
     row.read("weight", _channel_bytes(row))
+
+
+@rule(DOTS, SUMS)
+def rows_times_matrices(row: Touched) -> None:
+    images, depth, columns = row["images"], row["depth"], row["columns"]
+    row.require(min(images, depth, columns) > 0, "matrices have elements")
+    for name, size in (("x", 4 * depth), ("weights", 4 * depth * columns)):
+        row.require(row[f"{name}_image"] in (0, size), f"{name}: one for all, or one for each")
+        row.read(name, (images - 1) * row[f"{name}_image"] + size)
+    row.write("y", 4 * images * columns)
 
 
 def _images(row: Touched, tap_bytes: int) -> None:

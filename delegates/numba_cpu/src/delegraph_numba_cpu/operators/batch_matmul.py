@@ -13,6 +13,7 @@ from delegraph.arithmetic.accumulator_scaling import fixed_point_scaling
 from delegraph.arithmetic.padding import Window
 from delegraph.errors import OperatorError
 from delegraph.schema.enums import ActivationFunctionType
+from delegraph_numba_cpu.blocks import vector_f32
 from delegraph_numba_cpu.operators import batch_matmul_by_bytes as by_bytes
 from delegraph_numba_cpu.operators import (
     computed_weights_int8,
@@ -22,12 +23,15 @@ from delegraph_numba_cpu.operators import (
 )
 from delegraph_numba_cpu.operators.checks import check_types, first_rejection
 from delegraph_numba_cpu.operators.constants_int8 import Product, computed_product
-from delegraph_numba_cpu.operators.moves import Part, fill, move
+from delegraph_numba_cpu.operators.moves import Part, fill, move, tiles_for
 from delegraph_numba_cpu.operators.packing_int8 import centred
 from delegraph_numba_cpu.operators.products_hybrid import by_weights
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.operators.windows_f32 import Windows
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
+
+COLUMNS_A_TILE = 64
+"""The fewest columns of a row that are worth a tile."""
 
 
 def check_f32(call: Call) -> Rejection | None:
@@ -66,8 +70,8 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     images = max(left, right)
     if right == 1:
         images, rows = 1, images * rows
-    if rows == 1 and call.options.adj_y and not w.is_constant:
-        _emit_swapped(call, builder, images, depth, columns)
+    if rows == 1 and not _is_packed_once(w):
+        _emit_rows(call, builder, (images, depth, columns))
         return
     _emit_products(
         builder,
@@ -79,25 +83,25 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     )
 
 
-def _emit_swapped(
-    call: Call, builder: ProgramBuilder, images: int, depth: int, columns: int
-) -> None:
-    """Emit products of single rows and transposed matrices, each as the matrix by a column.
+def _emit_rows(call: Call, builder: ProgramBuilder, sizes: tuple[int, int, int]) -> None:
+    """Emit products of single rows and matrices, which are read as they are.
 
-    The matrices, such as the keys that a decoder has kept, are then read as they are. Packing them
-    takes longer than the products.
+    Such are the keys and values that a decoder has kept: packing them takes longer than the
+    products. *sizes* are how many, depth, and columns.
     """
-    x, w = call.input(0), call.input(1)
-    left, right = math.prod(x.shape[:-2]), math.prod(w.shape[:-2])
-    _emit_products(
-        builder,
-        (images, columns, depth, 1),
-        x=builder.tensor(w.index),
-        y=builder.tensor(call.output().index),
-        weight=packing_f32.emit_packed(
-            builder, builder.tensor(x.index), (left, depth, 1), is_transposed=True
-        ),
-        is_stack=(right > 1, left > 1),
+    images, depth, columns = sizes
+    x, w, y = call.input(0), call.input(1), call.output()
+    builder.emit(
+        vector_f32.DOTS if call.options.adj_y else vector_f32.SUMS,
+        tiles_for(builder, 4 * depth * columns * images, images * -(-columns // COLUMNS_A_TILE)),
+        x=builder.tensor(x.index),
+        y=builder.tensor(y.index),
+        weights=builder.tensor(w.index),
+        x_image=4 * depth if math.prod(x.shape[:-2]) > 1 else 0,
+        weights_image=4 * depth * columns if math.prod(w.shape[:-2]) > 1 else 0,
+        images=images,
+        depth=depth,
+        columns=columns,
     )
 
 
