@@ -147,6 +147,14 @@ def test_command_prints_what_the_page_shows(command: str, output: str) -> None:
         assert run.returncode == 0, printed
 
 
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_a_page_that_shows_nodes_left_says_how_they_stay_so(page: Path) -> None:
+    """Most readers have a delegate that takes them by default."""
+    left = re.compile(r"[1-9]\d* stays? with Delegraph's kernels")
+    if any(left.search(block.text) for block in blocks(page)):
+        assert "`export DELEGRAPH_DEFAULT_DELEGATES=`" in page.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", LINKED_PAGES, ids=page_name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     """Links to this repository's own address are files of the clone."""
