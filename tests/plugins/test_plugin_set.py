@@ -122,10 +122,11 @@ def test_an_unknown_option_is_refused_before_anything_heavy_is_imported(site: Pa
             r"'tunable' has no option 'levle'; valid options: .*did you mean 'level'\?",
         ),
         ("fake-tunable:tunable:level", r"cannot be read, .* an option without '=' has no value"),
+        ("tunable,other", "cannot be read, .* several delegates are named one by one"),
         ("fake-tunable:level", "no installed plugin provides delegate 'level' of 'fake-tunable'"),
     ],
 )
-def test_an_option_without_a_value_is_told(site: Path, address: str, message: str) -> None:
+def test_text_that_is_no_delegate_is_told(site: Path, address: str, message: str) -> None:
     write_plugin(site, "tunable", OPTIONS)
     with pytest.raises(PluginError, match=message):
         PluginSet().create_delegate(address)

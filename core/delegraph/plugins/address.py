@@ -44,8 +44,11 @@ class DelegateAddress:
         """
         match = _GRAMMAR.fullmatch(text.strip())
         if match is None:
+            why = "an option without '=' has no value"
+            if "," in text and ":" not in text:
+                why = "several delegates are named one by one, not with ','"
             raise PluginOptionError(
                 f"delegate {text!r} cannot be read, expected 'name', 'dist:name' or "
-                "'name:key=value,key=value'; an option without '=' has no value"
+                f"'name:key=value,key=value'; {why}"
             )
         return cls(match["name"], match["distribution"], match["options"] or "")
