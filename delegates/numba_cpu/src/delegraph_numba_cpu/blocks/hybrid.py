@@ -40,22 +40,24 @@ Weights have a ``form`` and take ``block_bytes`` for 16 outputs, which have a ``
 BYTES, NIBBLES, PARTS = range(3)
 """Forms of weights, all in their own order.
 
-``BYTES``: blocks as in ``conv_int8.MATRIX``, of ``steps`` times four inputs.
+``BYTES``: ``[groups of 64 outputs, steps, 64, 4], int8``, the last for four inputs.
 
-``NIBBLES``: ``[groups of 64 outputs, steps, 4, 16, 4], uint8``. A byte has two weights: the low
-half one of the first four of eight inputs, the high half one of the others.
+``NIBBLES``: ``[groups of 64 outputs, steps, 64, 4], uint8``. A byte has two weights: the low half
+one of the first four of eight inputs, the high half one of the others.
 
 ``PARTS``: so it is for each of ``parts`` parts of a row, ``[groups, parts, ...]``, which have
 scales: after each part's bytes come those of 64 outputs, float32.
 """
 
 GROUP_BYTES = 256
-"""Bytes of 64 outputs, in a step of nibbles and in scales."""
+"""Bytes of 64 outputs: of a step of weights, of scales, and of accumulators."""
 
 WINDOWED, DIRECT = range(2)
 """Layouts: windows are laid out in scratch memory; they are rows of the activations already."""
 
 HEADER = {"bias": 0, "sum": 64, "scale": 128, "offset": 192}
-"""Where 16 of each are in a header, which is as large as those of ``conv_int8``: what is added to
-accumulators, int32; the sum of weights, int32; the scale of weights, float32; the bias, float32.
-Where there are parts, accumulators are float32, and so are the first two."""
+"""Where 16 of each are in a header: what is added to accumulators, int32; the sum of weights, int32;
+the scale of weights, float32; the bias, float32. Where there are parts, accumulators are float32,
+and so are the first two."""
+
+HEADER_BYTES = 256

@@ -52,7 +52,7 @@ def multiply(row: Touched) -> None:
     row.read("scales", 8 * -(-pixels // row["image_pixels"]))
     groups = -(-outputs // 64)  # some blocks of the last group are computed and dropped
     row.read("weights", groups * 4 * row["block_bytes"])
-    row.read("headers", groups * 4 * conv_int8.HEADER_BYTES)
+    row.read("headers", groups * 4 * blocks.HEADER_BYTES)
     row.write("y", 4 * pixels * outputs)
     row.scratch(conv_int8.ACC_BYTES + 256 + rows)
 

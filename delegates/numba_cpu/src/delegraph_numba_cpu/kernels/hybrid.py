@@ -6,21 +6,16 @@ import numpy as np
 
 from delegraph_numba_cpu.blocks import conv_int8
 from delegraph_numba_cpu.blocks import hybrid as blocks
-from delegraph_numba_cpu.kernels.dot_int8 import (
-    NARROW_ROWS,
-    SINGLE,
-    WIDE,
-    WIDE_ROWS,
-    dot_narrow,
-    dot_single,
-    dot_wide,
-)
-from delegraph_numba_cpu.kernels.dot_nibbles import (
+from delegraph_numba_cpu.kernels.dot_groups import (
+    bytes_narrow,
+    bytes_single,
+    bytes_wide,
     nibbles_single,
     nibbles_wide,
     parts_single,
     parts_wide,
 )
+from delegraph_numba_cpu.kernels.dot_int8 import NARROW_ROWS, SINGLE, WIDE, WIDE_ROWS
 from delegraph_numba_cpu.kernels.hybrid_ir import (
     finish_floats,
     finish_parts,
@@ -44,11 +39,11 @@ from delegraph_numba_cpu.kernels.registry import kernel
 from delegraph_numba_cpu.kernels.row_parameters import parameters
 from delegraph_numba_cpu.kernels.windows_int8 import ROW_BYTES, ZERO
 
-HEADER_BYTES = conv_int8.HEADER_BYTES
+HEADER_BYTES, GROUP_BYTES = blocks.HEADER_BYTES, blocks.GROUP_BYTES
 ACC_BYTES = conv_int8.ACC_BYTES
 WINDOWS_BYTES = 8 * len(conv_int8.WINDOWS.names)
 WINDOWED = blocks.WINDOWED
-BYTES, IN_PARTS = blocks.BYTES, blocks.PARTS
+BYTES, NIBBLES, IN_PARTS = blocks.BYTES, blocks.NIBBLES, blocks.PARTS
 
 M_X, M_RANGES, M_ROWS, M_SIZE, M_PIECES, M_TILES = blocks.MEASURE.slots(*blocks.MEASURE.names)
 (
@@ -155,14 +150,11 @@ def multiply(block, tile, worker):
 def multiply_pixels(block, first, last, first_column, last_column, memory):
     """Compute pixels *first* to *last* of the output, in blocks of 16 outputs.
 
-    Scratch memory holds accumulators, the windows' record, zeros for sums, and windows.
+    Scratch memory holds accumulators, the windows' record, and windows.
     """
     step, image_pixels = word(block, STEP), word(block, IMAGE_PIXELS)
-    windows, sums = memory + ACC_BYTES, memory + ACC_BYTES + 192
-    rows_at = sums + 64
+    windows, rows_at = memory + ACC_BYTES, memory + ACC_BYTES + 256
     copy_bytes(windows, word(block, WINDOWS), WINDOWS_BYTES)
-    for i in range(0, 64, 8):
-        store_i64(sums + i, 0)
     row_bytes, outputs = word(windows, ROW_BYTES), word(block, OUTPUTS)
     while first < last:
         count, image = min(step, last - first), first // image_pixels
@@ -180,39 +172,28 @@ def multiply_pixels(block, first, last, first_column, last_column, memory):
         for n in range(first_column, last_column, 4):
             blocks_of_16 = min(last_column - n, 4)
             multiply_group(
-                block, a, row_bytes, count, sums, n, blocks_of_16, scales, scale_step, target,
-                memory,
-            )  # fmt: skip
+                block, a, row_bytes, count, n, blocks_of_16, scales, scale_step, target, memory
+            )
         first += count
 
 
 @jit
-def multiply_group(
-    block, a, row_bytes, rows, sums, n, blocks_of_16, scales, scale_step, target, acc
-):
+def multiply_group(block, a, row_bytes, rows, n, blocks_of_16, scales, scale_step, target, acc):
     """Multiply rows of bytes with up to four blocks of 16 outputs, from block *n* on.
 
     Fewer rows than a micro-kernel's are read as that many; what the others hold does not matter.
-    Weights have blocks after the last, so that a whole group can be computed and some dropped.
     """
     headers = word(block, HEADERS) + n * HEADER_BYTES
-    is_narrow = word(block, FORM) == BYTES and blocks_of_16 == 1
-    height, acc_bytes = (NARROW_ROWS, 64) if is_narrow else (WIDE_ROWS, 256)
+    height = NARROW_ROWS if word(block, FORM) == BYTES and blocks_of_16 == 1 else WIDE_ROWS
     if rows == 1:
-        height, acc_bytes = 1, 256
+        height = 1
     for start in range(0, rows, height):
         m = max(min(start, rows - height), 0)
-        place = a + m * row_bytes
-        if word(block, FORM) == BYTES:
-            multiply_bytes(
-                block, place, row_bytes, rows, n, blocks_of_16, headers, sums, acc, acc_bytes
-            )
-        else:
-            multiply_nibbles(block, place, row_bytes, rows, n, blocks_of_16, headers, acc)
+        accumulate(block, a + m * row_bytes, row_bytes, rows == 1, n, blocks_of_16, headers, acc)
         for j in range(blocks_of_16):
             columns = word(block, OUTPUTS) - 16 * (n + j)
             finish = (
-                acc + 64 * j, acc_bytes, min(height, rows), headers + j * HEADER_BYTES,
+                acc + 64 * j, GROUP_BYTES, min(height, rows), headers + j * HEADER_BYTES,
                 scales + m * scale_step, scale_step,
                 target + 4 * (m * word(block, OUTPUTS) + 16 * (n + j)), 4 * word(block, OUTPUTS),
                 columns, real(block, LOW), real(block, HIGH),
@@ -224,42 +205,27 @@ def multiply_group(
 
 
 @jit
-def multiply_bytes(block, place, row_bytes, rows, n, blocks_of_16, headers, sums, acc, acc_bytes):
-    """Store the accumulators of as many rows as a micro-kernel has, of 8-bit weights."""
-    size, steps = word(block, BLOCK_BYTES), word(block, STEPS)
-    weights = word(block, WEIGHTS) + n * size
-    if rows == 1:
-        for j in range(0, blocks_of_16, SINGLE):
-            dot_single(
-                place, row_bytes, weights + j * size, size, steps, headers + j * HEADER_BYTES,
-                sums, acc + 64 * j, acc_bytes,
-            )  # fmt: skip
-    elif blocks_of_16 > 1:
-        for j in range(0, blocks_of_16, WIDE):
-            dot_wide(
-                place, row_bytes, weights + j * size, size, steps, headers + j * HEADER_BYTES,
-                sums, acc + 64 * j, acc_bytes,
-            )  # fmt: skip
-    else:
-        dot_narrow(place, row_bytes, weights, size, steps, headers, sums, acc, acc_bytes)
-
-
-@jit
-def multiply_nibbles(block, place, row_bytes, rows, n, blocks_of_16, headers, acc):
-    """Store the accumulators of as many rows as a micro-kernel has, of 4-bit weights."""
+def accumulate(block, a, row_bytes, is_single, n, blocks_of_16, headers, acc):
+    """Store the accumulators of as many rows as a micro-kernel has."""
     weights = word(block, WEIGHTS) + n * word(block, BLOCK_BYTES)
-    parts, steps = word(block, PARTS), word(block, STEPS)
-    for j in range(0, blocks_of_16, SINGLE if rows == 1 else WIDE):
+    form, parts, steps = word(block, FORM), word(block, PARTS), word(block, STEPS)
+    for j in range(0, blocks_of_16, SINGLE if is_single else WIDE):
         tile = (
-            place, row_bytes, weights + 64 * j, parts, steps, headers + j * HEADER_BYTES,
-            acc + 64 * j,
+            a, row_bytes, weights + 64 * j, parts, steps, headers + j * HEADER_BYTES, acc + 64 * j
         )  # fmt: skip
-        if word(block, FORM) == IN_PARTS:
-            if rows == 1:
-                parts_single(*tile)
+        if is_single:
+            if form == BYTES:
+                bytes_single(*tile)
+            elif form == NIBBLES:
+                nibbles_single(*tile)
             else:
-                parts_wide(*tile)
-        elif rows == 1:
-            nibbles_single(*tile)
-        else:
+                parts_single(*tile)
+        elif form == BYTES:
+            if blocks_of_16 == 1:
+                bytes_narrow(*tile)
+            else:
+                bytes_wide(*tile)
+        elif form == NIBBLES:
             nibbles_wide(*tile)
+        else:
+            parts_wide(*tile)

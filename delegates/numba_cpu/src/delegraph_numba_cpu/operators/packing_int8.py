@@ -40,17 +40,15 @@ def signed_bytes(weight: Integers) -> tuple[NDArray[np.int8], int]:
     return (weight - shift).astype(np.int8), shift
 
 
-def matrix_blocks(weight: NDArray[np.int8], *, is_zipped: bool = True) -> NDArray[np.int8]:
+def matrix_blocks(weight: NDArray[np.int8]) -> NDArray[np.int8]:
     """Return ``[O, K]`` as ``[O / 16, K / 4, 16, 4]``, with zeros and some blocks added.
 
-    Args:
-        weight: outputs in their own order.
-        is_zipped: whether they get the order of :func:`zipped_channels`.
+    Outputs get the order of :func:`zipped_channels`.
     """
     outputs, depth = weight.shape
     size, steps = -(-outputs // LANES), -(-depth // 4)
     padded = np.zeros(((size + SPARE) * LANES, steps * 4), np.int8)
-    padded[:outputs, :depth] = weight[zipped_channels(outputs)] if is_zipped else weight
+    padded[:outputs, :depth] = weight[zipped_channels(outputs)]
     return padded.reshape(size + SPARE, LANES, steps, 4).transpose(0, 2, 1, 3)
 
 

@@ -16,7 +16,7 @@ from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.blocks import conv_int8
 from delegraph_numba_cpu.blocks import hybrid as blocks
 from delegraph_numba_cpu.operators.checks import check_bias, first_rejection
-from delegraph_numba_cpu.operators.packing_int8 import LANES, matrix_blocks
+from delegraph_numba_cpu.operators.packing_int8 import LANES
 from delegraph_numba_cpu.operators.products_f32 import CLAMPS, check_constant, clamp_range
 from delegraph_numba_cpu.operators.products_int8 import (
     CACHED_BYTES,
@@ -31,6 +31,9 @@ WEIGHT_TYPES = ("INT8", "INT4")
 
 PIECE = 16_384
 """Activations that are measured or quantised at a time: some microseconds."""
+
+GROUP = 64
+"""Outputs that are packed together."""
 
 ACTIVATION_ZERO = 128
 """What quantised activations of 0 are in memory."""
@@ -255,9 +258,7 @@ def packed_weights(
     """Return the words of ``MULTIPLY`` for weights of a byte; *name* tells them from others."""
     steps = -(-values.shape[1] // 4)
     return {
-        "weights": builder.packed(
-            ("hybrid-weights", name), lambda: matrix_blocks(values, is_zipped=False)
-        ),
+        "weights": builder.packed(("hybrid-weights", name), lambda: byte_groups(values)),
         "headers": packed_headers(
             builder, name, lambda: (values.sum(axis=1, dtype=np.int32), scales), bias
         ),
@@ -295,14 +296,23 @@ def packed_headers(
 def header_bytes(rows: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
     """Return the fields of headers, ``[O]`` each, as ``[blocks, HEADER_BYTES], uint8``."""
     count = len(rows["sum"])
-    size = -(-count // LANES)
-    headers = np.zeros((size + 4, conv_int8.HEADER_BYTES), np.uint8)  # kernels read past the end
+    size = -(-count // GROUP) * GROUP
+    headers = np.empty((size // LANES, blocks.HEADER_BYTES), np.uint8)
     for name, row in rows.items():
-        padded = np.zeros(size * LANES, row.dtype)
+        padded = np.zeros(size, row.dtype)
         padded[:count] = row
         place = blocks.HEADER[name]
-        headers[:size, place : place + 4 * LANES] = padded.view(np.uint8).reshape(size, -1)
+        headers[:, place : place + 4 * LANES] = padded.view(np.uint8).reshape(len(headers), -1)
     return headers
+
+
+def byte_groups(values: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return weights, ``[O, K]``, in the order of ``BYTES``, with zeros added."""
+    outputs, depth = values.shape
+    groups, steps = -(-outputs // GROUP), -(-depth // 4)
+    padded = np.zeros((groups * GROUP, steps * 4), np.int8)
+    padded[:outputs, :depth] = values
+    return padded.reshape(groups, GROUP, steps, 4).swapaxes(1, 2)
 
 
 def by_weights(plain: Operator, mixed: Operator) -> Operator:

@@ -14,9 +14,9 @@ from delegraph import Rejection, Tensor
 from delegraph.arithmetic.weights import bias_or_zeros
 from delegraph_numba_cpu.blocks import hybrid as blocks
 from delegraph_numba_cpu.operators.checks import first_rejection
-from delegraph_numba_cpu.operators.packing_int8 import LANES
 from delegraph_numba_cpu.operators.products_f32 import UNLIMITED, clamp_range
 from delegraph_numba_cpu.operators.products_hybrid import (
+    GROUP,
     check_constants,
     check_types_and_weights,
     packed_headers,
@@ -31,9 +31,6 @@ UNIT = 16
 
 LARGEST_SUM = (1 << 31) // (255 * 128)
 """Products of activations and weights whose sum has 32 bits, whatever they are."""
-
-GROUP = 64
-"""Outputs that are packed together."""
 
 
 def has_parts(weight: Tensor) -> bool:
@@ -124,9 +121,9 @@ def nibble_groups(weight: Tensor, parts: int) -> NDArray[np.uint8]:
     groups, size = -(-outputs // GROUP), -(-depth // parts // 8) * 8
     padded = np.zeros((groups * GROUP, parts * size), np.int8)
     padded[:outputs, :depth] = values
-    halves = padded.reshape(groups, GROUP // LANES, LANES, parts, size // 8, 2, 4)
+    halves = padded.reshape(groups, GROUP, parts, size // 8, 2, 4)
     packed = (halves[..., 0, :] & 15 | halves[..., 1, :] << 4).view(np.uint8)
-    packed = packed.transpose(0, 3, 4, 1, 2, 5).reshape(groups, parts, -1)
+    packed = packed.transpose(0, 2, 3, 1, 4).reshape(groups, parts, -1)
     if not has_parts(weight):
         return packed
     scales = np.zeros((groups * GROUP, parts), np.float32)

@@ -1,7 +1,8 @@
-"""Micro-kernels of products of bytes and 4-bit weights, two of which share a byte.
+"""Micro-kernels of products of bytes and weights of 8 or 4 bits, in groups of 64 outputs.
 
-A weight is multiplied as the high half of a signed byte, 16 times what it is: one mask makes the
-odd ones, a shift and a mask the even ones. Weights lie in the order in which they are read.
+Weights lie in the order in which they are read. Two of 4 bits share a byte: a weight is multiplied
+as the high half of a signed byte, 16 times what it is. One mask makes the odd ones, a shift and a
+mask the even ones.
 """
 
 from __future__ import annotations
@@ -9,10 +10,9 @@ from __future__ import annotations
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.blocks.conv_int8 import HEADER_BYTES
-from delegraph_numba_cpu.blocks.hybrid import GROUP_BYTES
+from delegraph_numba_cpu.blocks.hybrid import GROUP_BYTES, HEADER_BYTES
 from delegraph_numba_cpu.kernels import dot_ir, dot_lanes, neon_ir
-from delegraph_numba_cpu.kernels.dot_int8 import SINGLE, WIDE, WIDE_ROWS
+from delegraph_numba_cpu.kernels.dot_int8 import NARROW_ROWS, SINGLE, WIDE, WIDE_ROWS
 from delegraph_numba_cpu.kernels.machine import F32, I32
 from delegraph_numba_cpu.kernels.vector_ir import (
     Loop,
@@ -31,31 +31,33 @@ WIDTH = 4 if neon_ir.IS_THERE else dot_ir.LANES
 INTEGERS, FLOATS = vector(I32, WIDTH), vector(F32, WIDTH)
 
 
-def _sums(builder, rows_at, weights, cells, steps):
-    """Return the sums of products of each row with each cell's columns, int32, 16 times too large.
+def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
+    """Return the sums of products of each row with each cell's columns, int32.
 
     Args:
         builder: appends instructions.
         rows_at: addresses of rows of unsigned bytes.
         weights: where the first cell's columns begin.
         cells: how many.
-        steps: of eight bytes of each row.
+        steps: of four bytes of each row, or of eight where two weights share a byte.
+        weights_a_byte: 1, or 2, whose sums are 16 times too large.
     """
     if neon_ir.IS_THERE:
         places = [builder.add(weights, integer(4 * WIDTH * n)) for n in range(cells)]
-        fours = builder.shl(steps, integer(1))
-        return dot_lanes.products(builder, rows_at, places, GROUP_BYTES, fours, weights_a_byte=2)
+        fours = builder.mul(steps, integer(weights_a_byte))
+        return dot_lanes.products(builder, rows_at, places, GROUP_BYTES, fours, weights_a_byte)
     loop = Loop(builder, steps)
     sums = [[loop.carried(dot_ir.constant(0)) for _ in range(cells)] for _ in rows_at]
     place = builder.add(weights, builder.mul(loop.index, integer(GROUP_BYTES)))
-    halves = [
-        dot_ir.nibbles(builder, load(builder, builder.add(place, integer(64 * n)), INTEGERS))
-        for n in range(cells)
-    ]
-    at = builder.shl(loop.index, integer(3))
-    for half, columns in enumerate(zip(*halves, strict=True)):
+    loaded = [load(builder, builder.add(place, integer(64 * n)), INTEGERS) for n in range(cells)]
+    taken = [loaded]
+    if weights_a_byte == 2:
+        halves = (dot_ir.nibbles(builder, each) for each in loaded)
+        taken = [list(columns) for columns in zip(*halves, strict=True)]
+    at = builder.mul(loop.index, integer(4 * weights_a_byte))
+    for k, columns in enumerate(taken):
         prepared = [dot_ir.prepare_weights(builder, column) for column in columns]
-        offset = builder.add(at, integer(4 * half))
+        offset = builder.add(at, integer(4 * k))
         for m, row in enumerate(rows_at):
             four = load(builder, builder.add(row, offset), I32)
             sums[m] = [
@@ -67,15 +69,15 @@ def _sums(builder, rows_at, weights, cells, steps):
 
 
 def _scaled_sums(builder, rows_at, weights, biases, parts, steps):
-    """Return biases plus what :func:`_sums` says of each part of rows, times its scales, float32.
+    """Return biases plus the sums of each part of rows times its scales, float32.
 
-    The scales of a part come after its weights.
+    The scales of a part come after its weights, of which two share a byte.
     """
     loop = Loop(builder, parts)
     place, taken = loop.carried(weights), loop.carried(integer(0))
     totals = [[loop.carried(bias) for bias in biases] for _ in rows_at]
     rows_at = [builder.add(row, taken) for row in rows_at]
-    sums = _sums(builder, rows_at, place, len(biases), steps)
+    sums = _sums(builder, rows_at, place, len(biases), steps, 2)
     scales_at = builder.add(place, builder.mul(steps, integer(GROUP_BYTES)))
     found = []
     for n in range(len(biases)):
@@ -95,7 +97,7 @@ def _scaled_sums(builder, rows_at, weights, biases, parts, steps):
     return rows
 
 
-def _tile(rows, blocks, *, by_parts):
+def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
     """Return an intrinsic that multiplies *rows* rows with *blocks* times 16 columns.
 
     With *by_parts*, each part of a row has scales of its own, and results are float32.
@@ -119,7 +121,7 @@ def _tile(rows, blocks, *, by_parts):
             else:
                 found = [
                     [builder.add(*each) for each in zip(row, biases, strict=True)]
-                    for row in _sums(builder, rows_at, weights, cells, steps)
+                    for row in _sums(builder, rows_at, weights, cells, steps, weights_a_byte)
                 ]
             for m, row in enumerate(found):
                 for n, value in enumerate(row):
@@ -132,7 +134,8 @@ def _tile(rows, blocks, *, by_parts):
     return tile
 
 
-nibbles_wide = _tile(WIDE_ROWS, WIDE, by_parts=False)
-nibbles_single = _tile(1, SINGLE, by_parts=False)
-parts_wide = _tile(WIDE_ROWS, WIDE, by_parts=True)
-parts_single = _tile(1, SINGLE, by_parts=True)
+bytes_wide, bytes_single = _tile(WIDE_ROWS, WIDE, 1), _tile(1, SINGLE, 1)
+bytes_narrow = bytes_wide if (NARROW_ROWS, 1) == (WIDE_ROWS, WIDE) else _tile(NARROW_ROWS, 1, 1)
+nibbles_wide, nibbles_single = _tile(WIDE_ROWS, WIDE, 2), _tile(1, SINGLE, 2)
+parts_wide = _tile(WIDE_ROWS, WIDE, 2, by_parts=True)
+parts_single = _tile(1, SINGLE, 2, by_parts=True)
