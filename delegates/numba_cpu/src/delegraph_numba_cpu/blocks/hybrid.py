@@ -56,8 +56,8 @@ WINDOWED, DIRECT = range(2)
 """Layouts: windows are laid out in scratch memory; they are rows of the activations already."""
 
 HEADER = {"bias": 0, "sum": 64, "scale": 128, "offset": 192}
-"""Where 16 of each are in a header: what is added to accumulators, int32; the sum of weights, int32;
-the scale of weights, float32; the bias, float32. Where there are parts, accumulators are float32,
-and so are the first two."""
+"""Where 16 of each are in a header: what is added to accumulators, int32; the sum of weights,
+int32; the scale of weights, float32; the bias, float32. Where there are parts, accumulators are
+float32, and so are the first two."""
 
 HEADER_BYTES = 256
