@@ -1,8 +1,8 @@
-"""Kernels of 8- and 16-bit operands as tables: every result is computed once, while preparing.
+"""Kernels of 8- and 16-bit operands as tables: every result is computed once.
 
 An 8-bit operator of one input is a table of 256 results, one of two inputs a table of 65,536, and
 so is a 16-bit operator of one input. The table is filled by whatever arithmetic the operator
-defines, however slow; running it is a gather.
+defines, however slow, while preparing, or in the first run if it is large; running is a gather.
 
 Tables are indexed by the bits of the stored integer seen as unsigned: ``table[q & 0xFF]``.
 """
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import cache, partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ BinaryFunction = Callable[[Integers, Integers], NDArray[Any]]
 """The same for two operands, which broadcast."""
 RealFunction = Callable[[NDArray[Any]], NDArray[Any]]
 """A function of real numbers, element by element, that keeps their dtype."""
+
+Made = TypeVar("Made")
 
 _TRANSLATE_FROM = 4096  # elements from which bytearray.translate beats ndarray.take
 
@@ -95,13 +98,22 @@ def binary_lookup(
         value = a.data.astype(np.int64).reshape(1)
         return unary_lookup(b, y, lambda q: function(value, q))
     index, fill = pair_index(context, a, b, y)
-    take = pair_table(a.dtype, y.dtype, function).take
+    table = once_needed(pair_table, a.dtype, y.dtype, function)
 
     def run() -> None:
         fill()
-        take(index.data, None, y.data, "clip")
+        table().take(index.data, None, y.data, "clip")
 
     return run
+
+
+def once_needed(make: Callable[..., Made], *arguments: object) -> Callable[[], Made]:
+    """Return the function that gives ``make(*arguments)``, which it makes when first called.
+
+    A node that a delegate takes is prepared, to check it, and never runs: filling its table of
+    65,536 pairs then would be for nothing.
+    """
+    return cache(partial(make, *arguments))
 
 
 _ROWS = 32

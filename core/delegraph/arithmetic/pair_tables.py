@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -58,13 +59,17 @@ def pair_tables(
     loop = inner_loop(a.shape, b.shape)
     repeats_scalar = loop is not None and loop.repeats_scalar
     lanes = 8 if a.type.name == "UINT8" or (op == "ADD" and repeats_scalar) else 16
-    rest = _pairs(op, a, b, False, "reference", evaluate)
+    rest = partial(_pairs, op, a, b, False, "reference", evaluate)
     if loop is None or loop.length < lanes or numerics == "reference":
-        return PairTables(rest, rest, 1, 1)
+        return _without_rest(rest())
     vector = _pairs(op, a, b, repeats_scalar and op in _LOOPS, "builtin", evaluate)
-    if loop.length % lanes == 0 or (vector == rest).all():
-        return PairTables(vector, vector, 1, 1)
-    return PairTables(vector, rest, loop.length, loop.length - loop.length % lanes)
+    if loop.length % lanes == 0 or (vector == (left_over := rest())).all():
+        return _without_rest(vector)
+    return PairTables(vector, left_over, loop.length, loop.length - loop.length % lanes)
+
+
+def _without_rest(table: Table) -> PairTables:
+    return PairTables(table, table, 1, 1)
 
 
 def _pairs(

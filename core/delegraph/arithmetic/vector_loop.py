@@ -14,6 +14,7 @@ from delegraph.arithmetic.lookup_table import (
     BinaryFunction,
     Integers,
     binary_lookup,
+    once_needed,
     pair_index,
     pair_table,
 )
@@ -74,15 +75,15 @@ def _split_lookup(
 ) -> Eval:
     """Return the eval of an operator whose loops of *length* leave a rest after *vector_end*."""
     a, b, y = tensors
-    vector, scalar = (pair_table(a.dtype, y.dtype, function) for function in functions)
+    vector, scalar = (once_needed(pair_table, a.dtype, y.dtype, each) for each in functions)
     index, fill = pair_index(context, a, b, y)
 
     def run() -> None:
         fill()
         out = y.data
-        vector.take(index.data, None, out, "clip")
+        vector().take(index.data, None, out, "clip")
         rest = index.data.reshape(-1, length)[:, vector_end:]
-        out.reshape(-1, length)[:, vector_end:] = scalar.take(rest, mode="clip")
+        out.reshape(-1, length)[:, vector_end:] = scalar().take(rest, mode="clip")
 
     return run
 

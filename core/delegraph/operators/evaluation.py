@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from delegraph.errors import OperatorError
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
-from delegraph.operators.registration import CallableSubgraph, Node, Registration
+from delegraph.operators.registration import CallableSubgraph, Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
 
 
@@ -60,6 +60,27 @@ def evaluate_node(
 ) -> NDArray[Any]:
     """Return what a kernel makes of other inputs: its first output.
 
+    Arguments are those of :func:`prepare_alone`.
+
+    Raises:
+        OperatorError: the kernel refuses the node.
+    """
+    run, output = prepare_alone(registration, node, tensors, inputs, numerics)
+    with np.errstate(all="ignore"):
+        run()
+    result: NDArray[Any] = output.data
+    return result
+
+
+def prepare_alone(
+    registration: Registration,
+    node: Node,
+    tensors: Sequence[Tensor],
+    inputs: Sequence[NDArray[Any]],
+    numerics: Numerics,
+) -> tuple[Eval, Tensor]:
+    """Return the eval that a kernel has for a node with other inputs, and the tensor it writes.
+
     Args:
         registration: the kernel, as :func:`delegraph.builtin_registration` gives it.
         node: options and version are its own.
@@ -81,11 +102,7 @@ def evaluate_node(
     ]
     bench = _Bench(bench_tensors, numerics)
     alone = replace(node, index=0, inputs=tuple(range(len(inputs))), outputs=(len(inputs),))
-    run = registration.prepare(bench, alone)
-    with np.errstate(all="ignore"):
-        run()
-    result: NDArray[Any] = bench_tensors[-1].data
-    return result
+    return registration.prepare(bench, alone), bench_tensors[-1]
 
 
 def _like(tensor: Tensor, array: NDArray[Any] | None, index: int) -> Tensor:

@@ -7,9 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from delegraph import Rejection, builtin_registration
+from delegraph import Node, Registration, Rejection, Tensor, builtin_registration
 from delegraph.errors import OperatorError
-from delegraph.operators.evaluation import evaluate_node, every_value
+from delegraph.operators.evaluation import evaluate_node, every_value, prepare_alone
 from delegraph.operators.numerics import Numerics
 from delegraph_numba_cpu.operators.registry import Call
 
@@ -29,19 +29,24 @@ def evaluate(
     Raises:
         OperatorError: the kernel refuses the node.
     """
-    registration = builtin_registration(call.name)
-    if registration is None:
-        raise OperatorError(f"Delegraph has no kernel of {call.name}")
-    context = call.context
-    return evaluate_node(
-        registration, call.node, context.tensors, inputs, numerics or context.numerics
-    )
+    return evaluate_node(*_arguments(call, inputs, numerics))
 
 
 def check_evaluation(call: Call, inputs: Sequence[NDArray[Any]]) -> Rejection | None:
     """Reject all but nodes that the core's kernel takes; *inputs* as of :func:`evaluate`."""
     try:
-        evaluate(call, inputs)
+        prepare_alone(*_arguments(call, inputs, None))
     except OperatorError as error:
         return Rejection("parameters", actual=str(error))
     return None
+
+
+def _arguments(
+    call: Call, inputs: Sequence[NDArray[Any]], numerics: Numerics | None
+) -> tuple[Registration, Node, Sequence[Tensor], Sequence[NDArray[Any]], Numerics]:
+    """Return what the core asks for to compute a node apart."""
+    registration = builtin_registration(call.name)
+    if registration is None:
+        raise OperatorError(f"Delegraph has no kernel of {call.name}")
+    context = call.context
+    return registration, call.node, context.tensors, inputs, numerics or context.numerics

@@ -117,16 +117,30 @@ def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:
     a, b = np.repeat(values, 256).astype(np.int32), np.tile(values, 256).astype(np.int32)
     candidates = _products(call) if call.name == PRODUCT else _sums(call)
     apply = _product if call.name == PRODUCT else _sum
-    for constants, half in candidates:
-        parameters = (*constants, half, *limits)
-        if not exact:
-            return parameters
-        real = apply(a, b, *constants)
+
+    def fails(candidate: Candidate, pairs: NDArray[np.intp] | slice) -> NDArray[np.intp]:
+        """Return which of some pairs it gets wrong."""
+        constants, half = candidate
+        real = apply(a[pairs], b[pairs], *constants)
         with np.errstate(all="ignore"):
             whole = (real + np.copysign(np.float32(half), real)).clip(-1e9, 1e9).astype(np.int32)
-        if ((whole + y.zero_point).clip(low, high) == wanted).all():
-            return parameters
+        return np.flatnonzero((whole + y.zero_point).clip(low, high) != wanted[pairs])
+
+    hard = np.empty(0, np.intp)  # what one candidate gets wrong, the next ones mostly do, too
+    for candidate in candidates:
+        if exact:
+            if len(fails(candidate, hard)):
+                continue
+            wrong = fails(candidate, slice(None))
+            if len(wrong):
+                hard = np.append(hard, wrong[:: len(wrong) // _HARD + 1])
+                continue
+        return (*candidate[0], candidate[1], *limits)
     return None
+
+
+_HARD = 256
+"""Pairs kept of those that a formula gets wrong: others are tried on these before all."""
 
 
 def _sum(
