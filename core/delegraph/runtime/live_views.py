@@ -37,7 +37,7 @@ class LiveViews:
     """
 
     def __init__(self) -> None:
-        self._exporters: weakref.WeakSet[_Exporter] = weakref.WeakSet()
+        self._exporters: set[weakref.ref[_Exporter]] = set()  # asked at each call: no WeakSet
 
     def of(self, tensor: Tensor) -> Any:
         """Return a view of a tensor's data; a copy of strings, and a NumPy scalar of a number.
@@ -57,7 +57,7 @@ class LiveViews:
     def export(self, data: NDArray[Any]) -> NDArray[Any]:
         """Return a view of *data* that counts as alive until it and its slices are gone."""
         exporter = _Exporter(data)
-        self._exporters.add(exporter)
+        self._exporters.add(weakref.ref(exporter, self._exporters.discard))
         return np.asarray(exporter)
 
     def require_none(self) -> None:
@@ -74,4 +74,4 @@ class LiveViews:
             )
 
     def __bool__(self) -> bool:
-        return len(self._exporters) > 0
+        return bool(self._exporters)

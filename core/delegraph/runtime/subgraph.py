@@ -25,7 +25,8 @@ from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
 from delegraph.runtime.delegates.findings import NOTHING_KNOWN
 from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
 from delegraph.runtime.delegates.plan_state import Snapshot, SubgraphState
-from delegraph.runtime.steps import StepRunner, Wrap
+from delegraph.runtime.float_errors import ignoring_float_errors
+from delegraph.runtime.steps import StepRunner
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape, view
 from delegraph.runtime.threads import BlasThreads
 from delegraph.runtime.unset_inputs import empty_inputs, unset_input_errors, unset_inputs
@@ -336,17 +337,7 @@ class Subgraph:
                 )
 
 
-def _run_in_context(steps: StepRunner, wrap: Wrap | None) -> None:
-    with np.errstate(all="ignore"):
-        steps.run(wrap)
-
-
-# As a decorator it takes half the time; before NumPy 2 it is wrong where subgraphs call others.
-_run = (
-    _run_in_context
-    if np.lib.NumpyVersion(np.__version__) < "2.0.0"
-    else np.errstate(all="ignore")(StepRunner.run)
-)
+_run = ignoring_float_errors(StepRunner.run)
 
 
 def constant_value(spec: TensorSpec) -> Any:
