@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from operator import length_hint
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -355,7 +356,6 @@ class StepRunner:
         self._stops = [stop for stop in self._stops if stop.end <= position]
 
     def _run_range(self, first: int, end: int, wrap: Wrap | None) -> None:
-        position = first
         evals = self.evals if end - first == len(self.evals) else self.evals[first:end]
         if wrap is not None:
             nodes = self.nodes[first:end]
@@ -364,14 +364,16 @@ class StepRunner:
         if self.overlap is not None and first == 0:
             self.overlap.run(None if wrap is None else evals, cancellation, self._invoke_failure)
             return
+        if after_each is not None:
+            evals = [_followed(run, after_each) for run in evals]
+        left = iter(evals)  # tells the position when asked, which costs the others nothing
         try:
-            for position, run in enumerate(evals, first):  # noqa: B007 - read by except
+            for run in left:
                 if cancellation.reason:
                     cancellation.raise_if_requested()
                 run()
-                if after_each is not None:
-                    after_each()
         except Exception as error:  # noqa: BLE001 - raised on as the node's
+            position = end - 1 - length_hint(left)
             # Unnamed: an error that a frame of its traceback names goes with the garbage only.
             raise self._invoke_failure(position, error) from cause_of(error)
 
@@ -387,3 +389,11 @@ class StepRunner:
         if not isinstance(error, CallCancelledError):
             self._cancellation.raise_if_requested()
         return node_error(*self.nodes[position], verb, error)
+
+
+def _followed(run: Eval, after: Callable[[], None]) -> Eval:
+    def run_and_follow() -> None:
+        run()
+        after()
+
+    return run_and_follow
