@@ -280,6 +280,24 @@ def test_distributions_without_metadata_still_count(site: Path) -> None:
     assert states["bare"] is states["naked"] is PluginState.OK
 
 
+@pytest.mark.parametrize(
+    ("metadata", "distribution", "version"),
+    [
+        (b"Name: \xff\xfe\n", "(unknown distribution)", ""),
+        (b"metadata-version: 2.1\nname:  Fake-Good \n\nVersion: of the text\n", "Fake-Good", ""),
+        (b"Version: 1.0\r\nName: fake-good\r\n\r\nName: text\r\n", "fake-good", "1.0"),
+    ],
+)
+def test_names_and_versions_come_from_the_headers_alone(
+    site: Path, metadata: bytes, distribution: str, version: str
+) -> None:
+    write_plugin(site, "good")
+    (site / "fake_good-1.0.dist-info" / "METADATA").write_bytes(metadata)
+    (found,) = (p for p in PluginSet().plugins if p.name == "good")
+    assert (found.distribution, found.version) == (distribution, version)
+    assert found.state is PluginState.OK
+
+
 def test_entry_points_that_are_no_text_are_not_ours(site: Path) -> None:
     write_distribution(site, "fake-binary", {}, "")
     (site / "fake_binary-1.0.dist-info" / "entry_points.txt").write_bytes(b"\xff\xfe")
