@@ -112,8 +112,10 @@ def _all_steps(models: Path | None) -> Iterator[Step]:
 
 
 def _pytest(*arguments: str) -> tuple[str, ...]:
-    # Limits of time are those of a processor that is not emulated.
-    return ("-m", "pytest", "--quiet", "--timeout", "0", "-p", "no:cacheprovider", *arguments)
+    # Limits of time are those of a processor that is not emulated. The official interpreter for ARM
+    # ends its process on some models that it should refuse: that costs a test, not all after it.
+    options = ("--quiet", "--timeout", "0", "-p", "no:cacheprovider", "--numprocesses", "1")
+    return ("-m", "pytest", *options, *arguments)
 
 
 def _passes(step: Step, folder: Path, digest: str) -> bool:

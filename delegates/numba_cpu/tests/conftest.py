@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,10 @@ from delegraph_numba_cpu.program import Program
 
 os.environ["DELEGRAPH_DEFAULT_DELEGATES"] = ""  # tests name the delegates they are about
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever pytest is started
+
+collect_ignore: list[str] = []
+if find_spec("llvmlite") is None:  # as users have it: libraries of kernels, and nothing is compiled
+    collect_ignore += ["test_kernel_library.py", "test_plugin.py", "test_progress.py"]
 
 _KernelEntry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 

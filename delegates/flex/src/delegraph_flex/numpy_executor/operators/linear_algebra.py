@@ -65,7 +65,7 @@ def matrix_determinant(node: FlexNode) -> Step:
 
     def run(x: NDArray[Any]) -> Any:
         check_square(x)
-        return np.asarray(np.linalg.det(x), x.dtype)
+        return np.asarray(np.where(_unknown(x), np.nan, np.linalg.det(x)), x.dtype)
 
     return run
 
@@ -77,10 +77,17 @@ def log_matrix_determinant(node: FlexNode) -> Step:
     def run(x: NDArray[Any]) -> tuple[Any, Any]:
         check_square(x)
         sign, logarithm = np.linalg.slogdet(x)
+        logarithm = np.where(_unknown(x), np.nan, logarithm)
         known = np.where(np.isnan(logarithm), logarithm, sign)
         return known.astype(x.dtype, copy=False), np.asarray(logarithm, x.dtype)
 
     return run
+
+
+def _unknown(x: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which matrices have a NaN: LAPACK may pivot past it and call them singular."""
+    unknown: NDArray[np.bool_] = np.isnan(x).any((-2, -1))
+    return unknown
 
 
 @operator("MatrixSolve", types=WIDE)
