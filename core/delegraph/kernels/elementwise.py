@@ -254,8 +254,12 @@ def prepare_pow(context: OpContext, node: Node) -> Eval:
     def run_integers() -> None:
         if b.data.size and b.data.min() < 0:
             raise OperatorError(f"exponents {b.name!r} hold negative values, expected none")
-        powers = np.power(a.data, b.data, dtype=np.int32 if is_product else np.float64)
-        np.copyto(y.data, powers, casting="unsafe")
+        if is_product:
+            np.power(a.data, b.data, y.data)
+            return
+        powers = np.power(a.data, b.data, dtype=np.float64)
+        fits = np.abs(powers) < 2**31  # what does not, x86 makes the least integer, ARM the nearest
+        np.copyto(y.data, np.where(fits, powers, -(2**31)), casting="unsafe")
 
     return run if a.type is TensorType.FLOAT32 else run_integers
 
