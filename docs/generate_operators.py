@@ -81,6 +81,18 @@ Both official wheels 2.3.0, ARM's under emulation, ran models on the same random
 integer outputs, two of them INT8, the builtin kernels gave two others: of the UINT8 networks
 `mobilenet_v1_0.25_128_quant` (at most 4 units, in 0.7 % of the values) and `automl_labeler_model`
 (2 units, in 3 of 5 values). XNNPACK's and the reference kernels gave the same on both processors.
+
+Delegraph itself gave the same on both in 11,232 seeded cases of all operators: integers to the bit,
+floats to a ten-thousandth. The official builtin kernels for ARM also differ in the following.
+
+| what | on ARM |
+|---|---|
+| quantized `LSTM`, `UNIDIRECTIONAL_SEQUENCE_LSTM` | other roundings, which add up over the steps |
+| `EXP`, `LOG` of INT16; `DEQUANTIZE` | 1 unit; the last bits of the float |
+| `QUANTIZE` beyond 32 bits, `POW` of INT32 that overflows | the nearest integer |
+| `QUANTIZE` of NaN | the zero point |
+| comparisons of INT8 with scales above 1, `SUM` with an output scale of 0 | other overflows |
+| `STABLEHLO_SHIFT_LEFT` by less than 0 or more bits than there are | other numbers |
 """
 
 

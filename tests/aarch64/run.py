@@ -27,7 +27,11 @@ CPUS = {"neon": "cortex-a72", "neon_dotprod": "cortex-a76", "neon_i8mm": "max"}
 SMOKE = ("digits_float", "digits_int8", "sines")
 """Models of docs/demo/models that a smoke test runs."""
 
-DISTRIBUTIONS = (".", "delegates/numba_cpu", "delegates/flex", "delegates/edgetpu")
+DISTRIBUTIONS = (
+    ".",
+    "plugins_example",
+    *(f"delegates/{n}" for n in ("numba_cpu", "flex", "edgetpu")),
+)
 
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
@@ -115,7 +119,7 @@ def _pytest(*arguments: str) -> tuple[str, ...]:
     # Limits of time are those of a processor that is not emulated. The official interpreter for ARM
     # ends its process on some models that it should refuse: that costs a test, not all after it.
     options = ("--quiet", "--timeout", "0", "-p", "no:cacheprovider", "--numprocesses", "1")
-    return ("-m", "pytest", *options, *arguments)
+    return ("-m", "pytest", "-p", "known", *options, *arguments)
 
 
 def _passes(step: Step, folder: Path, digest: str) -> bool:
@@ -127,11 +131,16 @@ def _passes(step: Step, folder: Path, digest: str) -> bool:
         path.parent.mkdir(exist_ok=True)
     print(f"{step.name} ...", end=" ", flush=True)
     start = time.monotonic()
+    environment = {
+        "QEMU_CPU": step.cpu,
+        "DELEGRAPH_CACHE": str(folder / "cache"),
+        "PYTHONPATH": str(HERE),
+    }
     with log.open("w") as file:
         ran = subprocess.run(
             [folder / "python", *step.arguments],
             cwd=ROOT,
-            env=os.environ | {"QEMU_CPU": step.cpu, "DELEGRAPH_CACHE": str(folder / "cache")},
+            env=os.environ | environment,
             stdout=file,
             stderr=subprocess.STDOUT,
             check=False,
