@@ -6,13 +6,13 @@ predictor's, as Ray knows only whole blocks.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
 from delegraph.errors import ArgumentError
+from delegraph.scale.extras import require_extra
 from delegraph.scale.predictor import Predictor
 from delegraph.scale.rows import Columns
 
@@ -51,7 +51,7 @@ def predict(
     Raises:
         ArgumentError: Ray Data is not installed.
     """
-    require_ray()
+    _require_ray()
     return dataset.map_batches(
         PredictorActor,
         batch_size=batch_size,
@@ -84,7 +84,7 @@ def checkpoint_config(
             be done.
         DelegraphError: the model cannot be loaded.
     """
-    require_ray()
+    _require_ray()
     if predictor.on_error == "drop":
         raise ArgumentError(
             "on_error='drop' leaves no trace of bad rows, which a resumed job would compute again: "
@@ -96,17 +96,8 @@ def checkpoint_config(
     return CheckpointConfig(id_column, path, **options)
 
 
-def require_ray() -> None:
-    """Check that Ray Data is installed.
-
-    Raises:
-        ArgumentError: it is not.
-    """
-    missing = [
-        name for name in ("ray", "pandas", "pyarrow") if importlib.util.find_spec(name) is None
-    ]
-    if missing:
-        raise ArgumentError(f"Ray Data needs {' and '.join(missing)}: pip install 'delegraph[ray]'")
+def _require_ray() -> None:
+    require_extra("Ray Data", "ray", "ray", "pandas", "pyarrow")
 
 
 class PredictorActor:

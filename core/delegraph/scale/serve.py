@@ -8,7 +8,6 @@ computes; ``serve_tensors.py`` says what requests hold.
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import logging
 import os
 import signal
@@ -21,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from delegraph.errors import ArgumentError, PredictionError, in_words
+from delegraph.scale.extras import require_extra
 from delegraph.scale.predictor import Predictor
 from delegraph.scale.rows import Columns
 from delegraph.scale.serve_batches import Answer
@@ -83,7 +83,7 @@ def serve(
         DelegraphError: the model cannot be loaded.
         PredictionError: no replica can be made.
     """
-    require_serve_extra()
+    require_extra("serving", "serve", "kserve", "ray")
     _require_free(options.http_port)
     _require_free(options.grpc_port)
     with predictor:  # what cannot work says so here, and compiled kernels are kept for the replicas
@@ -120,19 +120,6 @@ def _no_command_line() -> Iterator[None]:
         yield
     finally:
         sys.argv = words
-
-
-def require_serve_extra() -> None:
-    """Check that what serves is installed.
-
-    Raises:
-        ArgumentError: it is not.
-    """
-    missing = [name for name in ("kserve", "ray") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ArgumentError(
-            f"serving needs {' and '.join(missing)}: pip install 'delegraph[serve]'"
-        )
 
 
 def _require_free(port: int) -> None:

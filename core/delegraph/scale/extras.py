@@ -1,0 +1,25 @@
+"""Engines that are installed by an extra of the distribution."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from delegraph.errors import ArgumentError
+
+
+def require_extra(what: str, extra: str, *packages: str) -> None:
+    """Check that the packages of an extra are installed, without importing them.
+
+    Args:
+        what: needs them, for the message.
+        extra: its name.
+        packages: that it brings.
+
+    Raises:
+        ArgumentError: one is missing.
+    """
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise ArgumentError(
+            f"{what} needs {' and '.join(missing)}: pip install 'delegraph[{extra}]'"
+        )
