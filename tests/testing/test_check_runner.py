@@ -122,6 +122,25 @@ def test_without_a_limit_checks_run_in_the_process_of_pytest(author: Author) -> 
         assert (ran == session) == (limit == 0)
 
 
+def test_what_other_tests_have_set_up_ends_with_the_checks_after_them(author: Author) -> None:
+    author.pytester.makeconftest(
+        "import pytest\n"
+        "@pytest.fixture(scope='module')\n"
+        "def ends_badly():\n"
+        "    yield\n"
+        "    raise ValueError('it ended badly')\n"
+    )
+    author.pytester.makepyfile(
+        test_both="def test_first(ends_badly): pass\n"
+        + AUTHOR.format(fault="faulty.SoundDelegate"),
+        test_later="def test_last(): pass\n",
+    )
+    words = ("--delegate-quick", "-k", "first or name_is or last")
+    result = author.pytester.runpytest_subprocess(*words)
+    result.assert_outcomes(passed=3, errors=1)
+    result.stdout.fnmatch_lines(["*it ended badly*"])
+
+
 def test_options_of_the_run_are_for_one_process_alone(author: Author) -> None:
     result = author.run(
         "faulty.SoundDelegate", "name_is", "--junit-xml=found.xml", "-x", "--lf", "-v"

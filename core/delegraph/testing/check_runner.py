@@ -117,7 +117,7 @@ class CheckRunner:
             item.config.hook.pytest_timeout_cancel_timer(item=item)
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         self._progress.check_begins(item.session.testscollected)
-        reports = list(self._reports(item, nextitem))
+        reports = [*self._reports(item, nextitem), *_end_of_setups(item, nextitem)]
         self._progress.check_ends()
         for report in reports:
             report.nodeid, report.location = item.nodeid, item.location
@@ -231,3 +231,15 @@ class CheckRunner:
 def _class_of(item: pytest.Item) -> Any:
     """Return the class of a test; None for tests without one."""
     return getattr(item, "cls", None)
+
+
+def _end_of_setups(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
+    """End here what tests before have set up and the next one has no use for; yield what fails.
+
+    pytest does so after each test that it runs itself. Its hook for that needs a test that was set
+    up here, so this asks what the hook asks.
+    """
+    setups = item.session._setupstate
+    call = pytest.CallInfo.from_call(lambda: setups.teardown_exact(nextitem), "teardown")
+    if call.excinfo is not None:
+        yield item.ihook.pytest_runtest_makereport(item=item, call=call)
