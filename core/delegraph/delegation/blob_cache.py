@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import hashlib
 import logging
 import os
 import re
@@ -223,12 +222,12 @@ class BlobCache:
             raise
 
     def _name(self, key: str, content: bytes) -> str:
-        digest = hashlib.sha256(content).hexdigest()
+        digest = _digest(content)
         return f"{self._subfolder}/{self._hash(key)}-{digest}.blob"
 
     def _hash(self, key: str) -> str:
         """Return the key in a file's name; a file that was moved from elsewhere fits none."""
-        return hashlib.sha256(f"{self._subfolder}\0{key}".encode()).hexdigest()[:32]
+        return _digest(f"{self._subfolder}\0{key}".encode())[:32]
 
     @property
     def _subfolder(self) -> str:
@@ -330,13 +329,19 @@ def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[Path,
             content = folder.read(f"{subfolder}/{name}")
         except FileNotFoundError:  # it has just left
             continue
-        if hashlib.sha256(content).hexdigest() == match[2]:
+        if _digest(content) == match[2]:
             _mark_as_used(path)
             return path, content
         logger.warning("%s is damaged; it is made again", path)
         with contextlib.suppress(OSError):
             path.unlink()
     return None
+
+
+def _digest(content: bytes) -> str:
+    import hashlib  # here: it takes milliseconds, and most processes keep nothing
+
+    return hashlib.sha256(content).hexdigest()
 
 
 def _trim(folder: CacheFolder, limit: int) -> None:

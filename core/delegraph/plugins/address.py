@@ -12,6 +12,20 @@ _GRAMMAR = re.compile(
 )
 
 
+def canonical_name(name: str) -> str:
+    """Return the name of a distribution as package indexes spell it.
+
+    ``packaging.utils`` has it, too, and takes longer to import than all plugins to be found.
+
+    >>> canonical_name("My_Delegates.Fast")
+    'my-delegates-fast'
+
+    Source:
+        PEP 503, Normalized Names.
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 @dataclass(frozen=True, slots=True)
 class DelegateAddress:
     """A delegate asked for by name.

@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from packaging.utils import canonicalize_name
-
 from delegraph.delegation.configuration import configuration
+from delegraph.plugins.address import canonical_name
 from delegraph.plugins.plugin import PluginState
 
 ALLOW_VARIABLE = "DELEGRAPH_PLUGINS"
@@ -71,7 +70,7 @@ class PluginChoice:
         """Return *names* with the distribution, where given, spelled as package indexes do."""
         split = (name.rpartition(":") for name in names)
         return frozenset(
-            f"{canonicalize_name(dist)}:{name}" if dist else name for dist, _, name in split
+            f"{canonical_name(dist)}:{name}" if dist else name for dist, _, name in split
         )
 
 

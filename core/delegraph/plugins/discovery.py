@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import importlib_metadata
 import pluggy
 from importlib_metadata import EntryPoint
-from packaging.utils import canonicalize_name
 
 from delegraph.plugins import hookspecs
+from delegraph.plugins.address import canonical_name
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.plugin import PLUGIN_NAME, Plugin, PluginState, one_line
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
@@ -105,9 +105,9 @@ def _installed() -> tuple[list[EntryPoint], list[Plugin]]:
             continue  # most distributions: neither parsed nor asked for their names
         name = _distribution_name(dist)
         if name != UNKNOWN:
-            if canonicalize_name(name) in seen:
+            if canonical_name(name) in seen:
                 continue
-            seen.add(canonicalize_name(name))
+            seen.add(canonical_name(name))
             dist = _first_on_path(name, dist)
         try:
             points += dist.entry_points.select(group=GROUP)

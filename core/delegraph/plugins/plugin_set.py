@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from packaging.utils import canonicalize_name
-
 from delegraph.errors import (
     AmbiguousDelegateError,
     PluginError,
@@ -20,7 +18,7 @@ from delegraph.errors import (
     UnknownDelegateError,
     did_you_mean,
 )
-from delegraph.plugins.address import DelegateAddress
+from delegraph.plugins.address import DelegateAddress, canonical_name
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.creation import load_command, load_custom_op, make_delegate
 from delegraph.plugins.discovery import discover
@@ -269,7 +267,7 @@ def _is_from(plugin: Plugin, distribution: str | None) -> bool:
     """Return whether *plugin* comes from *distribution*; None means any."""
     if distribution is None:
         return True
-    return canonicalize_name(plugin.distribution) == canonicalize_name(distribution)
+    return canonical_name(plugin.distribution) == canonical_name(distribution)
 
 
 def _would_offer(plugin: Plugin, address: DelegateAddress) -> bool:
@@ -279,7 +277,7 @@ def _would_offer(plugin: Plugin, address: DelegateAddress) -> bool:
     package = package_for_delegate(address.name)
     if package is not None and _is_from(plugin, package):
         return True
-    return canonicalize_name(plugin.name) == canonicalize_name(address.name)
+    return canonical_name(plugin.name) == canonical_name(address.name)
 
 
 def _shown(address: DelegateAddress) -> str:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+import sys
 
 import pytest
 
-from delegraph_numba_cpu.operators import OPERATORS, registry
-from delegraph_numba_cpu.operators.registry import Call, Operator, register, register_variants
+from delegraph_numba_cpu.operators import MODULES, registry
+from delegraph_numba_cpu.operators.registry import (
+    Call,
+    Operator,
+    OperatorTable,
+    register,
+    register_variants,
+)
 from delegraph_numba_cpu.program import ProgramBuilder
 
 
@@ -19,36 +26,71 @@ def operator(*types: str) -> Operator:
     return Operator(lambda call: None, lower, types)
 
 
-@pytest.fixture(autouse=True)
-def own_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Leave the tables as they were."""
-    monkeypatch.setattr(registry, "_VARIANTS", {})
-    kept = dict(OPERATORS)
-    yield
-    OPERATORS.clear()
-    OPERATORS.update(kept)
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> OperatorTable:
+    """What is registered goes here for a while."""
+    table = OperatorTable()
+    monkeypatch.setattr(registry, "OPERATORS", table)
+    return table
 
 
-def test_an_operator_is_not_registered_twice() -> None:
+def test_an_operator_is_not_registered_twice(table: OperatorTable) -> None:
     register({"NEW": operator("INT8")})
     with pytest.raises(ValueError, match="NEW is registered already"):
         register({"NEW": operator("INT16")})
-    assert OPERATORS["NEW"].types == ("INT8",)
+    assert table["NEW"].types == ("INT8",)
 
 
-def test_a_variant_is_not_registered_twice() -> None:
+def test_a_variant_is_not_registered_twice(table: OperatorTable) -> None:
     register_variants("INT8", {"NEW": operator("INT8")})
     register_variants("FLOAT32", {"NEW": operator("FLOAT32")})
     with pytest.raises(ValueError, match="NEW is registered already for INT8"):
         register_variants("INT8", {"NEW": operator("INT8")})
-    types = {claim.types for claim in OPERATORS["NEW"].claims("NEW")}
+    types = {claim.types for claim in table["NEW"].claims("NEW")}
     assert types == {("INT8",), ("FLOAT32",)}
 
 
-def test_an_operator_of_all_types_gets_no_variants_and_the_other_way_round() -> None:
+def test_an_operator_of_all_types_gets_no_variants_and_the_other_way_round(
+    table: OperatorTable,
+) -> None:
     register({"ALL": operator("INT8")})
     with pytest.raises(ValueError, match="ALL is registered already for INT8"):
         register_variants("INT8", {"ALL": operator("INT8")})
     register_variants("INT8", {"SOME": operator("INT8")})
     with pytest.raises(ValueError, match="SOME is registered already"):
         register({"SOME": operator("INT8")})
+
+
+def test_modules_register_what_is_declared() -> None:
+    code = """
+import sys
+from importlib import import_module
+from delegraph_numba_cpu.operators import MODULES, registry
+found = {}
+def noted(register, position):
+    def run(*args, **kwargs):
+        module = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
+        found.setdefault(module, set()).update(args[position])
+        register(*args, **kwargs)
+    return run
+registry.register = noted(registry.register, 0)
+registry.register_variants = noted(registry.register_variants, 1)
+for module in MODULES:
+    import_module(f"delegraph_numba_cpu.operators.{module}")
+for module in sorted(found):
+    print(module, *sorted(found[module]))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    declared = [" ".join([name, *sorted(MODULES[name].split())]) for name in sorted(MODULES)]
+    assert run.stdout.splitlines() == declared
+
+
+def test_a_lookup_imports_what_has_the_operator_only() -> None:
+    code = (
+        "import sys; from delegraph_numba_cpu.operators import OPERATORS; OPERATORS['CAST']; "
+        "'ADD' in OPERATORS; list(OPERATORS); print(*sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    prefix = "delegraph_numba_cpu.operators."
+    modules = {name.removeprefix(prefix) for name in run.stdout.split() if name.startswith(prefix)}
+    assert modules & MODULES.keys() == {"cast"}

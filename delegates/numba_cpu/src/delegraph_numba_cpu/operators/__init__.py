@@ -11,44 +11,54 @@ What several operators share is in ``checks``, ``moves``, ``move_checks``, ``cha
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.operators import arg_min_max as arg_min_max  # these fill the table
-from delegraph_numba_cpu.operators import batch_matmul as batch_matmul
-from delegraph_numba_cpu.operators import cast as cast
-from delegraph_numba_cpu.operators import comparison as comparison
-from delegraph_numba_cpu.operators import concatenation as concatenation
-from delegraph_numba_cpu.operators import conv as conv
-from delegraph_numba_cpu.operators import depthwise_conv as depthwise_conv
-from delegraph_numba_cpu.operators import dequantize as dequantize
-from delegraph_numba_cpu.operators import dynamic_update_slice as dynamic_update_slice
-from delegraph_numba_cpu.operators import elementwise_int8 as elementwise_int8
-from delegraph_numba_cpu.operators import elementwise_int16 as elementwise_int16
-from delegraph_numba_cpu.operators import elementwise_int32 as elementwise_int32
-from delegraph_numba_cpu.operators import fill as fill
-from delegraph_numba_cpu.operators import fully_connected as fully_connected
-from delegraph_numba_cpu.operators import gather as gather
-from delegraph_numba_cpu.operators import l2_normalization as l2_normalization
-from delegraph_numba_cpu.operators import log_softmax as log_softmax
-from delegraph_numba_cpu.operators import lstm as lstm
-from delegraph_numba_cpu.operators import pack as pack
-from delegraph_numba_cpu.operators import pad as pad
-from delegraph_numba_cpu.operators import pooling as pooling
-from delegraph_numba_cpu.operators import products_int16 as products_int16
-from delegraph_numba_cpu.operators import quantize as quantize
-from delegraph_numba_cpu.operators import reductions as reductions
-from delegraph_numba_cpu.operators import reshape as reshape
-from delegraph_numba_cpu.operators import resize as resize
-from delegraph_numba_cpu.operators import reverse as reverse
-from delegraph_numba_cpu.operators import select as select
-from delegraph_numba_cpu.operators import slice as slice
-from delegraph_numba_cpu.operators import softmax as softmax
-from delegraph_numba_cpu.operators import space_batch as space_batch
-from delegraph_numba_cpu.operators import space_depth as space_depth
-from delegraph_numba_cpu.operators import split as split
-from delegraph_numba_cpu.operators import strided_slice as strided_slice
-from delegraph_numba_cpu.operators import svdf as svdf
-from delegraph_numba_cpu.operators import tile as tile
-from delegraph_numba_cpu.operators import transpose as transpose
-from delegraph_numba_cpu.operators import transpose_conv as transpose_conv
 from delegraph_numba_cpu.operators.registry import OPERATORS, Call, Operator
+
+MODULES = {
+    "arg_min_max": "ARG_MAX ARG_MIN",
+    "batch_matmul": "BATCH_MATMUL",
+    "cast": "CAST",
+    "comparison": "EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL",
+    "concatenation": "CONCATENATION",
+    "conv": "CONV_2D",
+    "depthwise_conv": "DEPTHWISE_CONV_2D",
+    "dequantize": "DEQUANTIZE",
+    "dynamic_update_slice": "DYNAMIC_UPDATE_SLICE",
+    "elementwise_f32": "ABS ADD CEIL COS DIV ELU EXP FLOOR GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC "
+    "MAXIMUM MINIMUM MUL NEG PRELU RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 ROUND RSQRT "
+    "SIGN SIN SQRT SQUARE SQUARED_DIFFERENCE SUB TANH",
+    "elementwise_int16": "ADD SUB MUL",
+    "elementwise_int32": "ADD SUB MUL FLOOR_DIV MAXIMUM MINIMUM",
+    "elementwise_int8": "ABS ELU EXP GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC NEG RELU RELU6 "
+    "RELU_0_TO_1 RELU_N1_TO_1 TANH ADD SUB MUL DIV MAXIMUM MINIMUM PRELU SQUARED_DIFFERENCE",
+    "fill": "FILL ZEROS_LIKE",
+    "fully_connected": "FULLY_CONNECTED",
+    "gather": "GATHER",
+    "l2_normalization": "L2_NORMALIZATION",
+    "log_softmax": "LOG_SOFTMAX",
+    "lstm": "LSTM UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "pack": "PACK UNPACK",
+    "pad": "PAD PADV2 MIRROR_PAD",
+    "pooling": "AVERAGE_POOL_2D MAX_POOL_2D",
+    "products_int16": "CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED",
+    "quantize": "QUANTIZE",
+    "reductions": "SUM MEAN REDUCE_MAX REDUCE_MIN REDUCE_PROD",
+    "reshape": "RESHAPE SQUEEZE EXPAND_DIMS",
+    "resize": "RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR",
+    "reverse": "REVERSE_V2",
+    "select": "SELECT SELECT_V2",
+    "slice": "SLICE",
+    "softmax": "SOFTMAX",
+    "space_batch": "SPACE_TO_BATCH_ND BATCH_TO_SPACE_ND",
+    "space_depth": "SPACE_TO_DEPTH DEPTH_TO_SPACE",
+    "split": "SPLIT SPLIT_V",
+    "strided_slice": "STRIDED_SLICE",
+    "svdf": "SVDF",
+    "tile": "TILE BROADCAST_TO",
+    "transpose": "TRANSPOSE",
+    "transpose_conv": "TRANSPOSE_CONV",
+}
+"""Module to the operators that it registers, some of them for one type only."""
+
+OPERATORS.declare(MODULES)
 
 __all__ = ["OPERATORS", "Call", "Operator"]

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,8 +115,7 @@ def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:
     y = call.output()
     low, high = quantized_activation_range(activation_of(call), y)
     limits = y.zero_point, low, high
-    values = every_value(call.input(0).dtype)
-    a, b = np.repeat(values, 256).astype(np.int32), np.tile(values, 256).astype(np.int32)
+    a, b = _every_pair(call.input(0).dtype)
     candidates = _products(call) if call.name == PRODUCT else _sums(call)
     apply = _product if call.name == PRODUCT else _sum
 
@@ -139,23 +140,29 @@ def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:
     return None
 
 
+@cache
+def _every_pair(dtype: np.dtype[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    values = every_value(dtype).astype(np.float32)
+    return np.repeat(values, 256), np.tile(values, 256)
+
+
 _HARD = 256
 """Pairs kept of those that a formula gets wrong: others are tried on these before all."""
 
 
 def _sum(
-    a: NDArray[np.int32], b: NDArray[np.int32], a_factor: float, b_factor: float, offset: float
+    a: NDArray[np.float32], b: NDArray[np.float32], a_factor: float, b_factor: float, offset: float
 ) -> NDArray[np.float32]:
     """Return what the kernel computes before it rounds."""
     f = np.float32
-    return a.astype(f) * f(a_factor) + b.astype(f) * f(b_factor) + f(offset)
+    return a * f(a_factor) + b * f(b_factor) + f(offset)
 
 
 def _product(
-    a: NDArray[np.int32], b: NDArray[np.int32], a_zero: float, b_zero: float, factor: float
+    a: NDArray[np.float32], b: NDArray[np.float32], a_zero: float, b_zero: float, factor: float
 ) -> NDArray[np.float32]:
     f = np.float32
-    return ((a.astype(f) - f(a_zero)) * (b.astype(f) - f(b_zero))) * f(factor)
+    return ((a - f(a_zero)) * (b - f(b_zero))) * f(factor)
 
 
 Candidate = tuple[tuple[float, ...], float]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from delegraph import Claim, DelegateContext, Node, Registration, Rejection, Tensor
@@ -110,7 +111,60 @@ class Operator:
         return [Claim(name, self.types, *self.features, **roles)]
 
 
-OPERATORS: dict[str, Operator] = {}
+class OperatorTable(Mapping[str, Operator]):
+    """What is known of operators, by name; their modules are imported when one is looked up.
+
+    A model uses few of them, and to import all takes longer than to prepare a small one.
+    """
+
+    def __init__(self) -> None:
+        self._modules: dict[str, tuple[str, ...]] = {}
+        self._variants: dict[str, dict[str, Operator]] = {}  # by operator, then by type
+        self._registered: dict[str, Operator] = {}
+        self._complete: set[str] = set()
+
+    def declare(self, modules: Mapping[str, str]) -> None:
+        """Say which modules of this package register which operators.
+
+        Args:
+            modules: name to names of operators, with blanks between them.
+        """
+        for module, names in modules.items():
+            for name in names.split():
+                self._modules[name] = (*self._modules.get(name, ()), module)
+
+    def __getitem__(self, name: str) -> Operator:
+        if name not in self._complete:
+            for module in self._modules.get(name, ()):
+                import_module(f"{__package__}.{module}")
+            self._complete.add(name)
+        return self._registered[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._registered or name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._modules, **self._registered})
+
+    def __len__(self) -> int:
+        return len(self._modules.keys() | self._registered)
+
+    def register(self, name: str, operator: Operator) -> None:
+        """Add an operator, whatever the types of its inputs; see :func:`register`."""
+        if name in self._registered:
+            raise ValueError(f"{name} is registered already")
+        self._registered[name] = operator
+
+    def register_variant(self, type: str, name: str, operator: Operator, position: int) -> None:
+        """Add an operator for one type; see :func:`register_variants`."""
+        variants = self._variants.get(name, {})
+        if type in variants or (name in self._registered and not variants):
+            raise ValueError(f"{name} is registered already for {type}")
+        variants = self._variants[name] = {**variants, type: operator}
+        self._registered[name] = _by_type(variants, position)
+
+
+OPERATORS = OperatorTable()
 """Operator name to what is known about it; the modules of this package fill it."""
 
 
@@ -121,9 +175,7 @@ def register(operators: Mapping[str, Operator]) -> None:
         ValueError: one of them is there already.
     """
     for name, operator in operators.items():
-        if name in OPERATORS:
-            raise ValueError(f"{name} is registered already")
-        OPERATORS[name] = operator
+        OPERATORS.register(name, operator)
 
 
 def register_variants(type: str, operators: Mapping[str, Operator], position: int = 0) -> None:
@@ -138,15 +190,7 @@ def register_variants(type: str, operators: Mapping[str, Operator], position: in
         ValueError: one of them is there already, for this type or for all.
     """
     for name, operator in operators.items():
-        variants = _VARIANTS.get(name, {})
-        if type in variants or (name in OPERATORS and not variants):
-            raise ValueError(f"{name} is registered already for {type}")
-        variants = _VARIANTS[name] = {**variants, type: operator}
-        OPERATORS[name] = _by_type(variants, position)
-
-
-_VARIANTS: dict[str, dict[str, Operator]] = {}
-"""Operator name to the type's name to what is known for it."""
+        OPERATORS.register_variant(type, name, operator, position)
 
 
 def _by_type(variants: Mapping[str, Operator], position: int) -> Operator:
