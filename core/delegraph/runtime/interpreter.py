@@ -253,8 +253,9 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             ArgumentError: no such tensor, or it has no data.
             StateError: another thread's call runs.
         """
-        self.session.calls.check("get_tensor")
-        subgraph = self.session.subgraph(subgraph_index)
+        session = self.session
+        session.calls.check("get_tensor")
+        subgraph = session.subgraph(subgraph_index)
         tensor = tensor_at(subgraph.tensors, tensor_index)
         if tensor.data_is_stale:
             subgraph.buffers.make_readable(tensor)

@@ -28,8 +28,8 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
         ArgumentError: another dtype or shape, or the tensor has no memory yet.
     """
     array = np.asarray(value)
-    data = tensor.data
-    if tensor.type in OBJECT_TYPES:
+    is_plain = tensor.type in _STORED_AS_SEEN
+    if not is_plain and tensor.type in OBJECT_TYPES:
         _write_objects(tensor, array)
         return
     if array.dtype != tensor.dtype:
@@ -40,13 +40,17 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
         )
     if array.shape != tensor.shape:
         raise _wrong_shape(tensor, array)
+    data = tensor.data
     if data is None:
         raise ArgumentError(
             "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
         )
-    if not data.flags.writeable:
-        raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) is constant")
-    data[...] = array if tensor.type in _STORED_AS_SEEN else pack(array, tensor.type)
+    try:
+        data[...] = array if is_plain else pack(array, tensor.type)
+    except ValueError:
+        if data.flags.writeable:
+            raise
+        raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) is constant") from None
 
 
 def _wrong_shape(tensor: Tensor, array: NDArray[Any]) -> ArgumentError:

@@ -1,11 +1,14 @@
 """Delegraph's conformance kit at every level of instructions that this processor has.
 
-Of the operators, one of each kind, since all of them take minutes. The installed delegate is tried
-in full by ``pytest --pyargs delegraph.testing --delegate numba_cpu``, or ``numba_cpu:cpu=generic``.
+Of the operators, one of each kind, and a sample of all of them; everything takes minutes. The
+installed delegate is tried in full by ``pytest --pyargs delegraph.testing --delegate numba_cpu``,
+or ``numba_cpu:cpu=generic``.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -64,3 +67,10 @@ def _taken(subject: Subject) -> Iterator[Trial]:
         op = placing.trial.case.op
         if any(node.delegate is not None and node.op == op for node in placing.nodes):
             yield placing.trial
+
+
+def test_a_sample_of_all_operators_passes() -> None:
+    kit = ("--pyargs", "delegraph.testing", "--delegate", "numba_cpu", "--delegate-quick")
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *kit)
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]

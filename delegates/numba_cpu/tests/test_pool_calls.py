@@ -40,8 +40,8 @@ class Calls:
         self.is_over = threading.Event()
         self._slowness = iter([3, 1, 2] * 10)
 
-    def run_briefly(self, table: int, worker: int, unused: int) -> None:
-        self._note("run_briefly", table, worker)
+    def run_briefly(self, table: int) -> None:
+        self._note("run_briefly", table)
 
     def invoke(self, control: int, table: int, threads: int) -> None:
         self._note("invoke", table, threads)
@@ -105,7 +105,7 @@ def run(pool: Pool, library: Any, program: Any) -> None:
 @pytest.mark.parametrize(
     ("program", "call"),
     [
-        (Asked(workers=4, is_brief=True), ("run_briefly", 7, 0)),
+        (Asked(workers=4, is_brief=True), ("run_briefly", 7)),
         (Asked(workers=1), ("invoke", 7, 1)),
         (Asked(workers=4, tiles=1), ("invoke", 7, 1)),
         (Asked(workers=4, takes_workers=False), ("invoke", 7, 1)),

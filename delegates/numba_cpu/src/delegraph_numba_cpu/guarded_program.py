@@ -14,7 +14,7 @@ from delegraph import Tensor
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.guarded_memory import MARK, GuardedMemory
 from delegraph_numba_cpu.kernel_library import Library
-from delegraph_numba_cpu.memory import SLACK, Address, Memory, Row
+from delegraph_numba_cpu.memory import SLACK, Memory, Row
 from delegraph_numba_cpu.pool import Pool
 from delegraph_numba_cpu.program import Program, check_handed_over
 from delegraph_numba_cpu.working_memory import WorkingMemory
@@ -38,7 +38,7 @@ class GuardedProgram(Program):
         self._border: list[tuple[Memory, Tensor]] = []
         self._pieces: dict[int, GuardedMemory] = {}
         for row in rows:
-            for memory in _memories(row):
+            for memory in row.memories:
                 self._guard(memory)
         super().__init__(rows, library, workers, working_memory)
         self._single = [Program([row], library, workers) for row in rows]
@@ -89,7 +89,7 @@ class GuardedProgram(Program):
             memory.array[:] = _bytes_of(tensor)[: memory.size]
 
     def _check(self, row: Row) -> None:
-        for memory in _memories(row):
+        for memory in row.memories:
             piece = self._pieces.get(id(memory))
             where = piece.overrun() if piece is not None else ""
             if piece is not None and where:
@@ -99,10 +99,6 @@ class GuardedProgram(Program):
                     f"{memory.name}, which has {memory.size} bytes",
                     phase="eval",
                 )
-
-
-def _memories(row: Row) -> list[Memory]:
-    return [value.memory for value in row.words.values() if isinstance(value, Address)]
 
 
 def _bytes_of(tensor: Tensor) -> NDArray[np.uint8]:

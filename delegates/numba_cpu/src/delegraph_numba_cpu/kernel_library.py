@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _WORDS = (None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _Entry = ctypes.CFUNCTYPE(*_WORDS)
-_BriefEntry = ctypes.PYFUNCTYPE(*_WORDS)
+_BriefEntry = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # run() reads no other word
 
 
 class Library:

@@ -81,6 +81,11 @@ class Row:
     nodes: tuple[int, ...] = ()
     replaceable: tuple[str, ...] = ()
 
+    @property
+    def memories(self) -> list[Memory]:
+        """The memory that words lead to, one entry a word."""
+        return [word.memory for word in self.words.values() if isinstance(word, Address)]
+
 
 def as_addresses(words: Mapping[str, Any]) -> dict[str, Any]:
     """Return words in which an :class:`Address` stands for each :class:`Memory`."""

@@ -80,7 +80,7 @@ class Pool:
         """Run a bound program; returns when it is done, or was cancelled."""
         pace = program.pace
         if pace.is_brief:
-            library.run_briefly(program.table, 0, 0)
+            library.run_briefly(program.table)
             return
         workers = program.workers if program.tiles > 1 and pace.takes_workers else 1
         start = perf_counter()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from delegraph import DelegateContext, Tensor
 from delegraph.errors import DelegateError
-from delegraph.memory import Allocation, SimpleMemoryArena, aligned_buffer
+from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.blocks import Block, float_word
 from delegraph_numba_cpu.blocks.executor import (
     CANCELLATION,
@@ -31,7 +31,7 @@ from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.memory import SLACK, Address, Memory, Row, as_addresses, as_numbers
 from delegraph_numba_cpu.pace import Pace
 from delegraph_numba_cpu.pool import Pool
-from delegraph_numba_cpu.working_memory import WorkingMemory
+from delegraph_numba_cpu.working_memory import WorkingMemory, planned
 
 
 class ProgramBuilder:
@@ -170,7 +170,7 @@ class ProgramBuilder:
             words["tiles"] = tiles
         row = Row(block, tiles, as_addresses(words), self.nodes, replaceable)
         self._check(row)
-        for memory in _memories(row):
+        for memory in row.memories:
             memory.first = number if memory.last < 0 else min(memory.first, number)
             memory.last = max(memory.last, number)
         self._rows.append(row)
@@ -215,9 +215,9 @@ class Program:
         workers: int,
         working_memory: WorkingMemory | None = None,
     ) -> None:
-        memories = {id(m): m for row in rows for m in _memories(row)}
+        memories = {id(m): m for row in rows for m in row.memories}
         self._keep = [m.array for m in memories.values() if m.array is not None]
-        self.scratch_bytes, self._offsets = _planned(rows)
+        self.scratch_bytes, self._offsets = planned(rows)
         self.rows = tuple(rows)
         self.workers = workers
         self.pace = Pace()
@@ -243,6 +243,7 @@ class Program:
         self._working_memory = working_memory or WorkingMemory()
         self._working_memory.reserve(self.scratch_bytes)
         self._buffer: NDArray[np.uint8] | None = None  # of working memory, as far as words know
+        self._bound: list[tuple[Tensor, Any]] | None = None  # and those of tensors; once bound
 
     def heed(self, word: NDArray[np.int32]) -> None:
         """Leave out the rest of a run, from now on, once *word*, of shape [1], is not 0."""
@@ -299,6 +300,17 @@ class Program:
         Raises:
             DelegateError: that of a tensor is not what the program was made for.
         """
+        bound = self._bound
+        if bound is not None and self._working_memory.buffer is self._buffer:
+            for tensor, array in bound:
+                if tensor.data is not array:
+                    break
+            else:
+                return
+        self._bind()
+
+    def _bind(self) -> None:
+        self._bound = None
         buffer = self._working_memory.buffer
         if buffer is not self._buffer:
             self._buffer = None
@@ -316,6 +328,7 @@ class Program:
                 for position, offset in places:
                     self._words[position] = memory.address + offset
                 memory.array = array
+        self._bound = [(m.tensor, m.array) for m, _ in self._moving.values() if m.tensor]
 
 
 def _guarded(array: NDArray[Any]) -> Memory:
@@ -340,52 +353,6 @@ def check_handed_over(memory: Memory, array: Any) -> None:
 
 def _name(tensor: Tensor) -> str:
     return f"tensor {tensor.index} {tensor.name!r}"
-
-
-def _planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
-    """Return the size of the working memory, and the offset of each piece of it, by identity.
-
-    Pieces that are not in use at once may lie in the same place.
-    """
-    groups = _groups(rows)
-    groups.sort(key=lambda group: (-max(m.size for m in group), group[0].first))
-    arena = SimpleMemoryArena()
-    offsets = {}
-    for i, group in enumerate(groups):
-        size = max(memory.size for memory in group) + SLACK
-        found: Allocation = arena.allocate(size, i, group[0].first, group[-1].last)
-        offsets.update({id(memory): found.offset for memory in group})
-    return arena.high_water_mark, offsets
-
-
-def _groups(rows: list[Row]) -> list[list[Memory]]:
-    """Return the pieces of working memory; together those of which one replaces the other."""
-    groups: dict[int, list[Memory]] = {}
-    for i, row in enumerate(rows):
-        for memory in _memories(row):
-            if memory.tensor is None and not memory.address and id(memory) not in groups:
-                groups[id(memory)] = _replaced(row, i, memory, groups)
-                groups[id(memory)].append(memory)
-    return list({id(group): group for group in groups.values()}.values())
-
-
-def _replaced(
-    row: Row, number: int, memory: Memory, groups: dict[int, list[Memory]]
-) -> list[Memory]:
-    """Return the group of a piece that a row reads for the last time and *memory* may replace."""
-    target = row.words.get("target")
-    if isinstance(target, Address) and target.memory is memory and not target.offset:
-        for name in row.replaceable:
-            source = row.words[name]
-            if source.offset or source.memory.last != number or source.memory is memory:
-                continue
-            if id(source.memory) in groups and source.memory.size == memory.size:
-                return groups[id(source.memory)]
-    return []
-
-
-def _memories(row: Row) -> list[Memory]:
-    return [value.memory for value in row.words.values() if isinstance(value, Address)]
 
 
 def _words(count: int) -> NDArray[np.int64]:

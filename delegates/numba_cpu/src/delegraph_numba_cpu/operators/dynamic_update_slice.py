@@ -51,7 +51,7 @@ def lower_dynamic_update_slice(call: Call, builder: ProgramBuilder) -> None:
         update(builder, Part.of(builder, block), y, call.input(2))
 
 
-_FEATURES = ("empty", "many-dims", "extreme-values")
+_FEATURES = ("computed-weights", "empty", "many-dims", "extreme-values")
 _STARTS = (("start_indices", ("INT32", "INT64")),)
 
 _OPERATOR = Operator(

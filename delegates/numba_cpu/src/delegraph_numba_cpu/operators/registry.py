@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -111,7 +111,7 @@ class Operator:
         return [Claim(name, self.types, *self.features, **roles)]
 
 
-class OperatorTable(Mapping[str, Operator]):
+class OperatorTable(MutableMapping[str, Operator]):
     """What is known of operators, by name; their modules are imported when one is looked up.
 
     A model uses few of them, and to import all takes longer than to prepare a small one.
@@ -139,6 +139,12 @@ class OperatorTable(Mapping[str, Operator]):
                 import_module(f"{__package__}.{module}")
             self._complete.add(name)
         return self._registered[name]
+
+    def __setitem__(self, name: str, operator: Operator) -> None:
+        self._registered[name] = operator
+
+    def __delitem__(self, name: str) -> None:
+        del self._registered[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._registered or name in self._modules
