@@ -21,6 +21,7 @@ from delegraph.delegation.dry_run import is_dry_run
 from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.cpu import level_named, physical_cores
+from delegraph_numba_cpu.failures import wrong_position
 from delegraph_numba_cpu.guarded_memory import is_guarded
 from delegraph_numba_cpu.guarded_program import GuardedProgram
 from delegraph_numba_cpu.kernel_library import library
@@ -30,7 +31,7 @@ from delegraph_numba_cpu.operators.checks import check_quantization, first_rejec
 from delegraph_numba_cpu.operators.fusion import Partition
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.pool import POOL
-from delegraph_numba_cpu.program import Program, ProgramBuilder
+from delegraph_numba_cpu.program import Program, ProgramBuilder, described
 from delegraph_numba_cpu.schedule import lower_all
 from delegraph_numba_cpu.working_memory import WorkingMemory
 
@@ -164,6 +165,9 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
             has_run = program.run(POOL, self.kernel_library)
         if not has_run:
             raise_if_requested(context)
+            wrong = wrong_position(program)
+            if wrong is not None:
+                raise DelegateError(f"{described(context, wrong.nodes)}: {wrong}", phase="eval")
             raise DelegateError("the run was stopped, and nobody says why", phase="eval")
 
     def _run_timed(self, context: DelegateContext, program: Program) -> bool:

@@ -47,7 +47,7 @@ class GuardedProgram(Program):
 
     def _guard(self, memory: Memory) -> None:
         """Give memory its place for ever."""
-        if memory.is_constant:
+        if memory.is_constant or memory.is_report:
             return
         piece = GuardedMemory(memory.size, 0 if memory.tensor is not None else SLACK)
         if memory.tensor is not None:
@@ -60,6 +60,10 @@ class GuardedProgram(Program):
         super().heed(word)
         for program in self._single:
             program.heed(word)
+
+    def block(self, number: int) -> NDArray[np.int64]:
+        """Return the words of a row, which its kernel may have changed."""
+        return self._single[number].block(0)
 
     def run(self, pool: Pool, library: Library) -> bool:
         """Run the rows; return whether all have run.

@@ -8,6 +8,7 @@ from typing import Any
 
 from delegraph import Tensor
 from delegraph_numba_cpu.blocks import Block
+from delegraph_numba_cpu.blocks.executor import HEADER_WORDS
 
 SLACK = 64
 """Bytes after every piece of memory of a program that kernels may read, but not write."""
@@ -24,6 +25,7 @@ class Memory:
         array: what keeps it alive.
         name: what messages call it.
         words: the words of a record that is in it, by name; None when it holds no record.
+        is_report: whether it is the header of whatever program has the row.
         first: first row that uses it.
         last: last row that uses it; -1 while none does.
     """
@@ -36,6 +38,7 @@ class Memory:
     words: Mapping[str, Any] | None = field(default=None, repr=False)
     first: int = 0
     last: int = -1
+    is_report: bool = False
 
     def __add__(self, offset: int) -> Address:
         return Address(self, offset)
@@ -44,6 +47,11 @@ class Memory:
     def is_constant(self) -> bool:
         """Whether no row may write to it."""
         return self.tensor is None and self.array is not None
+
+
+def report() -> Memory:
+    """Return what a row says by that the run has failed: the header of the program it is in."""
+    return Memory(8 * HEADER_WORDS, name="the program's header", is_report=True)
 
 
 @dataclass(frozen=True, slots=True)

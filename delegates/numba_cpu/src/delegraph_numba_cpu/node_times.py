@@ -41,12 +41,13 @@ class TimedProgram:
         """
         self._program.bind()
         learnt = self._program.pace
+        self._program.header[IS_CANCELLED] = 0
         self._pace.is_brief, self._pace.takes_workers = learnt.is_brief, learnt.takes_workers
         for part in self._parts:
             start = perf_counter_ns()
             pool.run(part, library)
             duration = perf_counter_ns() - start
-            if part.header[IS_CANCELLED]:
+            if part.header[IS_CANCELLED] or self._program.header[IS_CANCELLED]:
                 return False
             record(part.nodes, start, duration)
         return True

@@ -179,13 +179,9 @@ class ProgramBuilder:
         try:
             check_row(row, self.workers, self.level.vector_bytes)
         except Overrun as error:
-            raise DelegateError(f"{self._described(row)}: {error}", phase="prepare") from error
-
-    def _described(self, row: Row) -> str:
-        """Return the nodes that a row computes, in words."""
-        names = [self.context.get_node_and_registration(index)[1].name for index in row.nodes]
-        found = [f"node {index} ({name})" for index, name in zip(row.nodes, names, strict=True)]
-        return ", ".join(found) or "a row of no node"
+            raise DelegateError(
+                f"{described(self.context, row.nodes)}: {error}", phase="prepare"
+            ) from error
 
     def finish(self, kind: type[Program] | None = None) -> Program:
         """Return the program, of a kind; the builder is of no use afterwards."""
@@ -217,6 +213,11 @@ class Program:
     ) -> None:
         memories = {id(m): m for row in rows for m in row.memories}
         self._keep = [m.array for m in memories.values() if m.array is not None]
+        self._table = _words(HEADER_WORDS + ROW_WORDS * len(rows))
+        self.table = self._table.ctypes.data
+        for memory in memories.values():
+            if memory.is_report:
+                memory.address = self.table
         self.scratch_bytes, self._offsets = planned(rows)
         self.rows = tuple(rows)
         self.workers = workers
@@ -224,11 +225,10 @@ class Program:
         self.tiles = max((row.tiles for row in rows), default=1)
         starts = np.cumsum([0, *(len(row.block.names) for row in rows)])
         self._words = _words(int(starts[-1]))
-        self._table = _words(HEADER_WORDS + ROW_WORDS * len(rows))
-        self.table = self._table.ctypes.data
         self._table[ROWS] = len(rows)
         self._table[CANCELLATION] = self.table + 8 * NEVER
         self.header = self._table[:HEADER_WORDS].data
+        self._starts = starts
         self._moving: dict[int, tuple[Memory, list[tuple[int, int]]]] = {}
         self._working: list[tuple[int, int]] = []  # word, offset in working memory
         table = self._table[HEADER_WORDS:].reshape(-1, ROW_WORDS)
@@ -249,6 +249,10 @@ class Program:
         """Leave out the rest of a run, from now on, once *word*, of shape [1], is not 0."""
         self._keep.append(word)
         self._table[CANCELLATION] = word.ctypes.data
+
+    def block(self, number: int) -> NDArray[np.int64]:
+        """Return the words of a row, which its kernel may have changed."""
+        return self._words[self._starts[number] : self._starts[number + 1]]
 
     def table_of(self, first: int, end: int) -> NDArray[np.int64]:
         """Return a table of some of the rows, which work on the same memory.
@@ -283,7 +287,7 @@ class Program:
         self._words[start : start + len(block)] = block
 
     def run(self, pool: Pool, library: Library) -> bool:
-        """Run the rows; return whether all have run, and nobody cancelled.
+        """Run the rows; return whether all have run, and nobody cancelled or reported a failure.
 
         Raises:
             DelegateError: as of :meth:`bind`.
@@ -329,6 +333,13 @@ class Program:
                     self._words[position] = memory.address + offset
                 memory.array = array
         self._bound = [(m.tensor, m.array) for m, _ in self._moving.values() if m.tensor]
+
+
+def described(context: DelegateContext, nodes: Sequence[int]) -> str:
+    """Return the nodes that a row computes, in words."""
+    names = (context.get_node_and_registration(index)[1].name for index in nodes)
+    found = [f"node {index} ({name})" for index, name in zip(nodes, names, strict=True)]
+    return ", ".join(found) or "a row of no node"
 
 
 def _guarded(array: NDArray[Any]) -> Memory:

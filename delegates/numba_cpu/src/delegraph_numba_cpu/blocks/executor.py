@@ -25,8 +25,9 @@ ROWS, CANCELLATION, IS_CANCELLED, THREADS, NEVER = range(5)
 """The words that a table begins with.
 
 ``ROWS`` is their number. ``CANCELLATION`` is the address of an int32: while it is not 0, tiles are
-left out, and ``IS_CANCELLED`` becomes 1; for who has nothing to cancel by, it is the address of
-``NEVER``, which stays 0. ``THREADS`` is how many the last run was given.
+left out, and ``IS_CANCELLED`` becomes 1, as it does when a kernel finds a failure; for
+who has nothing to cancel by, it is the address of ``NEVER``, which stays 0. ``THREADS`` is how many
+the last run was given.
 """
 
 HEADER_WORDS = LINE

@@ -37,6 +37,22 @@ Run ``r`` is at ``source + outer[r // inner] + offsets[r % inner]``, r < ``rows`
 of byte offsets.
 """
 
+GATHER = Block(
+    "gather",
+    "moves",
+    "source target positions index_bytes limits depth tuples slices slab run rows report wrong "
+    "among tiles",
+)
+"""Runs of ``run`` bytes put one after another, from where computed positions say.
+
+Run ``r`` < ``rows`` is of slice ``s = r // tuples``, which is ``slab`` bytes after the one before,
+and has tuple ``s // slices * tuples + r % tuples`` of the positions, which are ``depth`` integers
+of ``index_bytes`` bytes (2, 4, 8). ``limits`` has two words for each of those: how many positions
+there are, and the bytes from one to the next. Who meets a position outside copies nothing, and says
+in the header at ``report`` that the run has failed; who is the first puts it into ``wrong``, one
+more if it is not negative, and how many there are into ``among``.
+"""
+
 RECODE = Block("recode", "moves", "source target table run runs step tiles")
 """Bytes looked up in a table of 256: ``runs`` runs of ``run`` bytes that lie one after another,
 to targets that lie ``step`` bytes apart."""

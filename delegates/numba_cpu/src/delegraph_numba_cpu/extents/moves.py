@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph_numba_cpu.blocks import moves as blocks
+from delegraph_numba_cpu.blocks.executor import HEADER_WORDS
 from delegraph_numba_cpu.extents.touched import Touched, rule
 
 SOURCE, TARGET = 1, 2
@@ -63,6 +64,23 @@ def pick(row: Touched) -> None:
     )
     row.read("source", int(outer.max() + offsets.max()) + run, int(outer.min() + offsets.min()))
     row.write("target", rows * run)
+
+
+@rule(blocks.GATHER)
+def gather(row: Touched) -> None:
+    tuples, slices, rows, depth = row["tuples"], row["slices"], row["rows"], row["depth"]
+    limits = row.table("limits")[: 2 * depth].reshape(-1, 2)
+    row.require(len(limits) == depth and bool((limits >= 0).all()), "positions have limits")
+    row.require(row["index_bytes"] in (2, 4, 8), "positions have 2 bytes, 4 or 8")
+    row.require(rows > 0 and rows % (tuples * slices) == 0, "each slice has all tuples")
+    row.read("positions", rows // slices * depth * row["index_bytes"])
+    if limits[:, 0].all():
+        last = int(((limits[:, 0] - 1) * limits[:, 1]).sum()) + (rows // tuples - 1) * row["slab"]
+        row.read("source", last + row["run"] if row["run"] else 0)
+    else:  # there is no position that would be read
+        row.read("source", 0)
+    row.write("target", rows * row["run"])
+    row.write("report", 8 * HEADER_WORDS)
 
 
 @rule(blocks.RECODE)

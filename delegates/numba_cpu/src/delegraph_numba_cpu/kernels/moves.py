@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph_numba_cpu.blocks import moves as blocks
+from delegraph_numba_cpu.blocks.executor import IS_CANCELLED
 from delegraph_numba_cpu.kernels.machine import (
+    compare_and_swap,
     copy_bytes,
     fill_bytes,
     jit,
@@ -214,6 +216,108 @@ def pick_runs(source, offsets, target, count, run):
     else:
         for i in range(count):
             copy_bytes(target + run * i, source + load_i64(offsets + 8 * i), run)
+
+
+(
+    G_SOURCE, G_TARGET, G_POSITIONS, G_INDEX_BYTES, G_LIMITS, G_DEPTH, G_TUPLES, G_SLICES, G_SLAB,
+    G_RUN, G_ROWS, G_REPORT, G_WRONG, G_AMONG, G_TILES,
+) = blocks.GATHER.slots(*blocks.GATHER.names)  # fmt: skip
+
+
+@kernel(blocks.GATHER)
+def gather(block, tile, worker):
+    """Copy the tile's share of the runs, those at positions that exist."""
+    source, positions, limits = (
+        word(block, G_SOURCE),
+        word(block, G_POSITIONS),
+        word(block, G_LIMITS),
+    )
+    index_bytes, depth = word(block, G_INDEX_BYTES), word(block, G_DEPTH)
+    tuples, slices, slab = word(block, G_TUPLES), word(block, G_SLICES), word(block, G_SLAB)
+    run, rows, tiles = word(block, G_RUN), word(block, G_ROWS), word(block, G_TILES)
+    row, last = rows * tile // tiles, rows * (tile + 1) // tiles
+    target = word(block, G_TARGET) + row * run
+    while row < last:
+        slice, first = row // tuples, row % tuples
+        several = min(tuples - first, last - row)
+        index = positions + (slice // slices * tuples + first) * depth * index_bytes
+        gather_runs(
+            block, source + slice * slab, index, index_bytes, limits, depth, target, several, run
+        )
+        target += several * run
+        row += several
+
+
+@jit
+def gather_runs(block, source, index, index_bytes, limits, depth, target, count, run):
+    """Copy *count* runs."""
+    for _ in range(count):
+        offset, is_inside = 0, True
+        for k in range(depth):
+            position = load_index(index, index_bytes)
+            index += index_bytes
+            size = load_i64(limits + 16 * k)
+            if not 0 <= position < size:
+                fail(block, position, size)
+                is_inside = False
+            offset += position * load_i64(limits + 16 * k + 8)
+        if is_inside:
+            copy_run(target, source + offset, run)
+        target += run
+
+
+@jit
+def fail(block, position, size):
+    """Say that a position is outside."""
+    code = position if position < 0 else position + 1
+    if compare_and_swap(block + 8 * G_WRONG, 0, code) == 0:
+        store_i64(block + 8 * G_AMONG, size)
+    store_i64(word(block, G_REPORT) + 8 * IS_CANCELLED, 1)
+
+
+@jit
+def load_index(address, size):
+    """Return an integer of 2, 4 or 8 bytes."""
+    if size == 4:
+        return np.int64(load_i32(address))
+    return load_i64(address) if size == 8 else np.int64(load_i16(address))
+
+
+@jit
+def copy_run(target, source, size):
+    """Copy some bytes; the usual sizes without a call."""
+    if size == 4:
+        store_i32(target, load_i32(source))
+    elif size == 1:
+        store_u8(target, load_u8(source))
+    elif size % 64:
+        copy_bytes(target, source, size)
+    elif size <= 512:
+        for k in range(0, size, 64):
+            copy_line(target + k, source + k)
+    else:
+        copy_bytes(target, source, size)
+
+
+@jit
+def copy_line(target, source):
+    """Copy 64 bytes."""
+    a, b, c, d = (
+        load_i64(source),
+        load_i64(source + 8),
+        load_i64(source + 16),
+        load_i64(source + 24),
+    )
+    e, f = load_i64(source + 32), load_i64(source + 40)
+    g, h = load_i64(source + 48), load_i64(source + 56)
+    store_i64(target, a)
+    store_i64(target + 8, b)
+    store_i64(target + 16, c)
+    store_i64(target + 24, d)
+    store_i64(target + 32, e)
+    store_i64(target + 40, f)
+    store_i64(target + 48, g)
+    store_i64(target + 56, h)
 
 
 R_SOURCE, R_TARGET, R_TABLE, R_RUN, R_RUNS, R_STEP, R_TILES = blocks.RECODE.slots(

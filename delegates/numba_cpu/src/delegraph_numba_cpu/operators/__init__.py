@@ -32,7 +32,7 @@ MODULES = {
     "RELU_0_TO_1 RELU_N1_TO_1 TANH ADD SUB MUL DIV MAXIMUM MINIMUM PRELU SQUARED_DIFFERENCE",
     "fill": "FILL ZEROS_LIKE",
     "fully_connected": "FULLY_CONNECTED",
-    "gather": "GATHER",
+    "gather": "GATHER GATHER_ND",
     "l2_normalization": "L2_NORMALIZATION",
     "log_softmax": "LOG_SOFTMAX",
     "lstm": "LSTM UNIDIRECTIONAL_SEQUENCE_LSTM",

@@ -31,7 +31,11 @@ def move_check(*parameters: int, inputs: int | None = None) -> Check:
 
 
 def check_moved(
-    call: Call, *, parameters: tuple[int, ...] = (), inputs: int | None = None
+    call: Call,
+    *,
+    parameters: tuple[int, ...] = (),
+    inputs: int | None = None,
+    may_be_computed: bool = False,
 ) -> Rejection | None:
     """Reject all but moves of elements of one type whose parameters are known before the data.
 
@@ -39,6 +43,7 @@ def check_moved(
         call: the node.
         parameters: positions of inputs that say what is moved where, and are no data.
         inputs: how many inputs there must be; None for any number.
+        may_be_computed: whether parameters need not be known.
     """
     node, tensors = call.node, call.context.tensors
     if inputs is not None and len(node.inputs) != inputs:
@@ -49,7 +54,9 @@ def check_moved(
     for i, index in enumerate(node.inputs):
         if index < 0 and i not in parameters:
             return Rejection("operands", actual=f"no input {i}", expected="all inputs")
-        if index >= 0 and i in parameters and not (tensors[index].is_constant or index in known):
+        if may_be_computed or index < 0 or i not in parameters:
+            continue
+        if not (tensors[index].is_constant or index in known):
             return Rejection("computed-parameter", expected="a constant", tensor=index)
     if known.issuperset(node.outputs):
         return Rejection("folded", "it depends on shapes alone: Delegraph computes it once")

@@ -7,6 +7,7 @@ the tensor: strides and address of the view tell where the elements are, values 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +16,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from delegraph import Tensor
 from delegraph.errors import OperatorError
-from delegraph_numba_cpu.blocks.moves import COPY, FILL, NEST, PICK, UPDATE
+from delegraph_numba_cpu.blocks.moves import COPY, FILL, GATHER, NEST, PICK, UPDATE
+from delegraph_numba_cpu.memory import report
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import Address, Memory, ProgramBuilder
 
@@ -125,6 +127,52 @@ def update(builder: ProgramBuilder, source: Part, target: Part, starts: Tensor) 
         limits=builder.constant(np.array([room, y.strides], np.int64).T.copy()),
         rank=y.ndim,
         **_words(builder, loops, unit, x.nbytes),
+    )
+
+
+def gather(
+    call: Call,
+    builder: ProgramBuilder,
+    places: Sequence[tuple[int, int]],
+    tuples: int,
+    run: int,
+    slices: int = 1,
+    slabs: int = 1,
+    slab: int = 0,
+) -> None:
+    """Emit the output as runs of the first input, at positions that the second has as it runs.
+
+    Args:
+        call: the node.
+        builder: of the program.
+        places: for each position of a tuple, how many there are, and the bytes between them.
+        tuples: that each slice has, one for each run.
+        run: bytes of each.
+        slices: of the input that have the same tuples.
+        slabs: how many times *slices* follow one another, each time with other tuples.
+        slab: bytes from a slice to the next.
+    """
+    rows = slabs * slices * tuples
+    if not rows:
+        return
+    x, positions, y = call.input(0), call.input(1), call.output()
+    builder.emit(
+        GATHER,
+        tiles_for(builder, max(y.bytes, 8 * rows), rows),
+        source=builder.tensor(x.index),
+        target=builder.tensor(y.index),
+        positions=builder.tensor(positions.index),
+        index_bytes=positions.dtype.itemsize,
+        limits=builder.constant(np.array([*places, (0, 0)], np.int64)),
+        depth=len(places),
+        tuples=tuples,
+        slices=slices,
+        slab=slab,
+        run=run,
+        rows=rows,
+        report=report(),
+        wrong=0,
+        among=0,
     )
 
 
