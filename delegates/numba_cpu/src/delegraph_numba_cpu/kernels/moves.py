@@ -164,10 +164,14 @@ def fill(block, tile, worker):
         fill_row(target + row % steps * target_row, value, count, step, unit)
 
 
+LEAST_FILL = 32
+"""Bytes for which a call pays."""
+
+
 @jit
 def fill_row(target, value, count, step, unit):
     """Store the low *unit* bytes of a value *count* times."""
-    if step == unit and (unit == 1 or value == 0):
+    if step == unit and (unit == 1 or value == 0) and count * unit >= LEAST_FILL:
         fill_bytes(target, value, count * unit)
     elif unit == 1:
         for i in range(count):

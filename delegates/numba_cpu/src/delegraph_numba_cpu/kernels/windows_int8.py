@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.kernels.dot_int8 import flip_1, flip_4, flip_8, flip_16, flip_64
+from delegraph_numba_cpu.kernels.line_copies import copy_part, copy_strided
 from delegraph_numba_cpu.kernels.machine import fill_bytes, jit, word
 
 (
@@ -65,10 +66,8 @@ def gather_edge(line, windows, column, end, target):
         start = x * word(windows, STRIDE_W) - word(windows, LEFT)
         first = min(max(-start, 0), kernel)
         last = max(min(width - start, kernel), first)
-        fill_bytes(target, zero, first * channels)
-        source, place = line + (start + first) * channels, target + first * channels
-        copy_flipped(source, place, (last - first) * channels, flip)
-        fill_bytes(target + last * channels, zero, (kernel - last) * channels)
+        low, high, size = first * channels, last * channels, kernel * channels
+        copy_part(line + start * channels, target, size, low, high, zero, flip)
         target += word(windows, ROW_BYTES)
 
 
@@ -107,30 +106,6 @@ def fill_strided(target, step, count, size, value):
     for _ in range(count):
         fill_bytes(target, value, size)
         target += step
-
-
-@jit
-def copy_strided(source, source_step, target, target_step, count, size, flip):
-    """Copy *size* bytes *count* times, each xored with *flip*; nothing beyond is touched.
-
-    The last of several pieces overlaps the one before, so that all are of the same size.
-    """
-    unit = 64 if size >= 64 else 16 if size >= 16 else 8 if size >= 8 else 4 if size >= 4 else 1
-    for offset in range(0, size, unit):
-        start = min(offset, size - unit)
-        piece, place = source + start, target + start
-        for _ in range(count):
-            if unit == 64:
-                flip_64(piece, place, flip)
-            elif unit == 16:
-                flip_16(piece, place, flip)
-            elif unit == 8:
-                flip_8(piece, place, flip)
-            elif unit == 4:
-                flip_4(piece, place, flip)
-            else:
-                flip_1(piece, place, flip)
-            piece, place = piece + source_step, place + target_step
 
 
 @jit

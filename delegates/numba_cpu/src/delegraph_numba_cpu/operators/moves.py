@@ -189,9 +189,9 @@ def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:
     if not target.array.size:
         return
     array = target.array
-    still = (0,) * array.ndim
-    loops, unit = nest_of(array.shape, still, array.strides, array.itemsize)
-    bits = int(value.reshape(1).view(f"i{unit}")[0])
+    loops, unit = nest_of(array.shape, array.strides, array.strides, array.itemsize)
+    several = np.full(unit // array.itemsize, value)
+    bits = int(several.view(f"i{unit}")[0])
     builder.emit(
         FILL, target=target.start, value=bits, **_words(builder, loops, unit, array.nbytes)
     )
