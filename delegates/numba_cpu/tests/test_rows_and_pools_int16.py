@@ -76,3 +76,28 @@ def test_any_windows(op: str, window: tuple[int, int], stride: int, level: str) 
         x = fed(values(2, 11, 12, 19), scale=0.01)
         case = operator_case(op, [x], [tensor((), "INT16", scale=0.01)], options, version=3)
         check(case, level)
+
+
+@levels
+@pytest.mark.parametrize("type", ["INT8", "UINT8"])
+@pytest.mark.parametrize("zero_point", [-32768, -5, 0, 32767])
+@pytest.mark.parametrize("scale", [1 / 32768, 1 / 65536, 1e-9])
+def test_rows_of_bytes_become_int16(type: str, zero_point: int, scale: float, level: str) -> None:
+    x = np.random.default_rng(5).integers(0, 256, (9, 33)).astype(np.uint8).view(type.lower())
+    case = operator_case(
+        "SOFTMAX",
+        [fed(x, type, scale=0.04, zero_point=7)],
+        [tensor((), "INT16", scale=scale, zero_point=zero_point)],
+        o.SoftmaxOptions(beta=1.0),
+        version=2,
+    )
+    check(case, level)
+
+
+@levels
+@pytest.mark.parametrize("ratio", [1.0, 0.3, 65536.0, 2.0**30, 2.0**-31, 1e-30])
+def test_int16_becomes_int32(ratio: float, level: str) -> None:
+    x = np.arange(-(1 << 15), 1 << 15).astype(np.int16)
+    output = tensor((), "INT32", scale=0.5 / ratio)
+    x_fed = fed(x, scale=0.5, zero_point=3)
+    check(operator_case("QUANTIZE", [x_fed], [output], o.QuantizeOptions(), version=3), level)

@@ -137,7 +137,7 @@ def normalised(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             options = L2NormOptions(fused_activation_function=activation(random))
         fixed = PROBABILITIES.get((op, type)) if random.chance(0.95) else None
         output = tensor((), type, **fixed) if fixed else random.output(type)
-        if op == "SOFTMAX" and type == "INT8" and random.chance(0.2):
+        if op == "SOFTMAX" and type in ("INT8", "UINT8") and random.chance(0.2):
             output = tensor((), "INT16", scale=1 / 65536, zero_point=-32768)
         yield operator_case(
             op, [x], [output], options, version=random.number(1, BUILTIN_VERSIONS[op][1])

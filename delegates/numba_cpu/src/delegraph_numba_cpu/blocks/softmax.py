@@ -25,13 +25,14 @@ INTERPOLATION_POINTS = 513
 LONGEST_INT16_ROW = 1 << 16
 """Elements whose exponentials have a sum of 31 bits."""
 
-SOFTMAX_8_BIT = Block(
-    "softmax_8_bit",
-    "softmax",
-    "source target rows length tiles table flip scale:f half:f zero_point",
-)
+_8_BIT = "source target rows length tiles table flip scale:f half:f limit zero_point"
+
+SOFTMAX_8_BIT = Block("softmax_8_bit", "softmax", _8_BIT)
 """``table`` holds the exponential of every difference to a row's maximum, by its low 8 bits.
 
-``flip`` is 128 for int8, which are compared as unsigned numbers after that bit is flipped, and
-``zero_point`` is added to results, whose low 8 bits are stored, after a limit at 255.
+``flip`` is 128 for int8, which are compared as unsigned numbers after that bit is flipped.
+``zero_point`` is added to results after a ``limit``, and their low 8 bits are stored.
 """
+
+SOFTMAX_8_BIT_TO_INT16 = Block("softmax_8_bit_to_int16", "softmax", _8_BIT)
+"""The same, but 16 bits are stored."""

@@ -20,9 +20,18 @@ def float_rows(row: Touched) -> None:
 
 @rule(softmax.SOFTMAX_8_BIT)
 def byte_rows(row: Touched) -> None:
+    _rows_of_bytes(row, 1)
+
+
+@rule(softmax.SOFTMAX_8_BIT_TO_INT16)
+def byte_rows_to_int16(row: Touched) -> None:
+    _rows_of_bytes(row, 2)
+
+
+def _rows_of_bytes(row: Touched, itemsize: int) -> None:
     size = row["rows"] * row["length"]
     row.read("source", size)
-    row.write("target", size)
+    row.write("target", itemsize * size)
     row.read("table", 4 * 256)
 
 

@@ -54,31 +54,39 @@ def log_softmax_row(source, target, rest, results, whole, count, beta):
 float_kernel(blocks.SOFTMAX, softmax_row, -INFINITY)
 float_kernel(blocks.LOG_SOFTMAX, log_softmax_row, -INFINITY)
 
-SOURCE, TARGET, ROWS, LENGTH, TILES, TABLE, FLIP, SCALE, HALF, ZERO_POINT = (
+SOURCE, TARGET, ROWS, LENGTH, TILES, TABLE, FLIP, SCALE, HALF, LIMIT, ZERO_POINT = (
     blocks.SOFTMAX_8_BIT.slots(*blocks.SOFTMAX_8_BIT.names)
 )
 
 
-@kernel(blocks.SOFTMAX_8_BIT)
-def softmax_8_bit(block, tile, worker):
-    """Write the exponentials of each row over their sum, in the order of the official loop."""
-    rows, tiles, length = word(block, ROWS), word(block, TILES), word(block, LENGTH)
-    table, flip, zero_point = word(block, TABLE), word(block, FLIP), word(block, ZERO_POINT)
-    half = real(block, HALF)
-    for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
-        source, target = word(block, SOURCE) + i * length, word(block, TARGET) + i * length
-        maximum = 0
-        for j in range(length):
-            maximum = max(maximum, types.int64(load_u8(source + j)) ^ flip)
-        total = ZERO
-        for j in range(length):
-            difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
-            total += load_f32(table + 4 * (difference & 255))
-        inverse = ONE / (total * real(block, SCALE))
-        for j in range(length):
-            difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
-            share = types.int64(load_f32(table + 4 * (difference & 255)) * inverse + half)
-            store_u8(target + j, types.uint8(min(share, 255) + zero_point))
+def softmax_kernel(definition, itemsize, type_, store):
+    """Register a kernel whose results have so many bytes."""
+
+    @kernel(definition)
+    def softmax_8_bit(block, tile, worker):
+        """Write the exponentials of each row over their sum, in the order of the official loop."""
+        rows, tiles, length = word(block, ROWS), word(block, TILES), word(block, LENGTH)
+        table, flip, half = word(block, TABLE), word(block, FLIP), real(block, HALF)
+        limit, zero_point = word(block, LIMIT), word(block, ZERO_POINT)
+        for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+            source = word(block, SOURCE) + i * length
+            target = word(block, TARGET) + itemsize * i * length
+            maximum = 0
+            for j in range(length):
+                maximum = max(maximum, types.int64(load_u8(source + j)) ^ flip)
+            total = ZERO
+            for j in range(length):
+                difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
+                total += load_f32(table + 4 * (difference & 255))
+            inverse = ONE / (total * real(block, SCALE))
+            for j in range(length):
+                difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
+                share = types.int64(load_f32(table + 4 * (difference & 255)) * inverse + half)
+                store(target + itemsize * j, type_(min(share, limit) + zero_point))
+
+
+softmax_kernel(blocks.SOFTMAX_8_BIT, 1, types.uint8, store_u8)
+softmax_kernel(blocks.SOFTMAX_8_BIT_TO_INT16, 2, types.int16, store_i16)
 
 
 (

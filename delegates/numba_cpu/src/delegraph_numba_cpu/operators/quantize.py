@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from delegraph import Rejection
+from delegraph.arithmetic.fixed_point import quantize_multiplier
 from delegraph.schema.enums import TensorType
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import Chain
@@ -66,18 +67,31 @@ REQUANTIZE_LANES = 16
 
 
 def check_requantize(call: Call) -> Rejection | None:
-    """Reject all but 8- and 16-bit integers, if the result is not wider."""
+    """Reject all but 8- and 16-bit integers, if the result is not wider, and INT16 to INT32."""
     x, y = call.input(0), call.output()
+    if x.type is TensorType.INT16 and y.type is TensorType.INT32:
+        return _check_widened(call)
     if y.type.name not in ("INT8", "UINT8", "INT16") or y.dtype.itemsize > x.dtype.itemsize:
-        expected = "INT8 or UINT8" + " or INT16" * (x.type is TensorType.INT16)
+        expected = "INT8 or UINT8" + " or INT16 or INT32" * (x.type is TensorType.INT16)
         return Rejection("dtype", actual=y.type.name, expected=expected, tensor=y.index)
     return check_lookup(call)
+
+
+def _check_widened(call: Call) -> Rejection | None:
+    x, y = call.input(0), call.output()
+    found = first_rejection(check_one_scale(x), check_one_scale(y), check_shapes(call, 1))
+    if found is None and y.zero_point:
+        found = Rejection("zero-point", actual=y.zero_point, expected=0, tensor=y.index)
+    return found
 
 
 def lower_requantize(call: Call, builder: ProgramBuilder) -> None:
     """Emit look-ups for what the official vector loop computes, and for the rest."""
     size = math.prod(call.output().shape)
     x, y = call.input(0), call.output()
+    if y.type is TensorType.INT32:
+        _lower_widened(call, builder)
+        return
     end = size
     if x.dtype.itemsize == y.dtype.itemsize == 1:
         end = size - size % REQUANTIZE_LANES
@@ -85,7 +99,21 @@ def lower_requantize(call: Call, builder: ProgramBuilder) -> None:
     emit_lookup(call, builder, table(call, "reference"), end, size)
 
 
-REQUANTIZED = {"INT8": ("INT8", "UINT8"), "UINT8": ("INT8", "UINT8"), "INT16": ("INT8", "INT16")}
+def _lower_widened(call: Call, builder: ProgramBuilder) -> None:
+    x, y = call.input(0), call.output()
+    multiplier, shift = quantize_multiplier(x.scale / y.scale)
+    chain = Chain((math.prod(y.shape),))
+    source = chain.source(builder.tensor(x.index), chain.shape, 2)
+    scaling = max(shift, 0), 0, multiplier, max(-shift, 0)
+    chain.step(Operation.RESCALE_INT16, [source], x.zero_point, *scaling)
+    chain.emit(builder, builder.tensor(y.index), 4)
+
+
+REQUANTIZED = {
+    "INT8": ("INT8", "UINT8"),
+    "UINT8": ("INT8", "UINT8"),
+    "INT16": ("INT8", "INT16", "INT32"),
+}
 """Types to which QUANTIZE of integers is claimed, by that of the input."""
 
 _quantize = Operator(

@@ -11,6 +11,7 @@ from delegraph_numba_cpu.blocks.softmax import (
     LONGEST_INT16_ROW,
     SOFTMAX,
     SOFTMAX_8_BIT,
+    SOFTMAX_8_BIT_TO_INT16,
     SOFTMAX_INT16,
 )
 from delegraph_numba_cpu.operators.checks import check_shapes, check_types, first_rejection
@@ -48,18 +49,19 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 def check_int8(call: Call) -> Rejection | None:
     """Reject all but what the core's kernel takes, rounded as the builtin kernels do."""
-    x = call.input(0)
+    x, y = call.input(0), call.output()
     if call.context.numerics != "builtin":
         return Rejection("numerics", actual=call.context.numerics, expected="builtin")
-    rejection = first_rejection(
-        check_rank(call), check_types(call, x.type.name), check_shapes(call, 1)
-    )
+    types = (x.type.name, "INT16")
+    if y.type.name not in types:
+        return Rejection("dtype", actual=y.type.name, expected=" or ".join(types), tensor=y.index)
+    rejection = first_rejection(check_rank(call), check_shapes(call, 1))
     if rejection is not None:
         return rejection
     rejection = check_evaluation(call, [np.zeros((1, 2), x.dtype)])
     if rejection is not None:
         return rejection
-    return _check_finite(x.scale, call.options.beta, call.output().scale)
+    return _check_finite(x.scale, call.options.beta, y.scale)
 
 
 def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection | None:
@@ -74,17 +76,19 @@ def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection |
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     """Emit the kernel, with a table of exponentials."""
     x, y = call.input(0), call.output()
-    is_signed = x.type.name == "INT8"
+    is_wider = y.type.name == "INT16"
+    zero_point = 0 if y.type.name == "UINT8" else y.zero_point
     emit_rows(
         call,
         builder,
-        SOFTMAX_8_BIT,
-        ("source",),
+        SOFTMAX_8_BIT_TO_INT16 if is_wider else SOFTMAX_8_BIT,
+        () if is_wider else ("source",),
         table=builder.constant(exponentials(x.scale, float(call.options.beta))),
-        flip=128 if is_signed else 0,
+        flip=128 if x.type.name == "INT8" else 0,
         scale=y.scale,
-        half=JUST_BELOW_HALF if is_signed else 0.5,
-        zero_point=y.zero_point if is_signed else 0,
+        half=0.5 if y.type.name == "UINT8" else JUST_BELOW_HALF,
+        limit=int(np.iinfo(y.dtype).max) - zero_point,
+        zero_point=zero_point,
     )
 
 
@@ -119,6 +123,8 @@ _F32 = Operator(check_f32, lower_f32, ("FLOAT32",), (*FEATURES, "extreme-values"
 
 register_variants("FLOAT32", {"SOFTMAX": _F32})
 for _type in ("INT8", "UINT8"):
-    register_variants(_type, {"SOFTMAX": Operator(check_int8, lower_int8, (_type,), FEATURES)})
+    _to_int16 = (("output", (_type, "INT16")),)
+    _operator = Operator(check_int8, lower_int8, (_type,), FEATURES, roles=_to_int16)
+    register_variants(_type, {"SOFTMAX": _operator})
 _INT16 = Operator(check_int16, lower_int16, ("INT16",), ("empty",))
 register_variants("INT16", {"SOFTMAX": _INT16})
