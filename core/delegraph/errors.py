@@ -290,12 +290,12 @@ def printable(text: str) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown *name*; empty when none is like it.
+    """Return what to put after an unknown *name*; empty when none is like it.
 
     >>> did_you_mean("imgae", ["image", "mask"])
-    "; did you mean 'image'?"
+    " (did you mean 'image'?)"
     """
     import difflib  # only errors need it
 
     close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return f" (did you mean {close[0]!r}?)" if close else ""

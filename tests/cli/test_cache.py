@@ -48,4 +48,4 @@ def test_clear_of_an_unknown_delegate_is_a_mistake(delegraph: Command) -> None:
     fill()
     ran = delegraph("cache", "clear", "mien")
     assert ran.code == 2
-    assert "nothing of 'mien' is kept; did you mean 'mine'?" in ran.err
+    assert "nothing of 'mien' is kept (did you mean 'mine'?)" in ran.err

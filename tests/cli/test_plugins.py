@@ -208,7 +208,7 @@ def test_info_as_json_exits_as_the_text_does(fresh_delegraph: Command, site: Pat
 def test_info_of_nothing_known_exits_with_3(fresh_delegraph: Command, site: Path) -> None:
     ran = fresh_delegraph("plugins", "info", "tunr")
     assert ran.code == 3
-    assert ran.err.startswith("error: no installed plugin provides delegate 'tunr'; did you mean")
+    assert ran.err.startswith("error: no installed plugin provides delegate 'tunr' (did you mean")
 
 
 def test_list_names_what_ends_its_process_and_goes_on(fresh_delegraph: Command, site: Path) -> None:
@@ -308,8 +308,8 @@ def test_a_mistake_in_the_configuration_is_one_line(
     ran = fresh_delegraph("plugins", "list", DELEGRAPH_CONFIG=str(file))
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == (
-        f"error: configuration file {str(file)!r}: no key 'plugins.allowed' is known; did you mean "
-        "'plugins.allow'?; valid keys: cache.folder, cache.size, delegates, plugins.allow, "
+        f"error: configuration file {str(file)!r}: no key 'plugins.allowed' is known (did you mean "
+        "'plugins.allow'?); valid keys: cache.folder, cache.size, delegates, plugins.allow, "
         "plugins.disable (DELEGRAPH_CONFIG= reads no file)\n"
     )
 

@@ -245,7 +245,7 @@ def test_a_signature_is_called_by_its_names(delegraph: Command, tmp_path: Path) 
     assert "signature: wave" in delegraph("run", path, "--signature", "wave", "-i", "0").lines
     wrong = delegraph("run", path, "--signature", "wawe")
     assert (wrong.code, len(wrong.err.splitlines())) == (2, 1)
-    assert "no signature 'wawe'; did you mean 'wave'?; it has 'negate', 'wave'" in wrong.err
+    assert "no signature 'wawe' (did you mean 'wave'?); it has 'negate', 'wave'" in wrong.err
 
 
 def test_a_model_without_signatures_says_so(delegraph: Command, add: Path) -> None:

@@ -66,12 +66,12 @@ def test_a_file_may_say_nothing(write: Write) -> None:
     [
         (
             "delegate = []",
-            r"no key 'delegate' is known; did you mean 'delegates'\?; valid keys: cache\.folder",
+            r"no key 'delegate' is known \(did you mean 'delegates'\?\); valid keys: cache\.folder",
         ),
-        ("[cache]\nfolders = 'x'", "no key 'cache.folders' is known; did you mean 'cache.folder'"),
-        ("[caches]\nsize = 1", "no key 'caches' is known; did you mean 'cache"),
+        ("[cache]\nfolders = 'x'", "no key 'cache.folders' is known .did you mean 'cache.folder'"),
+        ("[caches]\nsize = 1", "no key 'caches' is known .did you mean 'cache"),
         ("[empty]", "no key 'empty' is known"),
-        ("cache = 3", "no key 'cache' is known; did you mean"),
+        ("cache = 3", "no key 'cache' is known .did you mean"),
         ("delegates = 'sin'", r"delegates is 'sin', expected a list of delegates, such as"),
         ("delegates = [3]", r"delegates is \[3\], expected a list"),
         ("delegates = ['']", r"delegates is \[''\], expected a list"),

@@ -185,12 +185,13 @@ def test_an_unknown_option_lists_the_valid_ones_with_their_defaults() -> None:
     with pytest.raises(PluginOptionError) as caught:
         make_options(SPEC, "thread=4")
     assert str(caught.value) == (
-        "delegate 'fake' has no option 'thread'; valid options: threads (int, default 2); "
+        "delegate 'fake' has no option 'thread' (did you mean 'threads'?); valid options: "
+        "threads (int, default 2); "
         "ratio (float, default 0.5); fast (true or false, default false); "
         "cache (str, default (empty)); bus (one of 'pci', 'usb', default usb); "
         "level (one of 'HIGH', 'LOW', default LOW); ops (comma-separated str, default ADD); "
         "limit (int or none, default none); "
-        "sizes (comma-separated int, 1 to 8, default (empty)); did you mean 'threads'?"
+        "sizes (comma-separated int, 1 to 8, default (empty))"
     )
 
 

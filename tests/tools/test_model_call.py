@@ -27,6 +27,6 @@ def test_a_call_has_the_names_and_the_subgraph_of_its_signature(
 
 def test_an_unknown_signature_is_told_with_the_ones_there_are() -> None:
     interpreter = Interpreter(model_content=two_signatures())
-    message = "no signature 'negat'; did you mean 'negate'.; it has 'negate', 'wave'"
+    message = r"no signature 'negat' \(did you mean 'negate'\?\); it has 'negate', 'wave'"
     with pytest.raises(ArgumentError, match=message):
         model_call(interpreter, "negat")

@@ -114,7 +114,7 @@ def _no_command(name: str) -> str:
 
     plugins = installed()
     known = dict.fromkeys([*COMMANDS, *plugins.commands()])
-    message = f"no command {name!r}, expected one of: {', '.join(known)}{did_you_mean(name, known)}"
+    message = f"no command {name!r}{did_you_mean(name, known)}, expected one of: {', '.join(known)}"
     if any(plugin.is_faulty for plugin in plugins.plugins):
         message += "; a plugin that is not usable may have it, see 'delegraph plugins doctor'"
     return message

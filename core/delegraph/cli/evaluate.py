@@ -30,8 +30,8 @@ class TaskGroup(click.Group):
         known = args[0] in TASKS or args[0].startswith("-")
         if not known and not ctx.resilient_parsing:
             raise click.UsageError(
-                f"no task {args[0]!r}, expected one of: {', '.join(TASKS)}"
-                f"{did_you_mean(args[0], TASKS)}; or --metric PACKAGE:FUNCTION"
+                f"no task {args[0]!r}{did_you_mean(args[0], TASKS)}, expected one of: "
+                f"{', '.join(TASKS)}; or --metric PACKAGE:FUNCTION"
             )
         return super().resolve_command(ctx, args)
 

@@ -185,7 +185,7 @@ def unknown_option(spec: DelegateSpec, name: object) -> PluginOptionError:
     close = did_you_mean(str(name), [option.name for option in options])
     valid = "; ".join(map(str, options))
     return PluginOptionError(
-        f"delegate {spec.name!r} has no option {name!r}; valid options: {valid}{close}"
+        f"delegate {spec.name!r} has no option {name!r}{close}; valid options: {valid}"
     )
 
 

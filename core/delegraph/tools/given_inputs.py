@@ -85,8 +85,8 @@ def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> di
                 known = [entry["name"] for entry in details]
                 close = did_you_mean(word.partition("=")[0], sorted(names))
                 raise ArgumentError(
-                    f"--input {word!r} names none of the inputs: "
-                    f"{', '.join(map(repr, known))}{close}"
+                    f"--input {word!r}{close} names none of the inputs: "
+                    f"{', '.join(map(repr, known))}"
                 )
             name = "0"
         if names[name] in texts:
@@ -123,8 +123,8 @@ def _archived(
         if name not in names:
             known = [entry["name"] for entry in details]
             raise ArgumentError(
-                f"{path!r} holds {name!r}, which is none of the inputs: "
-                f"{', '.join(map(repr, known))}{did_you_mean(name, sorted(names))}"
+                f"{path!r} holds {name!r}{did_you_mean(name, sorted(names))}, which is none of the "
+                f"inputs: {', '.join(map(repr, known))}"
             )
         position = names[name]
         if position in found or position in given:

@@ -101,7 +101,7 @@ class _Positions:
                 if not name:
                     raise ArgumentError(f"a {what} without a name: say of which input, {known}")
                 close = did_you_mean(name, sorted(self._names))
-                raise ArgumentError(f"a {what} of {name!r}, none of the inputs: {known}{close}")
+                raise ArgumentError(f"a {what} of {name!r}{close}, none of the inputs: {known}")
             if self._names[name] in found:
                 raise ArgumentError(f"input {name!r} is given two {what}s")
             found[self._names[name]] = value

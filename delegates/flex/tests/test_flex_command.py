@@ -102,7 +102,7 @@ def test_output_is_named_after_the_model(tmp_path: Path, monkeypatch: pytest.Mon
     [
         ([SINES, "--node", "COS"], 2, "no operator 'COS'; there are ADD, MUL, SIN"),
         ([SINES, "--node", 9], 2, "no node 9; there are 5"),
-        ([SINES, "--node", "SIM"], 2, "no operator 'SIM'; did you mean 'SIN'?; there are"),
+        ([SINES, "--node", "SIM"], 2, "no operator 'SIM' (did you mean 'SIN'?); there are"),
         (["no.tflite"], 2, "'no.tflite' does not exist"),
         ([SINES, "-o", "no/folder/x.tflite"], 2, "cannot write 'no/folder/x.tflite'"),
         ([__file__], 1, f"{__file__}: "),

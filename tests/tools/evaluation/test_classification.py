@@ -166,8 +166,8 @@ def test_a_truth_that_is_no_label_is_a_wrong_file(
     setup: Setup, pictures: list[PictureFile]
 ) -> None:
     message = (
-        r"the truth has words that are none of the 3 labels: 'blue', 'green'; "
-        r"did you mean 'blau'\? Is it the right file of labels\?"
+        r"the truth has words that are none of the 3 labels: 'blue' \(did you mean 'blau'\?\), "
+        r"'green' \(did you mean 'gruen'\?\)\. Is it the right file of labels\?"
     )
     with pytest.raises(ArgumentError, match=message):
         evaluate_classification(setup, pictures, ["red", "gruen", "blau"])

@@ -73,7 +73,7 @@ def test_the_user_says_which_is_which() -> None:
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        (["boxes", "class", "scores", "count"], "cannot be 'class'; did you mean 'classes'?"),
+        (["boxes", "class", "scores", "count"], r"cannot be 'class' \(did you mean 'classes'\?\)"),
         (["boxes", "boxes", "scores", "count"], "each of boxes, classes, scores, count once"),
         (["boxes", "scores"], "each of boxes, classes, scores, count once"),
     ],

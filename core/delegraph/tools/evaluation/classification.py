@@ -166,9 +166,9 @@ def metadata_labels(model: str) -> tuple[str, ...]:
 def _require_known_truths(pictures: Sequence[PictureFile], labels: Sequence[str]) -> None:
     unknown = sorted({picture.truth for picture in pictures} - set(labels))
     if unknown:
+        shown = [f"{word!r}{did_you_mean(word, labels)}" for word in unknown[:3]]
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
         raise ArgumentError(
             f"the truth has words that are none of the {len(labels)} labels: "
-            f"{', '.join(map(repr, unknown[:3]))}{more}{did_you_mean(unknown[0], labels) or '.'} "
-            "Is it the right file of labels?"
+            f"{', '.join(shown)}{more}. Is it the right file of labels?"
         )

@@ -73,8 +73,8 @@ class MetricTask:
         if name is None:
             raise ArgumentError(
                 f"{sample.path!r} holds no array for {input_name(entry)}, called "
-                f"{' or '.join(map(repr, names))}; it holds {', '.join(map(repr, sorted(arrays)))}"
-                f"{did_you_mean(names[0], sorted(arrays))}"
+                f"{' or '.join(map(repr, names))}{did_you_mean(names[0], sorted(arrays))}; "
+                f"it holds {', '.join(map(repr, sorted(arrays)))}"
             )
         values, scale = arrays[name], entry["quantization"][0]
         if scale and values.dtype.kind == "f":

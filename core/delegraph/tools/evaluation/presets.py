@@ -71,7 +71,7 @@ def preset(name: str) -> Preprocessing:
     """
     if name not in PRESETS:
         raise ArgumentError(
-            f"no preset {name!r}, expected one of: {', '.join(PRESETS)}"
-            f"{did_you_mean(name, PRESETS)}"
+            f"no preset {name!r}{did_you_mean(name, PRESETS)}, expected one of: "
+            f"{', '.join(PRESETS)}"
         )
     return PRESETS[name]
