@@ -62,9 +62,18 @@ def test_floats(level: str, rows: int, depth: int, columns: int, bias: str) -> N
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("rows", "depth", "columns"), SIZES)
 @pytest.mark.parametrize("has_bias", [False, True])
-@pytest.mark.parametrize("zero_points", [(3, -7, 5), (-128, 127, -128)])
+@pytest.mark.parametrize(
+    ("zero_points", "is_per_channel"),
+    [((3, -7, 5), False), ((-128, 127, -128), False), ((-128, 0, 3), True)],
+)
 def test_int8(
-    level: str, rows: int, depth: int, columns: int, has_bias: bool, zero_points: Any
+    level: str,
+    rows: int,
+    depth: int,
+    columns: int,
+    has_bias: bool,
+    zero_points: tuple[int, int, int],
+    is_per_channel: bool,
 ) -> None:
     generator = np.random.default_rng([rows, depth])
     x, w = (
@@ -72,7 +81,8 @@ def test_int8(
         for shape in ((rows, depth), (columns, depth))
     )
     bias = generator.integers(-9000, 9000, columns).astype(np.int32)
-    scales = (0.02, 0.01, 0.02 * 0.01 * 90 * depth**0.5)
+    weight_scale = generator.uniform(0.003, 0.03, columns).tolist() if is_per_channel else 0.01
+    scales = (0.02, weight_scale, 0.02 * 0.01 * 90 * depth**0.5)
     given = [
         tensor(shape, "INT8", scale=scale, zero_point=zero_point)
         for shape, scale, zero_point in zip(

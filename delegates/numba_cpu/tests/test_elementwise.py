@@ -449,24 +449,6 @@ def test_softmax_of_bytes_with_odd_betas_is_as_by_the_core(
 
 
 @levels
-@pytest.mark.parametrize("count", [3, 8, 100, 4099])
-def test_floats_are_quantised_as_by_the_official_loops(count: int, level: str) -> None:
-    x = np.concatenate([floats(count), np.arange(-9, 9, dtype=np.float32) * 0.25])
-    for type in ("INT8", "UINT8", "INT16"):
-        output = tensor((), type, scale=0.5, zero_point=0 if type == "INT16" else 9)
-        check(operator_case("QUANTIZE", [fed(x)], [output], o.QuantizeOptions()), level)
-
-
-def test_half_precision_is_widened_exactly() -> None:
-    halves = np.arange(1 << 16).astype(np.uint16).view(np.float16)
-    case = operator_case("DEQUANTIZE", [fed(halves)], ["FLOAT32"], o.DequantizeOptions(), version=3)
-    for level in LEVELS:
-        found, is_taken = results(case, Watched(level))
-        assert is_taken
-        np.testing.assert_array_equal(found[0], halves.astype(np.float32))
-
-
-@levels
 def test_inexact_results_are_within_one_unit(level: str) -> None:
     for op in ("ADD", "MUL"):
         case = pair_case(op, "INT8", NICE[0], *every_pair("INT8"))

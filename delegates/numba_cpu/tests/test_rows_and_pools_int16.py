@@ -92,12 +92,3 @@ def test_rows_of_bytes_become_int16(type: str, zero_point: int, scale: float, le
         version=2,
     )
     check(case, level)
-
-
-@levels
-@pytest.mark.parametrize("ratio", [1.0, 0.3, 65536.0, 2.0**30, 2.0**-31, 1e-30])
-def test_int16_becomes_int32(ratio: float, level: str) -> None:
-    x = np.arange(-(1 << 15), 1 << 15).astype(np.int16)
-    output = tensor((), "INT32", scale=0.5 / ratio)
-    x_fed = fed(x, scale=0.5, zero_point=3)
-    check(operator_case("QUANTIZE", [x_fed], [output], o.QuantizeOptions(), version=3), level)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -99,6 +99,26 @@ def check_one_scale(tensor: Tensor) -> Rejection | None:
     if scales == 1 and quantization is not None and not quantization.block_size:
         return None
     return Rejection("scales", actual=scales, expected=1, tensor=tensor.index)
+
+
+def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
+    """Return a rejection unless there is one scale, or one for each channel of a shape."""
+    quantization = tensor.quantization
+    if quantization is None or quantization.block_size or len(quantization.scales) == 1:
+        return check_one_scale(tensor)
+    scales, axis = len(quantization.scales), quantization.quantized_dimension
+    channels = shape[axis] if 0 <= axis < len(shape) else 1
+    if scales == channels:
+        return None
+    return Rejection("scales", actual=scales, expected=channels, tensor=tensor.index)
+
+
+def check_one_zero_point(tensor: Tensor) -> Rejection | None:
+    """Return a rejection for channels with different zero points."""
+    points = () if tensor.quantization is None else tensor.quantization.zero_points
+    if len(points) == 0 or points.min() == points.max():
+        return None
+    return Rejection("zero-point", actual=points.tolist(), expected="one", tensor=tensor.index)
 
 
 def require_asked(what: str, asked: Iterable[int], found: Iterable[int]) -> None:

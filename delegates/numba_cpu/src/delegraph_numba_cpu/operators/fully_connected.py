@@ -13,6 +13,11 @@ from delegraph_numba_cpu.operators import (
     products_int8,
     products_nibbles,
 )
+from delegraph_numba_cpu.operators.checks import (
+    check_one_zero_point,
+    check_scales,
+    first_rejection,
+)
 from delegraph_numba_cpu.operators.computed_weights_int8 import emit_packed
 from delegraph_numba_cpu.operators.constants_int8 import CLAIMED_ROLES, check_constants, product_of
 from delegraph_numba_cpu.operators.products_hybrid import by_weights
@@ -64,15 +69,16 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _check_computed(call: Call) -> Rejection | None:
-    """Reject all but int8 weights with one scale, and a constant bias."""
+    """Reject all but int8 weights with one zero point, and a constant bias."""
     x, weight, bias = call.input(0), call.input(1), call.optional_input(2)
     for tensor in (x, weight, call.output()):
         if tensor.type.name != "INT8":
             return Rejection("dtype", actual=tensor.type.name, expected="INT8", tensor=tensor.index)
-    if weight.quantization is None or len(weight.quantization.scales) != 1:
-        return Rejection("quantization", expected="one scale", tensor=weight.index)
     if len(weight.shape) != 2:
         return Rejection("weights-shape", actual=weight.shape, expected="two dimensions")
+    found = first_rejection(check_scales(weight, weight.shape), check_one_zero_point(weight))
+    if found is not None:
+        return found
     if bias is not None and not (bias.is_constant and bias.type.name == "INT32"):
         return Rejection("computed-bias", expected="a constant of INT32", tensor=bias.index)
     return product_of(call).rejection()

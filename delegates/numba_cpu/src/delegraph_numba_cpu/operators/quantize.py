@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph import Rejection
+from delegraph.arithmetic.channelwise import channel_parameters
 from delegraph.arithmetic.fixed_point import quantize_multiplier
 from delegraph.schema.enums import TensorType
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import Chain
-from delegraph_numba_cpu.operators.checks import check_one_scale, check_shapes, first_rejection
+from delegraph_numba_cpu.operators.checks import (
+    check_one_scale,
+    check_one_zero_point,
+    check_scales,
+    check_shapes,
+    first_rejection,
+)
 from delegraph_numba_cpu.operators.lookup import check_lookup, emit_lookup, table
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import ProgramBuilder
@@ -29,17 +37,22 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_quantize(call: Call) -> Rejection | None:
-    """Reject all but float32 into 8 and 16 bits, with one scale."""
+    """Reject all but float32 into 8 and 16 bits, with one zero point."""
     y = call.output()
     if y.type.name not in QUANTIZE:
         expected = " or ".join(QUANTIZE)
         return Rejection("dtype", actual=y.type.name, expected=expected, tensor=y.index)
-    return first_rejection(check_one_scale(y), check_shapes(call, 1))
+    scales = check_scales(y, call.input(0).shape)
+    return first_rejection(scales, check_one_zero_point(y), check_shapes(call, 1))
 
 
 def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
     """Emit a chain for what the official vector loop computes, and one for the rest."""
     x, y = call.input(0), call.output()
+    scales, _ = channel_parameters(y)
+    if scales.ndim:
+        _lower_channels(call, builder, scales)
+        return
     size = math.prod(y.shape)
     end = size - size % QUANTIZE_LANES if call.context.numerics == "builtin" else 0
     limits = np.iinfo(y.dtype)
@@ -60,6 +73,19 @@ def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
         chain.step(operation, [source], *parameters)
         itemsize = y.dtype.itemsize
         chain.emit(builder, builder.tensor(y.index) + itemsize * start, itemsize)
+
+
+def _lower_channels(call: Call, builder: ProgramBuilder, scales: NDArray[np.float32]) -> None:
+    """Emit a division in float32 for each channel, and the rounding."""
+    x, y = call.input(0), call.output()
+    limits = np.iinfo(y.dtype)
+    chain = Chain(y.shape)
+    values = chain.source(builder.tensor(x.index), chain.shape, 4)
+    scale = chain.source(builder.constant(scales), scales.shape, 4)
+    ratio = chain.step(Operation.DIV, [values, scale], -np.inf, np.inf)
+    rounding = QUANTIZE[y.type.name][1]
+    chain.step(rounding, [ratio], 1.0, int(limits.min), int(limits.max), y.zero_point)
+    chain.emit(builder, builder.tensor(y.index), y.dtype.itemsize)
 
 
 REQUANTIZE_LANES = 16
@@ -117,7 +143,11 @@ REQUANTIZED = {
 """Types to which QUANTIZE of integers is claimed, by that of the input."""
 
 _quantize = Operator(
-    check_quantize, lower_quantize, ("FLOAT32",), FEATURES, roles=(("output", tuple(QUANTIZE)),)
+    check_quantize,
+    lower_quantize,
+    ("FLOAT32",),
+    (*FEATURES, "per-channel"),
+    roles=(("output", tuple(QUANTIZE)),),
 )
 register_variants("FLOAT32", {"QUANTIZE": _quantize})
 for _type, _types in REQUANTIZED.items():

@@ -1,0 +1,76 @@
+"""QUANTIZE and DEQUANTIZE, against Delegraph's own kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from delegraph.schema import options as o
+from delegraph.testing import tensor
+from delegraph.testing.operator_case import Fed, fed, operator_case
+from test_elementwise import LEVELS, Watched, check, floats, levels, results
+
+SHAPE = (5, 7, 33)
+
+
+@levels
+@pytest.mark.parametrize("count", [3, 8, 100, 4099])
+def test_floats_are_quantised_as_by_the_official_loops(count: int, level: str) -> None:
+    x = np.concatenate([floats(count), np.arange(-9, 9, dtype=np.float32) * 0.25])
+    for type in ("INT8", "UINT8", "INT16"):
+        output = tensor((), type, scale=0.5, zero_point=0 if type == "INT16" else 9)
+        check(operator_case("QUANTIZE", [fed(x)], [output], o.QuantizeOptions()), level)
+
+
+def test_half_precision_is_widened_exactly() -> None:
+    halves = np.arange(1 << 16).astype(np.uint16).view(np.float16)
+    case = operator_case("DEQUANTIZE", [fed(halves)], ["FLOAT32"], o.DequantizeOptions(), version=3)
+    for level in LEVELS:
+        found, is_taken = results(case, Watched(level))
+        assert is_taken
+        np.testing.assert_array_equal(found[0], halves.astype(np.float32))
+
+
+@levels
+@pytest.mark.parametrize("ratio", [1.0, 0.3, 65536.0, 2.0**30, 2.0**-31, 1e-30])
+def test_int16_becomes_int32(ratio: float, level: str) -> None:
+    x = np.arange(-(1 << 15), 1 << 15).astype(np.int16)
+    output = tensor((), "INT32", scale=0.5 / ratio)
+    x_fed = fed(x, scale=0.5, zero_point=3)
+    check(operator_case("QUANTIZE", [x_fed], [output], o.QuantizeOptions(), version=3), level)
+
+
+def scales_along(axis: int) -> list[float]:
+    scales: list[float] = np.random.default_rng(axis).uniform(0.003, 0.2, SHAPE[axis]).tolist()
+    return scales
+
+
+@levels
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("type", ["INT8", "UINT8", "INT16"])
+def test_floats_are_quantised_channel_by_channel(axis: int, type: str, level: str) -> None:
+    x = np.random.default_rng(3).standard_normal(SHAPE).astype(np.float32)
+    x.reshape(-1)[:8] = [np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-45, 0.0, -0.0]
+    output = tensor(SHAPE, type, scale=scales_along(axis), zero_point=9, axis=axis)
+    check(operator_case("QUANTIZE", [fed(x)], [output], o.QuantizeOptions()), level)
+
+
+@levels
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("type", ["INT8", "UINT8"])
+@pytest.mark.parametrize("are_moved", [False, True])
+def test_integers_have_a_scale_for_each_channel(
+    axis: int, type: str, are_moved: bool, level: str
+) -> None:
+    q = np.random.default_rng(4).integers(0, 256, SHAPE).astype(np.uint8).view(type.lower())
+    zero_point = list(range(SHAPE[axis])) if are_moved else 0
+    x = Fed(q, tensor(SHAPE, type, scale=scales_along(axis), zero_point=zero_point, axis=axis))
+    check(operator_case("DEQUANTIZE", [x], ["FLOAT32"], o.DequantizeOptions()), level)
+
+
+def test_channels_with_different_zero_points_stay_with_the_core() -> None:
+    output = tensor(SHAPE, "INT8", scale=[0.1] * 5, zero_point=[0, 0, 1, 0, 0], axis=0)
+    x = fed(np.zeros(SHAPE, np.float32))
+    case = operator_case("QUANTIZE", [x], [output], o.QuantizeOptions())
+    _, is_taken = results(case, Watched(LEVELS[0]))
+    assert not is_taken
