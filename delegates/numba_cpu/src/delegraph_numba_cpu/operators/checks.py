@@ -115,10 +115,10 @@ def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
 
 def check_one_zero_point(tensor: Tensor) -> Rejection | None:
     """Return a rejection for channels with different zero points."""
-    points = () if tensor.quantization is None else tensor.quantization.zero_points
-    if len(points) == 0 or points.min() == points.max():
+    points = [] if tensor.quantization is None else tensor.quantization.zero_points.tolist()
+    if len(set(points)) < 2:
         return None
-    return Rejection("zero-point", actual=points.tolist(), expected="one", tensor=tensor.index)
+    return Rejection("zero-point", actual=points, expected="one", tensor=tensor.index)
 
 
 def require_asked(what: str, asked: Iterable[int], found: Iterable[int]) -> None:
