@@ -207,6 +207,15 @@ def _() -> Sides:
     return both(write_model(with_blocks(records, 0, scales, 32)), [])
 
 
+@difference("fully-connected-by-blocks-to-few-outputs")
+def _() -> Sides:
+    x, weights = floats(2, 64), RNG.integers(-7, 8, (3, 64)).astype(np.int8)
+    inputs = [tensor(x.shape), constant(weights, "INT4")]
+    records = one_op_records("FULLY_CONNECTED", inputs, [tensor((2, 3))], FullyConnectedOptions())
+    scales = np.float16([[0.5, 1], [2, 4], [1, 3]])
+    return both(write_model(with_blocks(records, 1, scales, 32)), [x])
+
+
 @difference("lstm-of-a-fine-cell-without-input-gate")
 def _() -> Sides:
     lstm = IntegerLstm(cell_log2=-16)

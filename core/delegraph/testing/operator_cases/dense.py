@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from delegraph.testing.convolution_operands import Operands, operands
 from delegraph.testing.one_op import constant, tensor
 from delegraph.testing.operator_case import Fed, Given, OperatorCase, fed, operator_case
 from delegraph.testing.operator_cases.convolutions import CLAMPED, KINDS, activation, bias
+from delegraph.testing.operator_cases.quantizing import with_blocks
 from delegraph.testing.operator_cases.registry import cases_of
 from delegraph.testing.random_operands import PLAIN, RandomOperands
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
@@ -66,6 +68,22 @@ def shuffled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         )
         workspace = tensor((rows, depth), "UINT8")
         yield operator_case(op, inputs, [y, workspace], options, version=2)
+
+
+@cases_of("FULLY_CONNECTED")
+def weights_by_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """4-bit weights with a scale for each 32 or 64 elements of a row; LiteRT wants four rows."""
+    for _ in range(random.count // 2 + 1):
+        size, blocks, units = random.pick([32, 64]), random.number(1, 4), random.pick([1, 4, 7, 32])
+        depth = size * blocks
+        weight = constant(random.rng.integers(-7, 8, (units, depth)), "INT4")
+        inputs: list[Given] = [random.fed("FLOAT32", (random.number(1, 5), depth)), weight]
+        options = FullyConnectedOptions(fused_activation_function=activation(random))
+        scales = random.rng.uniform(0.01, 0.1, (units, blocks)).astype(np.float16)
+        case = operator_case(
+            op, inputs, ["FLOAT32"], options, version=13, tolerance=CLAMPED, differs=units < 4
+        )
+        yield replace(case, records=with_blocks(case.records, 1, scales, size))
 
 
 def random_weights(random: RandomOperands, found: Operands) -> Any:
