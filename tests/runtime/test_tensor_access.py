@@ -10,7 +10,7 @@ from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.tensor_access import read_tensor, require_resizable, write_tensor
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import StridedSliceOptions
-from delegraph.testing import constant
+from delegraph.testing import constant, one_op_model, tensor
 from delegraph.testing.operator_case import fed, texts
 from support.agreement import model_and_arrays
 
@@ -154,3 +154,29 @@ def test_a_packed_constant_cannot_be_set() -> None:
     tensor.data.flags.writeable = False
     with pytest.raises(ArgumentError, match="is constant"):
         write_tensor(tensor, np.ones(2, np.int8))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.ones((1, 4), np.float64), "Got value of type FLOAT64 but expected type FLOAT32"),
+        (np.ones((4, 1), np.float32), "Dimension mismatch"),
+    ],
+)
+def test_an_input_that_was_set_before_is_checked_as_at_first(value, message):
+    model = one_op_model("SIN", [tensor((1, 4))], [tensor((1, 4))])
+    interpreter = Interpreter(model_content=model, delegates=[])
+    interpreter.allocate_tensors()
+    (index,) = (details["index"] for details in interpreter.get_input_details())
+    refusals = []
+    for _ in range(3):
+        with pytest.raises(ArgumentError, match=message) as refused:
+            interpreter.set_tensor(index, value)
+        refusals.append(str(refused.value))
+        interpreter.set_tensor(index, np.full((1, 4), 7, np.float32))
+        assert interpreter.get_tensor(index).tolist() == [[7, 7, 7, 7]]
+    assert len(set(refusals)) == 1
+    interpreter.resize_tensor_input(index, [1, 2])
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(index, np.full((1, 2), 8, np.float32))
+    assert interpreter.get_tensor(index).tolist() == [[8, 8]]

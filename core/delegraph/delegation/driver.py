@@ -37,7 +37,7 @@ from delegraph.errors import (
     in_words,
 )
 from delegraph.operators.asynchronous import AsyncEval, preceded_by, require_event
-from delegraph.operators.registration import Eval, Node, Registration
+from delegraph.operators.registration import Eval, NativeEval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
@@ -263,7 +263,10 @@ class _Partitions:
 def prepared_kernel(kernel: SimpleDelegateKernelInterface, context: Any, node: Node) -> Eval:
     """Prepare a kernel, and return its eval."""
     kernel.prepare(context, node)
-    step: Eval = lambda: kernel.eval(context, node)  # noqa: E731 - one branch wraps it
+    native = kernel.native_eval(context, node)
+    step: Eval = lambda: kernel.eval(context, node)  # noqa: E731 - branches wrap it
+    if native is not None:
+        step = NativeEval(native)
     if is_asynchronous(kernel):
         step = AsyncEval(step, lambda: require_event(kernel.eval_async(context, node)))
     if type(kernel).memory_changed is SimpleDelegateKernelInterface.memory_changed:

@@ -7,6 +7,7 @@ Source:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from delegraph.delegation.capabilities import Capabilities
@@ -65,6 +66,19 @@ class SimpleDelegateKernelInterface(ABC):
             if :meth:`eval` had raised it.
         """
         raise NotImplementedError(f"{type(self).__name__} has no eval_async")
+
+    def native_eval(self, context: DelegateContext, node: Node) -> Callable[[], None] | None:
+        """Return a function that does what :meth:`eval` does, until the next :meth:`prepare`.
+
+        Optional, for kernels that take microseconds: what the function needs can be bound in it. A
+        host that runs in Python calls it in place of :meth:`eval`. It computes nothing by NumPy,
+        for the host does not see to it that float errors are ignored. Called after each
+        :meth:`prepare`.
+
+        Returns:
+            The function; None, the default, where :meth:`eval` is to be called.
+        """
+        return None
 
     def memory_changed(self, context: DelegateContext, node: Node) -> None:  # noqa: B027 - optional
         """Take note of where the node's inputs and outputs lie.

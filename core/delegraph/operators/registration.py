@@ -23,6 +23,25 @@ if TYPE_CHECKING:
 Eval = Callable[[], None]
 """Computes a node's outputs from its inputs; called at every invoke, with no arguments."""
 
+
+@dataclass(frozen=True, slots=True)
+class NativeEval:
+    """An :data:`Eval` in which NumPy computes nothing.
+
+    A ``Registration.prepare`` may return one. A host that runs nothing else need not tell NumPy to
+    ignore float errors, which takes as long as a small operator.
+
+    Attributes:
+        run: computes; what calling this does.
+    """
+
+    run: Eval
+
+    def __call__(self) -> None:
+        """Compute."""
+        self.run()
+
+
 Prepare = Callable[["OpContext", "Node"], Eval]
 """Checks a node, sizes its outputs and returns its :data:`Eval`."""
 

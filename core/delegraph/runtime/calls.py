@@ -25,7 +25,7 @@ class Calls:
     def __init__(self, cancellation: Cancellation) -> None:
         self._cancellation = cancellation
         self._is_timed = cancellation.is_timed
-        self._turn = [None]
+        self.turn = [None]
         self._searching = threading.Lock()
 
     def run(self, name: str, work: Callable[..., Any], *args: Any) -> Any:
@@ -41,7 +41,7 @@ class Calls:
         """
         while True:
             try:
-                self._turn.pop()
+                self.turn.pop()
                 break
             except IndexError:
                 self._refuse_unless_lost(name)
@@ -52,7 +52,7 @@ class Calls:
         finally:
             if self._is_timed or self._cancellation.reason:
                 self._cancellation.forget()
-            self._turn.append(None)
+            self.turn.append(None)
 
     def check(self, name: str) -> None:
         """Refuse to read what another thread computes; the thread that computes may.
@@ -60,7 +60,7 @@ class Calls:
         Raises:
             StateError: a call runs in another thread.
         """
-        if not self._turn:
+        if not self.turn:
             running = self._running()
             if running is not None and running[1] != threading.get_ident():
                 raise busy_error(*running, name)
@@ -72,11 +72,11 @@ class Calls:
             StateError: another call runs.
         """
         with self._searching:
-            if not self._turn:
+            if not self.turn:
                 running = self._running()
                 if running is not None:
                     raise busy_error(*running, name)
-                self._turn.append(None)
+                self.turn.append(None)
 
     def _running(self) -> tuple[str, int] | None:
         """Return the name and thread of the call that runs; None where there is none."""

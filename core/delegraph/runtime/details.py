@@ -6,7 +6,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,3 +104,21 @@ def signature_details(signatures: Iterable[Signature]) -> dict[str, dict[str, di
         }
         for signature in signatures
     }
+
+
+_SHOWN = 2
+"""Tensors of each side that a line has room for; and a name's characters are cut to ``_NAME``."""
+
+_NAME = 20
+
+
+def in_brief(tensors: Sequence[Tensor], indices: Sequence[int]) -> str:
+    """Return name, type and shape of the first of some tensors, for a line of text."""
+    shown = [tensors[index] for index in indices[:_SHOWN]]
+    told = [f"{_short(t.name)} {t.type.name}{list(t.shape)}" for t in shown]
+    more = [f"{len(indices) - _SHOWN} more"] if len(indices) > _SHOWN else []
+    return ", ".join(told + more) or "nothing"
+
+
+def _short(name: str) -> str:
+    return repr(name if len(name) <= _NAME else f"{name[: _NAME - 1]}…")

@@ -193,8 +193,10 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             CallCancelledError: :meth:`cancel` was called meanwhile.
             TimeLimitError: it took more than ``time_limit``.
         """
-        self._views.require_none()
-        (session := self.session).calls.run("invoke", session.subgraphs[0].invoke)
+        if self._views.alive:
+            self._views.require_none()
+        session = self._session or self.session
+        session.calls.run("invoke", session.subgraphs[0].invoke)
 
     def cancel(self) -> None:
         """Stop the call that runs; from another thread, from a signal handler, or from a kernel.
@@ -241,8 +243,8 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
             StateError: another call runs.
         """
-        session = self.session
-        session.calls.run("set_tensor", session.write, session.subgraphs[0], tensor_index, value)
+        session = self._session or self.session
+        session.calls.run("set_tensor", session.write_first, tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
         """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.
@@ -253,10 +255,14 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             ArgumentError: no such tensor, or it has no data.
             StateError: another thread's call runs.
         """
-        session = self.session
-        session.calls.check("get_tensor")
-        subgraph = session.subgraph(subgraph_index)
-        tensor = tensor_at(subgraph.tensors, tensor_index)
+        session = self._session or self.session
+        if not session.calls.turn:
+            session.calls.check("get_tensor")
+        first = subgraph_index == 0 and type(subgraph_index) is int
+        subgraph = session.subgraphs[0] if first else session.subgraph(subgraph_index)
+        tensors = subgraph.tensors
+        is_plain = type(tensor_index) is int and 0 <= tensor_index < len(tensors)
+        tensor = tensors[tensor_index] if is_plain else tensor_at(tensors, tensor_index)
         if tensor.data_is_stale:
             subgraph.buffers.make_readable(tensor)
         return read_tensor(tensor)

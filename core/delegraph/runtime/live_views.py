@@ -37,7 +37,7 @@ class LiveViews:
     """
 
     def __init__(self) -> None:
-        self._exporters: set[weakref.ref[_Exporter]] = set()  # asked at each call: no WeakSet
+        self.alive: set[weakref.ref[_Exporter]] = set()  # asked at each call: no WeakSet
 
     def of(self, tensor: Tensor) -> Any:
         """Return a view of a tensor's data; a copy of strings, and a NumPy scalar of a number.
@@ -57,7 +57,7 @@ class LiveViews:
     def export(self, data: NDArray[Any]) -> NDArray[Any]:
         """Return a view of *data* that counts as alive until it and its slices are gone."""
         exporter = _Exporter(data)
-        self._exporters.add(weakref.ref(exporter, self._exporters.discard))
+        self.alive.add(weakref.ref(exporter, self.alive.discard))
         return np.asarray(exporter)
 
     def require_none(self) -> None:
@@ -66,7 +66,7 @@ class LiveViews:
         Raises:
             StateError: one is.
         """
-        if self._exporters:
+        if self.alive:
             raise StateError(
                 "There is at least 1 reference to internal data in the interpreter in the form of "
                 "a numpy array or slice. Be sure to only hold the function returned from tensor() "
@@ -74,4 +74,4 @@ class LiveViews:
             )
 
     def __bool__(self) -> bool:
-        return bool(self._exporters)
+        return bool(self.alive)

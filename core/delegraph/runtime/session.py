@@ -5,7 +5,7 @@ What only delegates, rules and profiles need is imported when they are there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,9 +19,10 @@ from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.arguments import as_index, checked_flag, require_c_int, tensor_at
 from delegraph.runtime.callee import SubgraphCallee
 from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.details import in_brief
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.subgraph import Subgraph
-from delegraph.runtime.tensor_access import require_resizable, write_tensor
+from delegraph.runtime.tensor_access import bound_write, require_resizable, write_tensor
 from delegraph.schema.collector import collector_paused
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Session(SharedState):
         self.rest: Delegate | None = None
         with collector_paused():
             self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
+        self._writes: dict[int, Callable[[ArrayLike], bool]] = {}  # by the input that they set
         self._stacks: list[DelegateStack] = []  # one of each subgraph, once a delegate is applied
         self.contexts += [subgraph.context for subgraph in self.subgraphs]
         self.callees += [
@@ -72,7 +74,8 @@ class Session(SharedState):
         first, count = self.subgraphs[0], len(self.subgraphs[0].operators)
         applied = ", ".join(delegate_name(applied.delegate) for applied in first.plan.applied)
         return (
-            f"of {_tensors(first, first.inputs)} -> {_tensors(first, first.outputs)}, "
+            f"of {in_brief(first.tensors, first.inputs)} -> "
+            f"{in_brief(first.tensors, first.outputs)}, "
             f"{count} operator{'s' * (count != 1)}, "
             f"{applied or 'no delegates'}, {first.state.value}"
         )
@@ -139,6 +142,19 @@ class Session(SharedState):
         write_tensor(tensor, value)
         subgraph.buffers.write_through(tensor)
 
+    def write_first(self, index: int, value: ArrayLike) -> None:
+        """Do what :meth:`write` does, on the first subgraph, whose inputs are set again and again.
+
+        Raises:
+            ArgumentError: as of :meth:`write`.
+        """
+        write = self._writes.get(index) if type(index) is int else None
+        if write is None or not write(value):
+            first = self.subgraphs[0]
+            self.write(first, index, value)
+            if write is None and index in first.inputs:
+                self._writes[int(index)] = bound_write(first.tensors[index])
+
     def subgraph(self, index: int) -> Subgraph:
         """Return a subgraph by its index.
 
@@ -186,6 +202,7 @@ class Session(SharedState):
         for subgraph in self.subgraphs:
             subgraph.close()
         self.subgraphs.clear()
+        self._writes.clear()
         self._stacks.clear()
         self.callees.clear()
         self.contexts.clear()
@@ -376,23 +393,6 @@ class Session(SharedState):
             from delegraph.delegation.rules import require_full
 
             require_full(placement)
-
-
-_SHOWN = 2
-"""Tensors of each side that a line has room for; and a name's characters are cut to ``_NAME``."""
-
-_NAME = 20
-
-
-def _tensors(subgraph: Subgraph, indices: Sequence[int]) -> str:
-    tensors = [subgraph.tensors[index] for index in indices[:_SHOWN]]
-    told = [f"{_short(t.name)} {t.type.name}{list(t.shape)}" for t in tensors]
-    more = [f"{len(indices) - _SHOWN} more"] if len(indices) > _SHOWN else []
-    return ", ".join(told + more) or "nothing"
-
-
-def _short(name: str) -> str:
-    return repr(name if len(name) <= _NAME else f"{name[: _NAME - 1]}…")
 
 
 def _restore(before: Iterable[tuple[Subgraph, Snapshot]]) -> None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from operator import length_hint
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +26,7 @@ from delegraph.operators.asynchronous import AsyncEval
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.runtime.cancellation import Cancellation
 from delegraph.runtime.node_errors import Verb, cause_of, explained, node_error
+from delegraph.runtime.running import native_run, run_in_order
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 
 if TYPE_CHECKING:
@@ -366,16 +366,13 @@ class StepRunner:
             return
         if after_each is not None:
             evals = [_followed(run, after_each) for run in evals]
-        left = iter(evals)  # tells the position when asked, which costs the others nothing
-        try:
-            for run in left:
-                if cancellation.reason:
-                    cancellation.raise_if_requested()
-                run()
-        except Exception as error:  # noqa: BLE001 - raised on as the node's
-            position = end - 1 - length_hint(left)
-            # Unnamed: an error that a frame of its traceback names goes with the garbage only.
-            raise self._invoke_failure(position, error) from cause_of(error)
+        run_in_order(evals, first, cancellation, self._invoke_failure)
+
+    def native_run(self) -> Eval | None:
+        """Return what does the same as :meth:`run`, until nodes are prepared again; see there."""
+        if self._stops or self.overlap is not None or self._after_each is not None:
+            return None
+        return native_run(self.evals, self, self._cancellation, self._invoke_failure)
 
     def _invoke_failure(self, position: int, error: Exception) -> DelegraphError:
         node, _ = self.nodes[position]

@@ -78,6 +78,7 @@ class Subgraph:
         self._uses_blas = False
         self._unset_inputs = unset_inputs(spec)
         self._unset_error: NodeError | None = None  # what invoke() raises
+        self._native_run: Eval | None = None  # what it does where nothing else is to be seen to
 
     def _new_plan(self) -> DelegatedPlan:
         """Return the plan of the model's own nodes, with what their kernels keep for them."""
@@ -134,6 +135,8 @@ class Subgraph:
         for tensor in empty_inputs(self._unset_inputs, self.tensors):
             tensor.data = view(np.empty(0, np.uint8), tensor)
         self._unset_error = next(iter(self.unset_input_errors().values()), None)
+        is_plain = self._unset_error is None and not self._uses_blas
+        self._native_run = self.steps.native_run() if is_plain else None
         self.is_allocated = True
         arena, variables = self.memory.arena_bytes
         text = "subgraph %d: %d bytes of arena, %d of variables"
@@ -165,6 +168,7 @@ class Subgraph:
     def prepare_all(self) -> None:
         """Prepare nodes from the first up to the first whose output shapes stay open."""
         self.is_allocated = False
+        self._native_run = None
         for tensor in self.tensors:
             tensor.make_static()
         self._uses_blas = any(registration.uses_blas for _, registration in self.plan.steps())
@@ -211,6 +215,7 @@ class Subgraph:
         self.steps.clear()
         self.tensors.clear()
         self.memory.release()
+        self._native_run = None
         del self.context, self.buffers, self.steps  # they refer to this subgraph in circles
 
     def reset_variables(self) -> None:
@@ -240,6 +245,9 @@ class Subgraph:
             )
         if self._unset_error is not None:
             raise self._unset_error.with_traceback(None)
+        if (run := self._native_run) is not None and self.session.profile is None:
+            run()
+            return
         profile = self.session.profile
         wrap = None if profile is None else partial(self._timed, profile)
         if not self._uses_blas:

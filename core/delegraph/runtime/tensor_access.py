@@ -6,10 +6,11 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import ArrayLike, NDArray
 
 from delegraph.errors import ArgumentError, ResizeError
@@ -51,6 +52,34 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
         if data.flags.writeable:
             raise
         raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) is constant") from None
+
+
+def bound_write(tensor: Tensor) -> Callable[[Any], bool]:
+    """Return what copies a value into a tensor as :func:`write_tensor` does, if that is simple.
+
+    It returns False, and has done nothing, unless the value is an array of the very dtype and shape
+    of a tensor of numbers that has memory and belongs to no delegate.
+    """
+    plain_type = tensor.type if tensor.type in _STORED_AS_SEEN else None
+    dtype = tensor.dtype
+
+    def write(value: Any) -> bool:
+        if (
+            type(value) is not ndarray
+            or value.dtype is not dtype
+            or value.shape != tensor.shape
+            or (data := tensor.data) is None
+            or tensor.type is not plain_type
+            or tensor.delegate is not None
+        ):
+            return False
+        try:
+            data[...] = value
+        except ValueError:  # a constant
+            return False
+        return True
+
+    return write
 
 
 def _wrong_shape(tensor: Tensor, array: NDArray[Any]) -> ArgumentError:

@@ -146,6 +146,7 @@ def test_the_type_that_a_node_decides_is_what_delegates_see() -> None:
     interpreter = Interpreter(model_content=model, delegates=[Looking(flags=DYNAMIC)])
     assert seen == ["BOOL"]
     interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.ones(2, np.float32))
     interpreter.invoke()
     output = interpreter.get_output_details()[0]
     assert interpreter.get_tensor(output["index"]).tolist() == [True, True]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NoReturn
 from weakref import WeakKeyDictionary
 
 from delegraph import (
@@ -164,11 +166,30 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         else:
             has_run = program.run(POOL, self.kernel_library)
         if not has_run:
-            raise_if_requested(context)
-            wrong = wrong_position(program)
-            if wrong is not None:
-                raise DelegateError(f"{described(context, wrong.nodes)}: {wrong}", phase="eval")
-            raise DelegateError("the run was stopped, and nobody says why", phase="eval")
+            self._raise_why(context, program)
+
+    def native_eval(self, context: DelegateContext, node: Node) -> Callable[[], None] | None:
+        program = self.program
+        if program is None or type(self).eval is not NumbaCpuKernel.eval:
+            return None
+        run_briefly = program.brief_run(self.kernel_library)
+
+        def run() -> None:
+            if context.is_profiling or (has_run := run_briefly()) is None:
+                self.eval(context, node)
+            elif not has_run:
+                self._raise_why(context, program)
+
+        return run
+
+    @staticmethod
+    def _raise_why(context: DelegateContext, program: Program) -> NoReturn:
+        """Raise the error of a run that has not come to its end."""
+        raise_if_requested(context)
+        wrong = wrong_position(program)
+        if wrong is not None:
+            raise DelegateError(f"{described(context, wrong.nodes)}: {wrong}", phase="eval")
+        raise DelegateError("the run was stopped, and nobody says why", phase="eval")
 
     def _run_timed(self, context: DelegateContext, program: Program) -> bool:
         """Run the program node by node, and tell the profile of each."""

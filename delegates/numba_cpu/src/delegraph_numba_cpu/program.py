@@ -8,6 +8,7 @@ follow when the host moves them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from ctypes import c_void_p
 from typing import Any
 
 import numpy as np
@@ -296,6 +297,23 @@ class Program:
         pool.run(self, library)
         return not self.header[IS_CANCELLED]
 
+    def brief_run(self, library: Library) -> Callable[[], bool | None]:
+        """Return what does as :meth:`run` does where that is one native call.
+
+        It returns None, and has done nothing, where it is not: memory has moved, or the rows take
+        long, or nobody knows yet.
+        """
+        table, pace, header = c_void_p(self.table), self.pace, self.header
+        run_briefly = library.run_briefly
+
+        def run() -> bool | None:
+            if not (pace.is_brief and self._is_bound()):
+                return None
+            run_briefly(table)
+            return not header[IS_CANCELLED]
+
+        return run
+
     def bind(self) -> None:
         """Let the rows work on the memory that there is now.
 
@@ -304,14 +322,18 @@ class Program:
         Raises:
             DelegateError: that of a tensor is not what the program was made for.
         """
+        if not self._is_bound():
+            self._bind()
+
+    def _is_bound(self) -> bool:
+        """Whether the rows work on the memory that there is now."""
         bound = self._bound
-        if bound is not None and self._working_memory.buffer is self._buffer:
-            for tensor, array in bound:
-                if tensor.data is not array:
-                    break
-            else:
-                return
-        self._bind()
+        if bound is None or self._working_memory.buffer is not self._buffer:
+            return False
+        for tensor, array in bound:  # noqa: SIM110 - quicker than a generator
+            if tensor.data is not array:
+                return False
+        return True
 
     def _bind(self) -> None:
         self._bound = None

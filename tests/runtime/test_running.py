@@ -1,0 +1,138 @@
+"""Kernels whose eval is bound to what it needs: called in place of the usual one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from delegraph import (
+    DelegateContext,
+    DelegateParams,
+    Interpreter,
+    Node,
+    SimpleDelegateKernelInterface,
+)
+from delegraph.delegation.delegate import raise_if_requested
+from delegraph.errors import CallCancelledError, DelegateError, DelegateNodeError
+from delegraph.schema.options import AddOptions
+from delegraph.testing import graph_model, one_op_model, tensor
+from support.by_name import ByName, ByNameKernel
+
+
+class Native(ByName):
+    """Notes which of both was called; *within* is called first."""
+
+    def __init__(self, within: Callable[[DelegateContext, Node], None] | None = None) -> None:
+        super().__init__("ADD")
+        self.within = within
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return NativeKernel(self)
+
+
+class NativeKernel(ByNameKernel):
+    delegate: Native
+
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        super().init(context, params)
+        self.delegate.calls.clear()
+
+    def native_eval(self, context: DelegateContext, node: Node) -> Callable[[], None]:
+        def run() -> None:
+            self.delegate.calls.append("native")
+            if self.delegate.within is not None:
+                self.delegate.within(context, node)
+            inner, _ = self.nodes[0]
+            x, y, z = (context.tensors[i].data for i in (*inner.inputs, *inner.outputs))
+            np.add(x, y, z)
+
+        return run
+
+
+def interpreter_of(delegate: Native, model: bytes | None = None) -> Interpreter:
+    if model is None:
+        model = one_op_model("ADD", [tensor((2,)), tensor((2,))], [tensor((2,))], AddOptions())
+    interpreter = Interpreter(model_content=model, delegates=[delegate])
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def result(interpreter: Interpreter, *inputs: object) -> list[float]:
+    for details, value in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(details["index"], np.array(value, np.float32))
+    interpreter.invoke()
+    values: list[float] = interpreter.get_tensor(
+        interpreter.get_output_details()[0]["index"]
+    ).tolist()
+    return values
+
+
+def test_it_runs_in_place_of_eval() -> None:
+    delegate = Native()
+    interpreter = interpreter_of(delegate)
+    assert result(interpreter, [1, 2], [3, 4]) == [4, 6]
+    assert result(interpreter, [1, 2], [0, 1]) == [1, 3]
+    assert delegate.calls == ["prepare", "native", "native"]
+
+
+def test_it_is_made_anew_for_another_shape() -> None:
+    interpreter = interpreter_of(Native())
+    assert result(interpreter, [1, 2], [3, 4]) == [4, 6]
+    for details in interpreter.get_input_details():
+        interpreter.resize_tensor_input(details["index"], [3])
+    interpreter.allocate_tensors()
+    assert result(interpreter, [1, 2, 3], [3, 4, 5]) == [4, 6, 8]
+
+
+def test_it_runs_among_other_nodes() -> None:
+    model = graph_model(
+        [("ADD", "x x", "s", AddOptions()), ("SIN", "s", "y")],
+        inputs="x",
+        outputs="y",
+        tensors={name: tensor((2,)) for name in ("x", "s", "y")},
+    )
+    delegate = Native()
+    assert result(interpreter_of(delegate, model), [0, 0]) == [0, 0]
+    assert delegate.calls[-1] == "native"
+
+
+def test_what_it_raises_is_the_nodes_error_and_the_next_call_is_right() -> None:
+    def fail(context: DelegateContext, node: Node) -> None:
+        raise DelegateError("no power", phase="eval")
+
+    delegate = Native(fail)
+    interpreter = interpreter_of(delegate)
+    with pytest.raises(DelegateNodeError, match=r"by_name.*failed to invoke.*no power"):
+        interpreter.invoke()
+    delegate.within = None
+    assert result(interpreter, [1, 2], [3, 4]) == [4, 6]
+
+
+def test_no_shape_changes_while_it_runs() -> None:
+    def resize(context: DelegateContext, node: Node) -> None:
+        context.resize_tensor(context.tensors[node.outputs[0]], (3,))
+
+    with pytest.raises(DelegateNodeError, match="cannot become"):
+        interpreter_of(Native(resize)).invoke()
+
+
+def test_other_calls_are_refused_while_it_runs() -> None:
+    delegate = Native(lambda context, node: interpreter.reset_all_variables())
+    interpreter = interpreter_of(delegate)
+    with pytest.raises(DelegateNodeError, match=r"invoke runs .* reset_all_variables was called"):
+        interpreter.invoke()
+
+
+def test_a_call_that_was_cancelled_ends_and_the_next_one_runs() -> None:
+    def cancel(context: DelegateContext, node: Node) -> None:
+        interpreter.cancel()
+        raise_if_requested(context)
+
+    delegate = Native(cancel)
+    interpreter = interpreter_of(delegate)
+    with pytest.raises(CallCancelledError):
+        interpreter.invoke()
+    delegate.within = None
+    assert result(interpreter, [1, 2], [3, 4]) == [4, 6]
