@@ -105,7 +105,10 @@ def _all_steps(models: Path | None) -> Iterator[Step]:
             yield Step(f"model-{level}-{path.stem}", cpu, arguments)
     for level, cpu in CPUS.items():
         kit = ("--pyargs", "delegraph.testing", "--delegate", f"numba_cpu:cpu={level}")
-        yield Step(f"conformance-{level}", cpu, _pytest(*kit))
+        yield Step(f"conformance-{level}-sample", cpu, _pytest(*kit, "--delegate-quick"))
+    for level, cpu in CPUS.items():
+        kit = ("--pyargs", "delegraph.testing", "--delegate", f"numba_cpu:cpu={level}")
+        yield Step(f"conformance-{level}-whole", cpu, _pytest(*kit))
     for name in ("edgetpu", "flex", "numba_cpu"):
         yield Step(f"suite-{name}", CPUS["neon_dotprod"], _pytest(f"delegates/{name}/tests"))
     for path in sorted((ROOT / "tests").iterdir()):
