@@ -53,6 +53,7 @@ FAILS: Mapping[str, Sequence[str]] = {
         "plugins/test_discovery.py::test_plugins_are_found_by_a_process_without_standard_streams",
         "runtime/test_invoke_async.py::test_a_child_of_the_process_has_threads_of_its_own",
         "runtime/test_threads.py::test_a_forked_child_does_not_wait",
+        "delegates/numba_cpu/tests/test_pool.py::test_a_forked_child_has_workers_of_its_own",
     ),
     "an emulated process takes longer to begin than the test's limit of time": (
         "runtime/isolation/test_process.py::test_a_phase_that_goes_wrong",

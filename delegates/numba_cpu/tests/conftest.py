@@ -26,7 +26,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever
 
 collect_ignore: list[str] = []
 if find_spec("llvmlite") is None:  # as users have it: libraries of kernels, and nothing is compiled
-    collect_ignore += ["test_kernel_library.py", "test_plugin.py", "test_progress.py"]
+    collect_ignore += ["test_kernel_library.py", "test_native_code.py", "test_plugin.py"]
+    collect_ignore += ["test_prebuilt.py", "test_progress.py"]
 
 _KernelEntry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 

@@ -19,7 +19,6 @@ from delegraph_numba_cpu.operators.checks import (
     first_rejection,
 )
 from delegraph_numba_cpu.operators.fusion import Fusion, Partition
-from delegraph_numba_cpu.operators.quarter_turns import quarter_turns
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import ProgramBuilder
 
@@ -91,6 +90,9 @@ def _gelu(call: Call, chain: Chain, operands: Sequence[int]) -> int:
 
 
 def _sine(call: Call, chain: Chain, operands: Sequence[int]) -> int:
+    # here: few models have a sine, and fractions take long to import
+    from delegraph_numba_cpu.operators.quarter_turns import quarter_turns
+
     return chain.step(Operation.SINE, operands, quarter_turns(), int(call.name == "COS"))
 
 
