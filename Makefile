@@ -224,6 +224,7 @@ lint: $(VENV)/installed-test
 types: $(VENV)/installed-test
 	$(BIN)/mypy
 	$(BIN)/mypy docs/demo/demo.py docs/demo/make_photo.py docs/demo/make_sines.py docs/generate_operators.py
+	$(BIN)/mypy tests/aarch64
 
 clean:
 	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) $(TFLM_VENV) $(ENGINES:%=.venv-%) $(SCALE:%=.venv-%) .mypy_cache .pytest_cache .ruff_cache .hypothesis \

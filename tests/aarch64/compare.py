@@ -46,7 +46,7 @@ def _outputs(path: str, delegates: dict[str, dict[str, str]]) -> Arrays:
     return [interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details()]
 
 
-def _input(random: np.random.Generator, shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
+def _input(random: np.random.Generator, shape: Any, dtype: Any) -> Any:
     if dtype in (np.int8, np.uint8):
         limits = np.iinfo(dtype)
         return random.integers(limits.min, limits.max, shape, dtype, endpoint=True)

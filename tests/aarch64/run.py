@@ -33,7 +33,7 @@ DISTRIBUTIONS = (
     *(f"delegates/{n}" for n in ("numba_cpu", "flex", "edgetpu")),
 )
 
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+PIP: list[str] = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ def _prepared(folder: Path) -> str:
     """Make the emulated Python and the wheels, install them, and return a digest of these."""
     if not (folder / "python").exists():
         print("Making an AArch64 Python, which takes two minutes ...", flush=True)
-        command = [HERE / "make_python.sh", folder, "--requirement", HERE / "requirements.txt"]
-        subprocess.run(command, env=os.environ | {"PYTHON": sys.executable}, check=True)
+        words = [HERE / "make_python.sh", folder, "--requirement", HERE / "requirements.txt"]
+        subprocess.run([*map(str, words)], env=os.environ | {"PYTHON": sys.executable}, check=True)
     wheels = folder / "wheels"
     if not wheels.exists():
         print("Building wheels, which takes minutes; remove their folder to renew them:", wheels)
