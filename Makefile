@@ -183,8 +183,9 @@ $(TFLM_VENV)/bin/python:
 	@$@ -m pip --disable-pip-version-check install --quiet tflite-micro \
 	  || { rm -rf $(TFLM_VENV); exit 1; }
 
-# `make test-aarch64 MODELS=folder` runs the models of a folder too; ONLY=model-neon_dotprod some steps. Those
-# that passed are not run again: interrupt it and start it again. `rm -r .aarch64` begins anew.
+# `make test-aarch64 MODELS=folder` runs the models of a folder too; ONLY=model-neon_dotprod some steps; for
+# all of them see docs/platforms.md. Those that passed are not run again: interrupt it and start it again.
+# `rm -r .aarch64` begins anew.
 AARCH64 := .aarch64
 SMOKE :=
 
