@@ -227,6 +227,16 @@ def test_large_moves_are_split_into_tiles(name: str, type: str, level: str) -> N
     check(BIG[name](type), level)
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("type", ["FLOAT32", "INT8", "UINT8"])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 32, 33])
+def test_runs_of_any_length_are_padded(channels: int, type: str, level: str) -> None:
+    image, room = x((2, 3, 5, channels), type), known([[0, 0], [0, 0], [1, 2], [0, 0]])
+    check(operator_case("PAD", [image, room], [y(type)]), level)
+    value = constant(np.array(-77 if type == "INT8" else 77), type, **quantization(type))
+    check(operator_case("PADV2", [image, room, value], [y(type)]), level)
+
+
 @pytest.mark.parametrize("type", ["FLOAT32", "UINT32", "UINT8"])
 def test_only_bytes_are_padded_with_their_zero_point(type: str) -> None:
     zero_point = 7 if type == "UINT8" else -128

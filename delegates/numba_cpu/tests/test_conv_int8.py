@@ -213,6 +213,7 @@ def test_any_numbers_of_channels(kind: str, level: str, channels: int, outputs: 
 )
 def test_any_windows(kind: str, level: str, geometry: Any) -> None:
     Layers((2, 13, 15, 6), kind).conv(6, 20, *geometry).assert_agrees(level)
+    Layers((1, 13, 15, 43), kind).conv(43, 20, *geometry).assert_agrees(level)
     Layers((2, 13, 15, 21), kind).depthwise(21, *geometry).assert_agrees(level)
     Layers((2, 13, 15, 70), kind).depthwise(70, *geometry).assert_agrees(level)
 
