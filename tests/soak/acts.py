@@ -180,6 +180,7 @@ def _cancel_until(interpreter: Interpreter, done: threading.Event) -> None:
 
 def two_threads(owned: Owned) -> None:
     """Use the interpreter from a second thread at the same time."""
+    owned.check()  # a new one has no inputs yet, and from whatever memory holds it may count for hours
     errors: list[BaseException] = []
 
     def intrude() -> None:
