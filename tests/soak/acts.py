@@ -180,7 +180,7 @@ def _cancel_until(interpreter: Interpreter, done: threading.Event) -> None:
 
 def two_threads(owned: Owned) -> None:
     """Use the interpreter from a second thread at the same time."""
-    owned.check()  # a new one has no inputs yet, and from whatever memory holds it may count for hours
+    owned.check()  # without inputs, a model may count for hours from whatever memory holds
     errors: list[BaseException] = []
 
     def intrude() -> None:
