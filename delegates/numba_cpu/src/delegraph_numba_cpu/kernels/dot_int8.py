@@ -16,6 +16,7 @@ from delegraph_numba_cpu.kernels.dot_ir import (
     GROUP,
     V16I8,
     V16I32,
+    add_sums,
     constant,
     dot,
 )
@@ -66,10 +67,6 @@ def _dot_tile(rows, blocks):
                 load(builder, builder.add(headers, integer(n * HEADER_BYTES)), V16I32)
                 for n in range(blocks)
             ]
-            starts = []
-            for m in range(rows):
-                total = load(builder, builder.add(sums, integer(4 * m)), I32)
-                starts.append(splat(builder, total, 16))
             loop = Loop(builder, steps)
             carried = [[loop.carried(bias) for bias in biases] for _ in range(rows)]
             at = builder.shl(loop.index, integer(6))
@@ -85,11 +82,10 @@ def _dot_tile(rows, blocks):
                     [dot(builder, v, four, w) for v, w in zip(values, prepared, strict=True)]
                 )
             loop.close(*(value for values in found for value in values))
-            for m, values in enumerate(found):
+            for m, values in enumerate(add_sums(builder, found, sums)):
                 row = builder.add(acc, builder.mul(acc_bytes, integer(m)))
                 for n, value in enumerate(values):
-                    place = builder.add(row, integer(64 * n))
-                    store(builder, builder.add(value, starts[m]), place)
+                    store(builder, value, builder.add(row, integer(64 * n)))
             return lowering.get_dummy_value()
 
         return types.void(*[i64] * 9), generate
@@ -130,9 +126,7 @@ def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_byte
             halves = [load(builder, builder.add(place, integer(i)), I32) for i in (0, 4)]
             found.append(dot_ir.dot_halves(builder, value, halves, prepared))
         loop.close(*found)
-        for m, value in enumerate(found):
-            total = load(builder, builder.add(sums, integer(4 * m)), I32)
-            value = builder.add(value, splat(builder, total, 8))
+        for m, (value,) in enumerate(add_sums(builder, [[value] for value in found], sums)):
             store(builder, value, builder.add(acc, builder.mul(acc_bytes, integer(m))))
         return lowering.get_dummy_value()
 

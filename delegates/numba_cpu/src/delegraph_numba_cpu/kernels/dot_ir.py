@@ -12,7 +12,7 @@ from llvmlite import ir
 from delegraph_numba_cpu.kernels import neon_ir
 from delegraph_numba_cpu.kernels.machine import F32, F64, I8, I16, I32, I64, call
 from delegraph_numba_cpu.kernels.registry import level
-from delegraph_numba_cpu.kernels.vector_ir import splat, vector
+from delegraph_numba_cpu.kernels.vector_ir import load, merged, splat, vector
 
 LANES = 16
 """Channels that are computed together, on every level."""
@@ -103,6 +103,29 @@ def dot(builder, acc, activations, weights):
     if _HAS_AVX512:
         return call(builder, "llvm.x86.avx512.vpdpbusd.512", V16I32, [acc, *bytes_of])
     return _by_ymm(builder, "llvm.x86.avx512.vpdpbusd.256", vector(I32, 8), acc, *bytes_of)
+
+
+def add_sums(builder, accumulators, sums):
+    """Return rows of vectors, int32, with what each row adds.
+
+    Args:
+        builder: appends instructions.
+        accumulators: a list of vectors for each row.
+        sums: address of an int32 for each row; 0 where rows add nothing.
+    """
+    before = builder.block
+    with builder.if_then(builder.icmp_signed("!=", sums, ir.Constant(I64, 0)), likely=False):
+        added = []
+        for m, values in enumerate(accumulators):
+            total = load(builder, builder.add(sums, ir.Constant(I64, 4 * m)), I32)
+            added.append(
+                [builder.add(x, splat(builder, total, x.type.count)) for x in values]
+            )
+        inside = builder.block
+    return [
+        [merged(builder, (x, before), (y, inside)) for x, y in zip(*rows, strict=True)]
+        for rows in zip(accumulators, added, strict=True)
+    ]
 
 
 def dot_halves(builder, acc, halves, weights):
@@ -221,6 +244,39 @@ def clamped(builder, x, low, high):
     for name, limit in (("smax", low), ("smin", high)):
         x = call(builder, f"llvm.{name}.v16i32", V16I32, [x, limit])
     return x
+
+
+def narrowed(builder, vectors, low, high):
+    """Return vectors of 16 int32 as bytes, clamped.
+
+    Args:
+        builder: appends instructions.
+        vectors: any number; four of them are packed together where that is cheaper.
+        low: int64, at least -128.
+        high: int64, at most 255.
+    """
+    if len(vectors) != 4 or not _HAS_AVX512:
+        limits = [splat(builder, builder.trunc(bound, I32), LANES) for bound in (low, high)]
+        return [builder.trunc(clamped(builder, each, *limits), V16I8) for each in vectors]
+    words, kind = vector(I16, 32), vector(I8, 64)
+    halves = []
+    for i in (0, 2):
+        x = call(builder, "llvm.x86.avx512.packssdw.512", words, vectors[i : i + 2])  # saturates
+        for name, bound in (("smax", low), ("smin", high)):
+            limit = splat(builder, builder.trunc(bound, I16), words.count)
+            x = call(builder, f"llvm.{name}.v32i16", words, [x, limit])
+        halves.append(builder.bitcast(x, kind))
+    # Every 16 bytes hold four int16 of one vector, then four of the next.
+    return [
+        builder.shuffle_vector(
+            *halves,
+            ir.Constant(
+                vector(I32, LANES),
+                [64 * (v // 2) + 16 * (c // 4) + 8 * (v % 2) + 2 * (c % 4) for c in range(LANES)],
+            ),
+        )
+        for v in range(4)
+    ]
 
 
 GROUP = 4

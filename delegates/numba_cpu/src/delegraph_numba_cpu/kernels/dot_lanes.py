@@ -35,14 +35,12 @@ def dot_tile(rows, blocks):
                 builder.add(block, integer(16 * part)) for block in blocks_at for part in range(4)
             ]
             found = products(builder, rows_at, places, 64, steps)
-            for m in range(rows):
-                start = splat(builder, load(builder, builder.add(sums, integer(4 * m)), I32), 4)
+            for m, values in enumerate(dot_ir.add_sums(builder, found, sums)):
                 row = builder.add(acc, builder.mul(acc_bytes, integer(m)))
-                for n, value in enumerate(found[m]):
+                for n, value in enumerate(values):
                     header = integer(n // 4 * HEADER_BYTES + n % 4 * 16)
                     bias = load(builder, builder.add(headers, header), V4I32)
-                    value = builder.add(value, builder.add(bias, start))
-                    store(builder, value, builder.add(row, integer(16 * n)))
+                    store(builder, builder.add(value, bias), builder.add(row, integer(16 * n)))
             return lowering.get_dummy_value()
 
         return types.void(*[i64] * 9), generate

@@ -12,21 +12,23 @@ from delegraph_numba_cpu.kernels.dot_ir import (
     GROUP,
     V16F32,
     V16F64,
-    V16I8,
     V16I32,
-    clamped,
     constant,
 )
-from delegraph_numba_cpu.kernels.machine import I8, I16, I32, call
+from delegraph_numba_cpu.kernels.machine import I8, I16, I32, I64, call
 from delegraph_numba_cpu.kernels.vector_ir import (
     Loop,
     integer,
     load,
+    merged,
     multiply_add,
     splat,
     store,
     store_first,
 )
+
+ROWS = 4
+"""Rows of 16 results that are finished together: what they share is done once."""
 
 i64 = types.int64
 
@@ -136,13 +138,10 @@ def _if_near(exact, takes_away):
             with builder.if_then(any_near, likely=False):
                 slow = exact(builder, headers)(vectors)
                 inside = builder.block
-            found = []
-            for fast, right in zip(quick, slow, strict=True):
-                value = builder.phi(V16I32)
-                value.add_incoming(fast, before)
-                value.add_incoming(right, inside)
-                found.append(value)
-            return found
+            return [
+                merged(builder, (fast, before), (right, inside))
+                for fast, right in zip(quick, slow, strict=True)
+            ]
 
         return rescale_all
 
@@ -158,21 +157,39 @@ def _finisher(prepare):
 
         def generate(lowering, builder, signature, arguments):
             acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
-            rescale_all = prepare(builder, [header])
-            limits = [splat(builder, builder.trunc(bound, I32), 16) for bound in (low, high)]
 
-            def each_row(write):
-                loop = Loop(builder, rows)
-                source, place = loop.carried(acc), loop.carried(target)
-                (value,) = rescale_all([load(builder, source, V16I32)])
-                write(builder.trunc(clamped(builder, value, *limits), V16I8), place)
-                loop.close(builder.add(source, acc_bytes), builder.add(place, row_bytes))
+            def rows_by(size, write):
+                """Finish *size* rows at a time; the last ones may be finished twice."""
+                rescale_all = prepare(builder, [header] * size)
+                last = builder.sub(rows, integer(size))
+                loop = Loop(builder, rows, size)
+                first = call(builder, "llvm.smin.i64", I64, [loop.index, last])
+                source = builder.add(acc, builder.mul(first, acc_bytes))
+                place = builder.add(target, builder.mul(first, row_bytes))
+                vectors = []
+                for _ in range(size):
+                    vectors.append(load(builder, source, V16I32))
+                    source = builder.add(source, acc_bytes)
+                for row in dot_ir.narrowed(builder, rescale_all(vectors), low, high):
+                    write(row, place)
+                    place = builder.add(place, row_bytes)
+                loop.close()
 
-            with builder.if_else(builder.icmp_signed(">=", count, integer(16))) as (whole, part):
-                with whole:
-                    each_row(lambda value, place: store(builder, value, place))
-                with part:
-                    each_row(lambda value, place: store_first(builder, value, place, count))
+            def store_row(value, place):
+                store(builder, value, place)
+
+            def store_some(value, place):
+                store_first(builder, value, place, count)
+
+            are_many = builder.icmp_signed(">=", rows, integer(ROWS))
+            are_whole = builder.icmp_signed(">=", count, integer(16))
+            with builder.if_else(are_many) as (many, few):
+                for branch, size in ((many, ROWS), (few, 1)):
+                    with branch, builder.if_else(are_whole) as (whole, part):
+                        with whole:
+                            rows_by(size, store_row)
+                        with part:
+                            rows_by(size, store_some)
             return lowering.get_dummy_value()
 
         return types.void(*[i64] * 9), generate

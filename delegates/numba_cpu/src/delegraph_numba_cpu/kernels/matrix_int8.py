@@ -72,7 +72,7 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
         a: the rows, unsigned.
         a_bytes: from one row to the next.
         rows: how many.
-        sums: what each row adds to its accumulators, int32.
+        sums: what each row adds to its accumulators, int32; 0 where that is nothing.
         matrix: see ``MATRIX``.
         first: block of 16 columns.
         last: block after the last one.
@@ -118,12 +118,12 @@ def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_byte
         while n < last:
             header = word(matrix, HEADERS) + n * HEADER_BYTES
             if n < whole:
-                dot_split_blocks(split, matrix, n, 64, sums + 4 * m, acc)
+                dot_split_blocks(split, matrix, n, 64, sums_from(sums, m), acc)
                 finish_rows_64(acc, count, header, place, row_bytes, record)
                 n, place = n + 4, place + 64
             else:
                 left = min(word(matrix, OUTPUTS) - 16 * n, 16)
-                dot_split_blocks(split, matrix, n, left, sums + 4 * m, acc)
+                dot_split_blocks(split, matrix, n, left, sums_from(sums, m), acc)
                 finish_rows(acc, 64, count, header, place, row_bytes, left, record)
                 n, place = n + 1, place + 16
 
@@ -137,7 +137,7 @@ def dot_split_blocks(split, matrix, n, columns, sums, acc):
         matrix: see ``MATRIX``.
         n: block of 16 columns.
         columns: how many count; others may be left out.
-        sums: what each row adds.
+        sums: what each row adds, or 0.
         acc: int32 ``[SPLIT_ROWS, 64]``, or ``[SPLIT_ROWS, 16]``.
     """
     steps, size = word(matrix, STEPS), word(matrix, BLOCK_BYTES)
@@ -157,11 +157,11 @@ def multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
     """Multiply with the 64 columns from block *n* on; arguments as of :func:`multiply`."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
-    has_sums, place = word(matrix, SUM_FACTOR) != 0, target + 16 * n
+    place = target + 16 * n
     for start in range(0, rows, TILE_ROWS):
         m = max(min(start, rows - TILE_ROWS), 0)
         multiply_tile(a + m * a_bytes, a_bytes, weights, size, steps, header, acc)
-        if has_sums:
+        if sums:
             add_sums(acc, sums + 4 * m, 64)
         done, count = start - m, min(rows - start, TILE_ROWS)
         finish_rows_64(
@@ -178,7 +178,7 @@ def multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
     for start in range(0, rows, TILE_ROWS):
         m = min(start, rows - TILE_ROWS)
         multiply_tile_16(a + m * a_bytes, a_bytes, weights, steps, header, acc)
-        if word(matrix, SUM_FACTOR):
+        if sums:
             add_sums(acc, sums + 4 * m, 16)
         first, count, at = acc + 64 * (start - m), min(rows - start, TILE_ROWS), start * row_bytes
         finish_rows(first, 64, count, header, place + at, row_bytes, columns, record)
@@ -213,7 +213,7 @@ def multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
         for j in range(0, 4, WIDE):
             dot_wide(
                 a + m * a_bytes, a_bytes, weights + j * size, size, steps,
-                header + j * HEADER_BYTES, sums + 4 * m, acc + 64 * j, 256,
+                header + j * HEADER_BYTES, sums_from(sums, m), acc + 64 * j, 256,
             )  # fmt: skip
         count = min(WIDE_ROWS, rows)
         finish_rows_64(acc, count, header, place + m * row_bytes, row_bytes, record)
@@ -227,7 +227,8 @@ def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
     place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
     for start in range(0, rows, NARROW_ROWS):
         m = max(min(start, rows - NARROW_ROWS), 0)
-        dot_narrow(a + m * a_bytes, a_bytes, weights, size, steps, header, sums + 4 * m, acc, 64)
+        added = sums_from(sums, m)
+        dot_narrow(a + m * a_bytes, a_bytes, weights, size, steps, header, added, acc, 64)
         count = min(NARROW_ROWS, rows)
         finish_rows(acc, 64, count, header, place + m * row_bytes, row_bytes, columns, record)
 
@@ -248,8 +249,29 @@ def finish_rows_64(acc, rows, header, target, row_bytes, record):
 
 
 @jit
-def add_rows(a, a_bytes, rows, depth, factor, sums):
-    """Store *factor* times the sum of each row's bytes, int32."""
+def sums_from(sums, row):
+    """Return where what rows from *row* on add is; 0 where that is nothing."""
+    return sums + 4 * row if sums else 0
+
+
+@jit
+def add_rows(a, a_bytes, rows, matrix, sums):
+    """Store what each row's sum adds to its accumulators, int32.
+
+    Args:
+        a: the rows, unsigned.
+        a_bytes: from one row to the next.
+        rows: how many.
+        matrix: see ``MATRIX``.
+        sums: where they go.
+
+    Returns:
+        *sums*, or 0 where rows add nothing.
+    """
+    factor = word(matrix, SUM_FACTOR)
+    if not factor:
+        return 0
     for m in range(rows):
-        store_i32(sums + 4 * m, sum_bytes(a, depth) * factor)
+        store_i32(sums + 4 * m, sum_bytes(a, word(matrix, DEPTH)) * factor)
         a += a_bytes
+    return sums

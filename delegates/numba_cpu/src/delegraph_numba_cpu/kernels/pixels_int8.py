@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
-from delegraph_numba_cpu.kernels.machine import jit, store_i32, word
+from delegraph_numba_cpu.kernels.machine import jit, word
 from delegraph_numba_cpu.kernels.matrix_int8 import (
-    DEPTH,
     OUTPUTS,
     STEPS,
-    SUM_FACTOR,
     add_rows,
     multiply,
 )
@@ -47,9 +45,6 @@ def multiply_pixels(
     sums = memory + blocks.ACC_BYTES + blocks.SPLIT_BYTES * word(matrix, STEPS)
     rows_at = sums + (4 * step + 127) // 64 * 64
     row_bytes, outputs = word(windows, ROW_BYTES), word(matrix, OUTPUTS)
-    factor = word(matrix, SUM_FACTOR)
-    for i in range(step):
-        store_i32(sums + 4 * i, 0)
     while first < last:
         count = min(step, last - first)
         a = x + first * row_bytes
@@ -59,10 +54,9 @@ def multiply_pixels(
         elif layout == blocks.FLIPPED or count < 16:  # micro-kernels read as many as 14 rows
             copy_flipped(a, rows_at, count * row_bytes, word(windows, FLIP))
             a = rows_at
-        if factor:
-            add_rows(a, row_bytes, count, word(matrix, DEPTH), factor, sums)
+        added = add_rows(a, row_bytes, count, matrix, sums)
         multiply(
-            a, row_bytes, count, sums, matrix, first_column, last_column, target, outputs, memory
+            a, row_bytes, count, added, matrix, first_column, last_column, target, outputs, memory
         )
         first, target = first + count, target + count * outputs
 

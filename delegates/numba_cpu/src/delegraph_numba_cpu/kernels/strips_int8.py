@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.blocks.strips_int8 import STRIP
 from delegraph_numba_cpu.kernels.depthwise_conv_int8 import depthwise_row
-from delegraph_numba_cpu.kernels.machine import jit, store_i32, word
+from delegraph_numba_cpu.kernels.machine import jit, word
 from delegraph_numba_cpu.kernels.matrix_int8 import (
     DEPTH,
     OUTPUTS,
-    SUM_FACTOR,
     add_rows,
     multiply,
 )
@@ -45,8 +44,6 @@ def strip(block, tile, worker):
     channels = word(windows, CHANNELS)
     span = (word(windows, KERNEL_H) - 1) * word(windows, DILATION_H)
     row_bytes, together = word(windows, OUT_WIDTH) * channels, word(block, TOGETHER)
-    for i in range(together * word(windows, OUT_WIDTH)):
-        store_i32(memory + word(block, SUMS) + 4 * i, 0)
     following, current, waiting = 0, -1, 0
     end = rows * (tile + 1) // tiles
     for row in range(rows * tile // tiles, end):
@@ -98,11 +95,9 @@ def compute_line(block, image, y, memory):
 def project(block, first, rows, memory):
     """Compute rows of the output, from *first* on, from those of the depthwise convolution."""
     matrix, width = word(block, MATRIX), word(word(block, WINDOWS), OUT_WIDTH)
-    outputs, depth, factor = word(matrix, OUTPUTS), word(matrix, DEPTH), word(matrix, SUM_FACTOR)
-    source, sums = memory + word(block, ROW), memory + word(block, SUMS)
-    pixels = rows * width
-    if factor:
-        add_rows(source, depth, pixels, depth, factor, sums)
+    outputs, depth = word(matrix, OUTPUTS), word(matrix, DEPTH)
+    source, pixels = memory + word(block, ROW), rows * width
+    sums = add_rows(source, depth, pixels, matrix, memory + word(block, SUMS))
     target = word(block, Y) + first * width * outputs
     columns = (outputs + 15) // 16
     multiply(source, depth, pixels, sums, matrix, 0, columns, target, outputs, memory)

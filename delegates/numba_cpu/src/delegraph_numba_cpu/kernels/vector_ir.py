@@ -99,10 +99,7 @@ def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
             longer = _lanes(builder, piece, piece, [min(i, size - 1) for i in range(kind.count)])
             lanes = [i if i < size else kind.count + i - size for i in range(kind.count)]
             joined, inside = _lanes(builder, longer, found, lanes), builder.block
-        following = builder.phi(kind)
-        following.add_incoming(found, before)
-        following.add_incoming(joined, inside)
-        found, size = following, 2 * size
+        found, size = merged(builder, (found, before), (joined, inside)), 2 * size
     return found
 
 
@@ -120,13 +117,9 @@ def store_first(builder: Any, value: Any, address: Any, count: Any) -> None:
             rest = [min(i + size, kind.count - 1) for i in range(kind.count)]
             rest_at = builder.add(address, integer(size))
             shifted, inside = _lanes(builder, value, value, rest), builder.block
-        phis = []
-        for old, new in ((value, shifted), (address, rest_at)):
-            phi = builder.phi(old.type)
-            phi.add_incoming(old, before)
-            phi.add_incoming(new, inside)
-            phis.append(phi)
-        (value, address), size = phis, size // 2
+        value = merged(builder, (value, before), (shifted, inside))
+        address = merged(builder, (address, before), (rest_at, inside))
+        size //= 2
 
 
 def _has_bit(builder: Any, count: Any, bit: int) -> Any:
@@ -148,6 +141,14 @@ def clamp(builder: Any, x: Any, low: Any, high: Any) -> Any:
     """Return floats no less than *low* and no more than *high*; not-a-number stays."""
     x = builder.select(builder.fcmp_ordered("<", x, low), low, x)
     return builder.select(builder.fcmp_ordered(">", x, high), high, x)
+
+
+def merged(builder: Any, *values: tuple[Any, Any]) -> Any:
+    """Return the value of the block that control comes from; of pairs of a value and a block."""
+    phi = builder.phi(values[0][0].type)
+    for value, block in values:
+        phi.add_incoming(value, block)
+    return phi
 
 
 class Loop:
