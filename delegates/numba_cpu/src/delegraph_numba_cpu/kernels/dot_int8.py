@@ -30,6 +30,7 @@ from delegraph_numba_cpu.kernels.vector_ir import (
     load_first,
     splat,
     store,
+    strided,
 )
 
 _SIZES = {
@@ -59,29 +60,26 @@ def _dot_tile(rows, blocks):
 
         def generate(lowering, builder, signature, arguments):
             a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes = arguments
-            rows_at = [builder.add(a, builder.mul(row_bytes, integer(m))) for m in range(rows)]
-            blocks_at = [
-                builder.add(weights, builder.mul(block_bytes, integer(n))) for n in range(blocks)
-            ]
             biases = [
                 load(builder, builder.add(headers, integer(n * HEADER_BYTES)), V16I32)
                 for n in range(blocks)
             ]
             loop = Loop(builder, steps)
             carried = [[loop.carried(bias) for bias in biases] for _ in range(rows)]
-            at = builder.shl(loop.index, integer(6))
-            prepared = [
-                dot_ir.prepare_weights(builder, load(builder, builder.add(block, at), V16I32))
-                for block in blocks_at
-            ]
-            at = builder.shl(loop.index, integer(2))
+            place, row = loop.carried(weights), loop.carried(a)
+            prepared = []
+            for n in range(blocks):
+                block = builder.add(place, builder.mul(block_bytes, integer(n)))
+                prepared.append(dot_ir.prepare_weights(builder, load(builder, block, V16I32)))
             found = []
-            for row, values in zip(rows_at, carried, strict=True):
-                four = load(builder, builder.add(row, at), I32)
+            rows_at = strided(builder, row, row_bytes, rows)
+            for at, values in zip(rows_at, carried, strict=True):
+                four = load(builder, at, I32)
                 found.append(
                     [dot(builder, v, four, w) for v, w in zip(values, prepared, strict=True)]
                 )
-            loop.close(*(value for values in found for value in values))
+            following = builder.add(place, integer(64)), builder.add(row, integer(4))
+            loop.close(*(value for values in found for value in values), *following)
             for m, values in enumerate(add_sums(builder, found, sums)):
                 row = builder.add(acc, builder.mul(acc_bytes, integer(m)))
                 for n, value in enumerate(values):
