@@ -100,6 +100,9 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
         if n < whole:
             multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
             n += 4
+        elif WIDE == 2 and rows > 1 and last - n >= 2:
+            multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+            n += 2
         else:
             multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
             n += 1
@@ -217,6 +220,27 @@ def multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
             )  # fmt: skip
         count = min(WIDE_ROWS, rows)
         finish_rows_64(acc, count, header, place + m * row_bytes, row_bytes, record)
+
+
+@jit
+def multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+    """Multiply with the up to 32 columns from block *n* on; arguments as of :func:`multiply`."""
+    size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
+    weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
+    place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
+    for start in range(0, rows, 2 * WIDE_ROWS):
+        m = max(min(start, rows - 2 * WIDE_ROWS), 0)
+        count = min(2 * WIDE_ROWS, rows)
+        for i in range(0, count, WIDE_ROWS):
+            dot_wide(
+                a + (m + i) * a_bytes, a_bytes, weights, size, steps, header,
+                sums_from(sums, m + i), acc + 128 * i, 128,
+            )  # fmt: skip
+        for j in range(2):
+            finish_rows(
+                acc + 64 * j, 128, count, header + j * HEADER_BYTES,
+                place + m * row_bytes + 16 * j, row_bytes, columns - 16 * j, record,
+            )  # fmt: skip
 
 
 @jit

@@ -17,6 +17,8 @@ from delegraph_numba_cpu.kernels.registry import level
 LANES = level().vector_bytes // 4
 """float32 or int32 values of the level's vectors."""
 
+_HAS_BYTE_MASKS = level().vector_bytes == 64
+
 _NAMES = {F32: "f32", F64: "f64", I1: "i1", I8: "i8", I32: "i32", I64: "i64"}
 
 
@@ -85,6 +87,11 @@ def _hidden(builder: Any, value: Any) -> Any:
 
 def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
     """Return a mask of the first *count* lanes; none for a count < 0, all for one >= *lanes*."""
+    if lanes == 64 and _HAS_BYTE_MASKS:  # one instruction makes as many bits
+        for name, bound in (("smax", 0), ("smin", 64)):
+            count = call(builder, f"llvm.{name}.i64", I64, [count, integer(bound)])
+        bits = call(builder, "llvm.x86.bmi.bzhi.64", I64, [integer(-1), count])
+        return builder.bitcast(bits, vector(I1, lanes))
     numbers = ir.Constant(vector(I32, lanes), list(range(lanes)))
     return builder.icmp_signed("<", numbers, splat(builder, builder.trunc(count, I32), lanes))
 
@@ -104,9 +111,6 @@ def masked_store(builder: Any, value: Any, address: Any, mask: Any) -> None:
     """Write the lanes of the mask; the others are not touched."""
     arguments = [value, pointer(builder, address, value.type), ir.Constant(I32, 1), mask]
     call(builder, f"llvm.masked.store.{_suffix(value.type)}.p0", ir.VoidType(), arguments)
-
-
-_HAS_BYTE_MASKS = level().vector_bytes == 64
 
 
 def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
