@@ -66,13 +66,16 @@ see them.
 """
 
 HEADER = {
-    "bias": 0, "scale": 64, "offset": 128, "factor": 192, "exact_offset": 320, "away": 448,
-    "zero": 576,
+    "bias": 0, "scale": 64, "offset": 128, "below": 192, "factor": 256, "exact_offset": 384,
+    "away": 512, "zero": 640,
 }  # fmt: skip
-"""Where 16 of each are in a header: int32, float32, float32, float64,
-float64, float64, int32."""
+"""Where 16 of each are in a header: int32, three of float32, three of float64, int32.
 
-HEADER_BYTES = 640
+With an accumulator times ``scale``, ``offset`` gives more than the exact value and ``below`` less,
+by up to twice ``NEAR``; both are 0.5 lower than a floor wants them.
+"""
+
+HEADER_BYTES = 704
 
 NEAREST, EXACT, EXACT_AWAY, EXACT_CLOSE = range(4)
 """Roundings: float32 and halves to even; as the official kernels, halves up; halves away.

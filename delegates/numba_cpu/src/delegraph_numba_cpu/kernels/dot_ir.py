@@ -174,13 +174,16 @@ def _add_pairs(builder, a, b):
     return _by_ymm(builder, "llvm.x86.avx2.pmadd.wd", vector(I32, 8), a, b)
 
 
+_BITS = {I8: 8, I16: 16, I32: 32, F32: 32}
+
+
 def _by_ymm(builder, name, result, *operands):
     """Return what an instruction of 32 bytes makes of vectors of 32 or 64, part by part."""
     parts, first = [], operands[0].type
-    for part in range(first.count * first.element.width // 256):
+    for part in range(first.count * _BITS[first.element] // 256):
         taken = []
         for x in operands:
-            size = 256 // x.type.element.width
+            size = 256 // _BITS[x.type.element]
             lanes = list(range(part * size, (part + 1) * size))
             taken.append(builder.shuffle_vector(x, x, ir.Constant(vector(I32, size), lanes)))
         parts.append(call(builder, name, result, taken))
@@ -190,12 +193,18 @@ def _by_ymm(builder, name, result, *operands):
     return builder.shuffle_vector(*parts, ir.Constant(vector(I32, len(lanes)), lanes))
 
 
+ROUNDS_QUICKLY = _HAS_AVX512 or _HAS_AVX2
+"""Whether :func:`rounded_to_even` is one instruction, and products are added without rounding."""
+
+
 def rounded_to_even(builder, x):
     """Return 16 float32 as int32, halves to even."""
     if _HAS_AVX512:
         mask = ir.Constant(I16, -1)
         arguments = [x, constant(0), mask, ir.Constant(I32, 4)]
         return call(builder, "llvm.x86.avx512.mask.cvtps2dq.512", V16I32, arguments)
+    if _HAS_AVX2:
+        return _by_ymm(builder, "llvm.x86.avx.cvt.ps2dq.256", vector(I32, 8), x)
     return builder.fptosi(call(builder, "llvm.rint.v16f32", V16F32, [x]), V16I32)
 
 
@@ -210,33 +219,6 @@ def rounded_down(builder, x):
         arguments = [half, constant(0, eight), ir.Constant(I8, -1), ir.Constant(I32, _ROUND_DOWN)]
         halves.append(call(builder, "llvm.x86.avx512.mask.cvtpd2dq.512", eight, arguments))
     return builder.shuffle_vector(*halves, ir.Constant(V16I32, list(range(LANES))))
-
-
-HAS_FRACTIONS = _HAS_AVX512 or _HAS_AVX2
-"""Whether :func:`rounded_down_f32` and :func:`fractions` are to be had."""
-
-
-def rounded_down_f32(builder, x):
-    """Return 16 float32 as int32, rounded down."""
-    if _HAS_AVX2:
-        return builder.fptosi(_floor(builder, x), V16I32)
-    arguments = [x, constant(0), ir.Constant(I16, -1), ir.Constant(I32, _ROUND_DOWN)]
-    return call(builder, "llvm.x86.avx512.mask.cvtps2dq.512", V16I32, arguments)
-
-
-def fractions(builder, x):
-    """Return what lies between 16 float32 and the integers below them."""
-    if _HAS_AVX2:
-        return builder.fsub(x, _floor(builder, x))
-    arguments = [
-        x, ir.Constant(I32, _ROUND_DOWN), constant(0.0, V16F32), ir.Constant(I16, -1),
-        ir.Constant(I32, 4),
-    ]  # fmt: skip
-    return call(builder, "llvm.x86.avx512.mask.reduce.ps.512", V16F32, arguments)
-
-
-def _floor(builder, x):
-    return call(builder, "llvm.floor.v16f32", V16F32, [x])
 
 
 def clamped(builder, x, low, high):

@@ -6,7 +6,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.blocks.conv_int8 import HEADER, HEADER_BYTES, NEAR
+from delegraph_numba_cpu.blocks.conv_int8 import HEADER, HEADER_BYTES
 from delegraph_numba_cpu.kernels import dot_ir
 from delegraph_numba_cpu.kernels.dot_ir import (
     GROUP,
@@ -35,7 +35,7 @@ i64 = types.int64
 
 def _parts(builder, header, names):
     """Return 16 of each of the header's values."""
-    kinds = {"scale": V16F32, "offset": V16F32, "zero": V16I32}
+    kinds = {"scale": V16F32, "offset": V16F32, "below": V16F32, "zero": V16I32}
     places = (builder.add(header, integer(HEADER[name])) for name in names)
     return [
         load(builder, place, kinds.get(name, V16F64))
@@ -106,36 +106,39 @@ _EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
 def _if_near(exact, takes_away):
     """Return what prepares the same in float32 where that is certain.
 
-    In float32 a result is off by less than ``NEAR``, which headers add to it. So its floor is right
-    unless it lies less than twice that above an integer; then float64 decides.
+    Headers have an offset that leads to more than the right value, and one that leads to less. Both
+    are halves lower than a floor asks for, so that what is nearest is the floor. Where both give
+    the same integer it is right; else float64 decides.
 
     Args:
         exact: prepares the rescaling in float64.
         takes_away: whether negative values are rescaled with another offset.
     """
-    limit = constant(2 * NEAR, V16F32)
 
     def prepare(builder, headers):
-        parts = [_parts(builder, header, ("scale", "offset")) for header in headers]
+        parts = [_parts(builder, header, ("scale", "offset", "below")) for header in headers]
         if takes_away:
             for part, header in zip(parts, headers, strict=True):
                 part += [builder.fptrunc(x, V16F32) for x in _parts(builder, header, ("away",))]
 
-        def real(vector, scale, offset, *away):
-            offset = _away_offset(builder, vector, offset, *away) if away else offset
-            return multiply_add(builder, builder.sitofp(vector, V16F32), scale, offset)
+        def nearest(vector, scale, offsets, away):
+            real = builder.sitofp(vector, V16F32)
+            for offset in offsets:
+                if away:
+                    offset = _away_offset(builder, vector, offset, *away)
+                value = multiply_add(builder, real, scale, offset)
+                yield dot_ir.rounded_to_even(builder, value)
 
         def rescale_all(vectors):
-            reals = [real(vector, *part) for vector, part in zip(vectors, parts, strict=True)]
-            least, *others = (dot_ir.fractions(builder, x) for x in reals)
-            for fraction in others:
-                smaller = builder.fcmp_ordered("<", fraction, least)
-                least = builder.select(smaller, fraction, least)
-            near = builder.bitcast(builder.fcmp_ordered("<", least, limit), I16)
-            quick = [dot_ir.rounded_down_f32(builder, x) for x in reals]
+            quick, difference = [], constant(0)  # never negative, so sums tell
+            for vector, (scale, offset, below, *away) in zip(vectors, parts, strict=True):
+                found, least = nearest(vector, scale, (offset, below), away)
+                quick.append(found)
+                difference = builder.add(difference, builder.sub(found, least))
+            differ = builder.bitcast(builder.icmp_signed("!=", difference, constant(0)), I16)
             before = builder.block
-            any_near = builder.icmp_signed("!=", near, ir.Constant(I16, 0))
-            with builder.if_then(any_near, likely=False):
+            any_differs = builder.icmp_signed("!=", differ, ir.Constant(I16, 0))
+            with builder.if_then(any_differs, likely=False):
                 slow = exact(builder, headers)(vectors)
                 inside = builder.block
             return [
@@ -145,7 +148,7 @@ def _if_near(exact, takes_away):
 
         return rescale_all
 
-    return prepare if dot_ir.HAS_FRACTIONS else exact
+    return prepare if dot_ir.ROUNDS_QUICKLY else exact
 
 
 def _finisher(prepare):

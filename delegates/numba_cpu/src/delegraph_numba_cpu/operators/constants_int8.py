@@ -204,12 +204,14 @@ class Product:
         count = len(bias)
         zero = np.full(count, self.zero_point + shift)
         zero[: count // 64 * 64] += self.out_flip(shift)
-        offset = half + blocks.NEAR if exact else np.zeros(count)
-        offset = np.where(factor == 0, half + 0.25, offset)  # constants, far from other integers
+        nearest = half - 0.5 if exact else np.zeros(count)
+        nearest = zero + np.where(factor == 0, half, nearest)  # a constant is an integer
+        near = np.where(factor == 0, 0.0, blocks.NEAR if exact else 0.0)
         values: dict[str, NDArray[Any]] = {
             "bias": bias.astype(np.int32),
             "scale": factor.astype(np.float32),
-            "offset": (zero + offset).astype(np.float32),
+            "offset": (nearest + near).astype(np.float32),
+            "below": (nearest - near).astype(np.float32),
             "factor": factor,
             "exact_offset": half,
             "away": np.where(
