@@ -6,7 +6,9 @@ from delegraph_numba_cpu.blocks import svdf as blocks
 from delegraph_numba_cpu.kernels import functions
 from delegraph_numba_cpu.kernels import registers as r
 from delegraph_numba_cpu.kernels.fixed_point import scaled, wrapped
+from delegraph_numba_cpu.kernels.line_copies import HAS_MASKS
 from delegraph_numba_cpu.kernels.machine import (
+    I16,
     jit,
     load_f32,
     load_i16,
@@ -35,6 +37,7 @@ def sign_bit(x):
     return (x.bits() < 0).choose(x.filled(1.0), 0.0)
 
 
+load_shorts, store_shorts = r.loader(r.INTS, I16), r.storer(r.INTS, I16)
 sum_of, sum_floats = r.folder(r.INTS, r.plus), r.folder(r.FLOATS, r.plus)
 tanh, sign = r.unary(r.FLOATS, functions.tanh), r.unary(r.FLOATS, sign_bit)
 
@@ -42,23 +45,37 @@ tanh, sign = r.unary(r.FLOATS, functions.tanh), r.unary(r.FLOATS, sign_bit)
 @kernel(blocks.INTEGER)
 def svdf(block, tile, worker):
     """Compute the tile's share of the units of all sequences."""
-    units, rank, inputs = word(block, UNITS), word(block, RANK), word(block, INPUTS)
-    tasks, tiles = word(block, BATCH) * units, word(block, TILES)
-    for task in range(tasks * tile // tiles, tasks * (tile + 1) // tiles):
-        sequence, unit = task // units, task % units
-        total = load_i32(word(block, BIAS) + 4 * unit) + 0
-        for k in range(rank):
-            filter = unit * rank + k
-            x = word(block, SOURCE) + sequence * inputs
-            product = dot_bytes(x, word(block, FEATURES) + filter * inputs, inputs)
-            product += load_i32(word(block, SUMS) + 4 * filter)
-            latest = scaled(product, word(block, MULTIPLIER_IN), word(block, SHIFT_IN), False)
-            latest = min(max(latest, -32768), 32767)
-            row = (sequence * units * rank + filter) * word(block, WINDOW) * 2
-            total += filtered(block, word(block, STATE) + row, filter, latest)
-        total = scaled(wrapped(total), word(block, MULTIPLIER_OUT), word(block, SHIFT_OUT), False)
-        total = min(max(total + word(block, ZERO_OUT), -128), 127)
-        store_u8(word(block, TARGET) + task, total)
+    units, inputs, tiles = word(block, UNITS), word(block, INPUTS), word(block, TILES)
+    tasks = word(block, BATCH) * units
+    first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
+    while first < last:
+        sequence, unit = first // units, first % units
+        count = min(units - unit, last - first)
+        source, target = word(block, SOURCE) + sequence * inputs, word(block, TARGET) + first
+        compute_units(block, sequence * units, unit, count, source, target)
+        first += count
+
+
+@jit
+def compute_units(block, first, unit, count, source, target):
+    """Compute *count* units of a sequence, from *unit* on; its units are those from *first* on."""
+    # What is read here need not be read again after each store.
+    rank, inputs, row = word(block, RANK), word(block, INPUTS), 2 * word(block, WINDOW)
+    into, shift_into = word(block, MULTIPLIER_IN), word(block, SHIFT_IN)
+    out, shift_out = word(block, MULTIPLIER_OUT), word(block, SHIFT_OUT)
+    bias, zero = word(block, BIAS) + 4 * unit, word(block, ZERO_OUT)
+    features = word(block, FEATURES) + unit * rank * inputs
+    sums, times = word(block, SUMS) + unit * rank * 4, word(block, TIMES) + unit * rank * row
+    state = word(block, STATE) + (first + unit) * rank * row
+    for i in range(count):
+        total = load_i32(bias + 4 * i) + 0
+        for _ in range(rank):
+            product = dot_bytes(source, features, inputs) + load_i32(sums)
+            latest = min(max(scaled(product, into, shift_into, False), -32768), 32767)
+            total += filtered(state, times, row // 2, latest)
+            features, sums, times, state = features + inputs, sums + 4, times + row, state + row
+        total = scaled(wrapped(total), out, shift_out, False) + zero
+        store_u8(target + i, min(max(total, -128), 127))
 
 
 @jit
@@ -73,17 +90,23 @@ def dot_bytes(a, b, count):
 
 
 @jit
-def filtered(block, state, filter, latest):
+def filtered(state, times, window, latest):
     """Move a filter's window on, and return its sum weighted by time."""
-    window = word(block, WINDOW)
-    times = word(block, TIMES) + filter * window * 2
-    total = 0
-    for k in range(window - 1):
+    last, zero, done = window - 1, r.ints(0), 0
+    total = zero
+    # Without masks for int16, what is left of a vector goes by one at a time.
+    for k in range(0, last if HAS_MASKS else last - r.LANES + 1, r.LANES):
+        value = load_shorts(state + 2 * k + 2, last - k, zero)
+        store_shorts(state + 2 * k, value, last - k)
+        product = r.multiply_ints(value, load_shorts(times + 2 * k, last - k, zero))
+        total, done = r.add_ints(total, product), k + r.LANES
+    found = sum_of(total) if done else 0
+    for k in range(done, last):
         value = load_i16(state + 2 * k + 2)
         store_i16(state + 2 * k, value)
-        total += value * load_i16(times + 2 * k)
-    store_i16(state + 2 * window - 2, latest)
-    return total + latest * load_i16(times + 2 * window - 2)
+        found += value * load_i16(times + 2 * k)
+    store_i16(state + 2 * last, latest)
+    return found + latest * load_i16(times + 2 * last)
 
 
 @kernel(blocks.FLOAT)

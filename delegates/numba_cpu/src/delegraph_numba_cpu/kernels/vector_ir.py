@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from delegraph_numba_cpu.kernels.machine import F32, F64, I1, I8, I32, I64, call, pointer
+from delegraph_numba_cpu.kernels.machine import F32, F64, I1, I8, I16, I32, I64, call, pointer
 from delegraph_numba_cpu.kernels.registry import level
 
 LANES = level().vector_bytes // 4
@@ -19,7 +19,7 @@ LANES = level().vector_bytes // 4
 
 _HAS_BYTE_MASKS = level().vector_bytes == 64
 
-_NAMES = {F32: "f32", F64: "f64", I1: "i1", I8: "i8", I32: "i32", I64: "i64"}
+_NAMES = {F32: "f32", F64: "f64", I1: "i1", I8: "i8", I16: "i16", I32: "i32", I64: "i64"}
 
 
 def vector(element: Any, lanes: int) -> Any:
