@@ -49,6 +49,7 @@ wide_row = product_ir.matrix_product(1, (LANES, LANES))
 middle_row = product_ir.matrix_product(1, (LANES, LANES // 2))
 narrow_row = product_ir.matrix_product(1, (LANES,))
 four_blocks = product_ir.blocks_product(4, LANES)
+two_blocks = product_ir.blocks_product(2, LANES)
 
 
 @kernel(blocks.CONV)
@@ -73,7 +74,7 @@ def conv(block, tile, worker):
 
 @jit
 def multiply_blocks(block, rows, taps, column, end, row):
-    """Compute columns of one pixel, four blocks at a time; return the first that is left."""
+    """Compute columns of one pixel, four or two blocks at a time; return the first that is left."""
     count, size = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
     weight = word(block, WEIGHT) + row // word(block, OUT_H) * word(block, WEIGHT_IMAGE)
     out = word(block, Y) + output_offset(block, row)
@@ -85,6 +86,12 @@ def multiply_blocks(block, rows, taps, column, end, row):
                     out + 4 * column, block + 8 * LOW)
         # fmt: on
         column += 4 * WIDE
+    if column + 2 * WIDE <= end:
+        # fmt: off
+        two_blocks(rows, taps, count, size, weight + column * apart, WIDE * apart,
+                   out + 4 * column, block + 8 * LOW)
+        # fmt: on
+        column += 2 * WIDE
     return column
 
 

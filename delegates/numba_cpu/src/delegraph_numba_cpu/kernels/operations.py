@@ -7,7 +7,7 @@ all of them, chosen by one switch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -235,10 +235,44 @@ def lookup_pair_by_position(
     return entry_of(builder.select(is_vector, vector, rest), _index_of_pair(a, b), I8)
 
 
-def _round_half_away(x: Lanes, half: Lanes, zero_point: Lanes, low: Lanes, high: Lanes) -> Lanes:
-    """Return float32 as int32, limited; *half* is what is added before they are cut."""
-    whole = (x + half.with_sign_of(x)).at_least(-1e9).at_most(1e9).to_integer() + zero_point
-    return whole.at_least(low).at_most(high)
+def _unsigned_less(a: Lanes, b: Lanes) -> Lanes:
+    return Lanes(a.builder, a.builder.icmp_unsigned("<", a.value, b.value))
+
+
+def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, signed: bool) -> Lanes:
+    """Return float32 as bytes, limited; *half* is what is added before they are cut.
+
+    Whoever makes the step has seen that all of them fit int32.
+    """
+    whole = (x + half.with_sign_of(x)).to_integer() + zero
+    if not _PACKS:
+        return whole.at_least(low).at_most(high).narrow(I8)
+    found, low, high = _saturated(whole, signed), low.narrow(I8), high.narrow(I8)
+    if signed:
+        return found.at_least(low).at_most(high)
+    found = _unsigned_less(found, low).choose(low, found)
+    return _unsigned_less(high, found).choose(high, found)
+
+
+def _saturated(x: Lanes, signed: bool) -> Lanes:
+    """Return 64 int32 as the nearest bytes."""
+    builder, words, kind = x.builder, ir.VectorType(I16, 32), ir.VectorType(I8, 64)
+    parts = [_shuffled(builder, x.value, range(i, i + 16)) for i in range(0, 64, 16)]
+    halves = [
+        call(builder, "llvm.x86.avx512.packssdw.512", words, parts[i : i + 2]) for i in (0, 2)
+    ]
+    name = "packsswb" if signed else "packuswb"
+    zipped = call(builder, f"llvm.x86.avx512.{name}.512", kind, halves)
+    dwords = builder.bitcast(zipped, ir.VectorType(I32, 16))
+    # Every 16 bytes hold four of each part.
+    order = [4 * (i % 4) + i // 4 for i in range(16)]
+    return Lanes(builder, builder.bitcast(_shuffled(builder, dwords, order), kind))
+
+
+def _shuffled(builder: Any, vector: Any, lanes: Iterable[int]) -> Any:
+    numbers = list(lanes)
+    mask = ir.Constant(ir.VectorType(I32, len(numbers)), numbers)
+    return builder.shuffle_vector(vector, vector, mask)
 
 
 def _sum(signed: bool) -> Callable[..., Lanes]:
@@ -251,8 +285,7 @@ def _sum(signed: bool) -> Callable[..., Lanes]:
     def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,
                  *rounding: Lanes) -> Lanes:  # fmt: skip
         a, b = (x.widen(I32, signed=signed).to_float() for x in (a, b))
-        total = a * a_factor + b * b_factor + offset
-        return _round_half_away(total, *rounding).narrow(I8)
+        return _rounded(a * a_factor + b * b_factor + offset, *rounding, signed=signed)
 
     return function
 
@@ -264,19 +297,18 @@ def _product(signed: bool) -> Callable[..., Lanes]:
                  *rounding: Lanes) -> Lanes:  # fmt: skip
         a, b = a.widen(I32, signed=signed), b.widen(I32, signed=signed)
         product = ((a - a_zero).to_float() * (b - b_zero).to_float()) * factor
-        return _round_half_away(product, *rounding).narrow(I8)
+        return _rounded(product, *rounding, signed=signed)
 
     return function
 
 
-operation(Operation.SUM_OF_INT8, "ffffiii", HALF)(_sum(True))
-operation(Operation.SUM_OF_UINT8, "ffffiii", HALF)(_sum(False))
-operation(Operation.PRODUCT_OF_INT8, "iiffiii", HALF)(_product(True))
-operation(Operation.PRODUCT_OF_UINT8, "iiffiii", HALF)(_product(False))
+_PACKS = GRANULE == 64
+_PAIRS = WIDE if _PACKS else HALF
 
-
-def _unsigned_less(a: Lanes, b: Lanes) -> Lanes:
-    return Lanes(a.builder, a.builder.icmp_unsigned("<", a.value, b.value))
+operation(Operation.SUM_OF_INT8, "ffffiii", _PAIRS)(_sum(True))
+operation(Operation.SUM_OF_UINT8, "ffffiii", _PAIRS)(_sum(False))
+operation(Operation.PRODUCT_OF_INT8, "iiffiii", _PAIRS)(_product(True))
+operation(Operation.PRODUCT_OF_UINT8, "iiffiii", _PAIRS)(_product(False))
 
 
 operation(Operation.LARGER_INT8)(lambda a, b: (a > b).choose(a, b))

@@ -119,13 +119,19 @@ def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:
     candidates = _products(call) if call.name == PRODUCT else _sums(call)
     apply = _product if call.name == PRODUCT else _sum
 
+    def real(candidate: Candidate, pairs: NDArray[np.intp] | slice) -> NDArray[np.float32]:
+        """Return what the kernel cuts to integers."""
+        with np.errstate(all="ignore"):
+            found = apply(a[pairs], b[pairs], *candidate[0])
+            return found + np.copysign(np.float32(candidate[1]), found)
+
     def fails(candidate: Candidate, pairs: NDArray[np.intp] | slice) -> NDArray[np.intp]:
         """Return which of some pairs it gets wrong."""
-        constants, half = candidate
-        real = apply(a[pairs], b[pairs], *constants)
-        with np.errstate(all="ignore"):
-            whole = (real + np.copysign(np.float32(half), real)).clip(-1e9, 1e9).astype(np.int32)
-        return np.flatnonzero((whole + y.zero_point).clip(low, high) != wanted[pairs])
+        found = real(candidate, pairs)
+        has_integer = np.abs(found) < LARGEST
+        whole = np.where(has_integer, found, 0).astype(np.int32)
+        is_right = (whole + y.zero_point).clip(low, high) == wanted[pairs]
+        return np.flatnonzero(~(has_integer & is_right))
 
     hard = np.empty(0, np.intp)  # what one candidate gets wrong, the next ones mostly do, too
     for candidate in candidates:
@@ -136,6 +142,8 @@ def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:
             if len(wrong):
                 hard = np.append(hard, wrong[:: len(wrong) // _HARD + 1])
                 continue
+        elif not (np.abs(real(candidate, slice(None))) < LARGEST).all():
+            continue
         return (*candidate[0], candidate[1], *limits)
     return None
 
@@ -145,6 +153,9 @@ def _every_pair(dtype: np.dtype[Any]) -> tuple[NDArray[np.float32], NDArray[np.f
     values = every_value(dtype).astype(np.float32)
     return np.repeat(values, 256), np.tile(values, 256)
 
+
+LARGEST = 2.0**30
+"""What the kernel cuts to integers must be below this."""
 
 _HARD = 256
 """Pairs kept of those that a formula gets wrong: others are tried on these before all."""
