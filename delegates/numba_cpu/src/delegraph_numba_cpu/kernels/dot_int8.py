@@ -28,6 +28,7 @@ from delegraph_numba_cpu.kernels.vector_ir import (
     integer,
     load,
     load_first,
+    repeated,
     splat,
     store,
     strided,
@@ -51,8 +52,12 @@ i64 = types.int64
 V8I32 = ir.VectorType(I32, 8)
 
 
-def _dot_tile(rows, blocks):
-    """Return an intrinsic that multiplies *rows* rows with *blocks* times 16 columns."""
+def _dot_tile(rows, blocks, chains=1):
+    """Return an intrinsic that multiplies *rows* rows with *blocks* times 16 columns.
+
+    Steps are added by turns to *chains* accumulators, which hide from one another how long one
+    takes where there are few of them.
+    """
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
@@ -60,27 +65,41 @@ def _dot_tile(rows, blocks):
 
         def generate(lowering, builder, signature, arguments):
             a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes = arguments
+            size = rows * blocks
+
+            def add_steps(count, values):
+                """Return what *values* are after so many steps."""
+                *found, place, row = values
+                for k in range(count):
+                    prepared = []
+                    for n in range(blocks):
+                        block = builder.add(place, builder.mul(block_bytes, integer(n)))
+                        taken = load(builder, block, V16I32)
+                        prepared.append(dot_ir.prepare_weights(builder, taken))
+                    first = k % chains * size
+                    for m, at in enumerate(strided(builder, row, row_bytes, rows)):
+                        four = load(builder, at, I32)
+                        for n, weight in enumerate(prepared):
+                            i = first + m * blocks + n
+                            found[i] = dot(builder, found[i], four, weight)
+                    place, row = builder.add(place, integer(64)), builder.add(row, integer(4))
+                return [*found, place, row]
+
             biases = [
                 load(builder, builder.add(headers, integer(n * HEADER_BYTES)), V16I32)
                 for n in range(blocks)
             ]
-            loop = Loop(builder, steps)
-            carried = [[loop.carried(bias) for bias in biases] for _ in range(rows)]
-            place, row = loop.carried(weights), loop.carried(a)
-            prepared = []
-            for n in range(blocks):
-                block = builder.add(place, builder.mul(block_bytes, integer(n)))
-                prepared.append(dot_ir.prepare_weights(builder, load(builder, block, V16I32)))
-            found = []
-            rows_at = strided(builder, row, row_bytes, rows)
-            for at, values in zip(rows_at, carried, strict=True):
-                four = load(builder, at, I32)
-                found.append(
-                    [dot(builder, v, four, w) for v, w in zip(values, prepared, strict=True)]
+            zeros = [constant(0)] * (size * (chains - 1))
+            index, values = integer(0), [*biases * rows, *zeros, weights, a]
+            for count in sorted({chains, 1}, reverse=True):
+                index, values = repeated(
+                    builder, index, steps, count, values, lambda _, x, n=count: add_steps(n, x)
                 )
-            following = builder.add(place, integer(64)), builder.add(row, integer(4))
-            loop.close(*(value for values in found for value in values), *following)
-            for m, values in enumerate(add_sums(builder, found, sums)):
+            found = values[:size]
+            for i in range(size, size * chains):
+                found[i % size] = builder.add(found[i % size], values[i])
+            of_rows = [found[m : m + blocks] for m in range(0, size, blocks)]
+            for m, values in enumerate(add_sums(builder, of_rows, sums)):
                 row = builder.add(acc, builder.mul(acc_bytes, integer(m)))
                 for n, value in enumerate(values):
                     store(builder, value, builder.add(row, integer(64 * n)))
@@ -91,10 +110,15 @@ def _dot_tile(rows, blocks):
     return dot_tile
 
 
-_tile = dot_lanes.dot_tile if neon_ir.IS_THERE else _dot_tile
+def _lane_tile(rows, blocks, chains=1):
+    return dot_lanes.dot_tile(rows, blocks)
+
+
+_tile = _lane_tile if neon_ir.IS_THERE else _dot_tile
 dot_wide = _tile(WIDE_ROWS, WIDE)
 dot_narrow = dot_wide if (NARROW_ROWS, 1) == (WIDE_ROWS, WIDE) else _tile(NARROW_ROWS, 1)
 dot_single = _tile(1, SINGLE)
+dot_one = _tile(1, 1, chains=4)
 
 HAS_SPLIT_ROWS = dot_ir.HAS_MADD
 """Whether products of several rows take :func:`split_rows`."""

@@ -10,6 +10,7 @@ from delegraph_numba_cpu.kernels.dot_int8 import (
     WIDE,
     WIDE_ROWS,
     dot_narrow,
+    dot_one,
     dot_single,
     dot_split,
     dot_wide,
@@ -249,6 +250,10 @@ def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
+    if rows == 1:
+        dot_one(a, a_bytes, weights, size, steps, header, sums, acc, 64)
+        finish_rows(acc, 64, 1, header, place, row_bytes, columns, record)
+        return
     for start in range(0, rows, NARROW_ROWS):
         m = max(min(start, rows - NARROW_ROWS), 0)
         added = sums_from(sums, m)
