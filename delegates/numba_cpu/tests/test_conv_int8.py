@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
+from delegraph.arithmetic.accumulator_scaling import fixed_point_scaling
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.schema.layer_options import (
@@ -20,8 +21,10 @@ from delegraph.schema.layer_options import (
     TransposeConvOptions,
 )
 from delegraph.testing import TensorDef, constant, graph_model, tensor
+from delegraph_numba_cpu.blocks.conv_int8 import HEADER
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.operators.constants_int8 import Product
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]
@@ -411,3 +414,31 @@ def test_neighbours_of_grouped_convolutions_are_not_taken_for_strips(kind: str) 
 def test_threads_share_the_work_of_groups(kind: str, exact: bool) -> None:
     layers = Layers((1, 40, 40, 64), kind).conv(64, 128, groups=2)
     layers.assert_agrees(threads=3, exact=exact)
+
+
+@pytest.mark.parametrize("halves_away", [False, True])
+def test_offsets_of_headers_lead_to_more_and_to_less_than_exact_results(halves_away: bool) -> None:
+    """By float32 rounded as instructions round it, for results up to 512."""
+    rng = np.random.default_rng(0)
+    multipliers = np.exp2(rng.uniform(-12, 0, 4096))
+    scaling = fixed_point_scaling(multipliers, halves_away=halves_away)
+    weight, bias = np.ones((4096, 1), np.int16), np.zeros(4096, np.int64)
+    product = Product(weight, bias, scaling, 5, -128, 127, 128, 3)
+    headers = product.headers(True)
+
+    def field(name: str, dtype: str) -> NDArray[np.float64]:
+        place = HEADER[name]
+        width = 16 * np.dtype(dtype).itemsize
+        found = headers[: 4096 // 16, place : place + width].copy().view(dtype)
+        return found.astype(np.float64)
+
+    factor, away = field("factor", "f8"), field("away", "f8")
+    for result in (-511.0, -129.5, -0.5, 0.5, 100.0, 511.0):
+        acc = np.rint(result / factor)
+        taken = np.where(acc < 0, away, 0.0)
+        exact = acc * factor + field("exact_offset", "f8") - taken + field("zero", "i4")
+        for name, sign in (("offset", 1), ("below", -1)):
+            summand = (field(name, "f4") - taken.astype(np.float32)).astype(np.float32)
+            product_32 = acc.astype(np.float32).astype(np.float64) * field("scale", "f4")
+            found = (product_32 + summand).astype(np.float32)
+            assert ((found - (exact - 0.5)) * sign > 0).all()

@@ -458,3 +458,13 @@ def test_inexact_results_are_within_one_unit(level: str) -> None:
         assert np.abs(found[0].astype(int) - expected[0]).max() <= 1
         assert math.prod(found[0].shape) == 65536
         assert delegate.operations()[0] in (Operation.SUM_OF_INT8, Operation.PRODUCT_OF_INT8)
+
+
+@levels
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("scale", [1e2, 1e3])
+def test_products_too_large_for_integers_come_from_a_table(
+    scale: float, exact: bool, level: str
+) -> None:
+    case = pair_case("MUL", "INT8", (scale, scale, 1e-3), *every_pair("INT8"))
+    assert check(case, level, exact=exact).operations() == [Operation.LOOKUP_PAIR]

@@ -70,12 +70,12 @@ def test_states_go_on_until_they_are_reset(op: str, level: str) -> None:
     assert compared >= 10
 
 
-def svdf_model() -> bytes:
+def svdf_model(inputs: int = 4, window: int = 5) -> bytes:
     """Return a model that reads a state, before a layer moves it on, through two moves."""
     generator = np.random.default_rng(0)
     scale = {"scale": 0.05, "zero_point": 0}
-    features = generator.integers(-100, 100, (6, 4)).astype(np.int8)
-    times = generator.integers(-100, 100, (6, 5)).astype(np.int16)
+    features = generator.integers(-100, 100, (6, inputs)).astype(np.int8)
+    times = generator.integers(-100, 100, (6, window)).astype(np.int16)
     options = SVDFOptions(rank=2, fused_activation_function=ActivationFunctionType.RELU)
     return graph_model(
         [
@@ -86,14 +86,14 @@ def svdf_model() -> bytes:
         inputs="x",
         outputs="seen y",
         tensors={
-            "x": tensor((1, 4), "INT8", **scale),
+            "x": tensor((1, inputs), "INT8", **scale),
             "features": constant(features, **scale),
             "times": constant(times, **scale),
-            "state": tensor((1, 30), "INT16", **scale, is_variable=True),
-            "before": tensor((6, 5), "INT16", **scale),
-            "seen": tensor((5, 6), "INT16", **scale),
-            "y": tensor((1, 3), "INT8", **scale),
-            "wide": constant(np.array([6, 5], np.int32)),
+            "state": tensor((1, 6 * window), "INT16", **scale, is_variable=True),
+            "before": tensor((6, window), "INT16", **scale),
+            "seen": tensor((window, 6), "INT16", **scale),
+            "y": tensor((1, 3), "INT8", scale=0.3 * inputs * window**0.5, zero_point=0),
+            "wide": constant(np.array([6, window], np.int32)),
             "order": constant(np.array([1, 0], np.int32)),
         },
     )
@@ -108,6 +108,24 @@ def test_a_reshaped_state_is_that_before_the_layer_ran() -> None:
         x = np.full((1, 4), value, np.int8)
         for found, expected in zip(outputs(ours, x), outputs(theirs, x), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("window", [1, 2, 8, 16, 17, 32, 35])
+@pytest.mark.parametrize("inputs", [1, 16, 37])
+@pytest.mark.parametrize("level", LEVELS)
+def test_windows_of_any_length_move_on(level: str, inputs: int, window: int) -> None:
+    model = svdf_model(inputs, window)
+    ours, theirs = delegated(model, level), Interpreter(model_content=model)
+    assert is_taken(ours)
+    generator, different = np.random.default_rng(window), set()
+    for interpreter in (ours, theirs):
+        interpreter.allocate_tensors()
+    for _ in range(5):
+        x = generator.integers(-128, 128, (1, inputs)).astype(np.int8)
+        for found, expected in zip(outputs(ours, x), outputs(theirs, x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+        different |= set(found.ravel().tolist())
+    assert len(different) > 3
 
 
 @pytest.mark.parametrize("results", ["y", "a y", "a b y", "b"])
