@@ -118,9 +118,7 @@ def add_sums(builder, accumulators, sums):
         added = []
         for m, values in enumerate(accumulators):
             total = load(builder, builder.add(sums, ir.Constant(I64, 4 * m)), I32)
-            added.append(
-                [builder.add(x, splat(builder, total, x.type.count)) for x in values]
-            )
+            added.append([builder.add(x, splat(builder, total, x.type.count)) for x in values])
         inside = builder.block
     return [
         [merged(builder, (x, before), (y, inside)) for x, y in zip(*rows, strict=True)]

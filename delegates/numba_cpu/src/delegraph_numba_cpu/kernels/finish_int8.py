@@ -15,7 +15,7 @@ from delegraph_numba_cpu.kernels.dot_ir import (
     V16I32,
     constant,
 )
-from delegraph_numba_cpu.kernels.machine import I8, I16, I32, I64, call
+from delegraph_numba_cpu.kernels.machine import I8, I16, I64, call
 from delegraph_numba_cpu.kernels.vector_ir import (
     Loop,
     integer,

@@ -63,7 +63,7 @@ def strided(builder: Any, first: Any, step: Any, count: int) -> list[Any]:
     """
     units = {n: _hidden(builder, builder.mul(step, integer(n))) for n in (1, 3)}
     anchors = {0: first}
-    found = []
+    found: list[Any] = []
     for number in range(count):
         anchor, unit, scale = next(
             (anchor, unit, scale)
