@@ -16,8 +16,9 @@ CHUNK_BYTES = 96 << 10
 CHUNK_PIXELS = 224
 """Pixels of a chunk, at most, unless one row has more."""
 
-TILE_PRODUCTS = 1_000_000
-"""Multiply-adds of a tile, at least: 10 microseconds or more."""
+TILE_PRODUCTS = 250_000
+"""Multiply-adds of a tile, at least: 2 microseconds or more, several times what handing one out
+takes."""
 
 TILES_PER_WORKER = 4
 
