@@ -159,9 +159,16 @@ def fill(block, tile, worker):
     middle = inner - LOOP_BYTES
     count, step = load_i64(inner), load_i64(inner + 16)
     steps, target_row = load_i64(middle), load_i64(middle + 16)
-    for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
-        target = word(block, F_TARGET) + place(loops, depth, row // steps, 2)
-        fill_row(target + row % steps * target_row, value, count, step, unit)
+    start = word(block, F_TARGET)
+    row, last = rows * tile // tiles, rows * (tile + 1) // tiles
+    while row < last:
+        outer, first = row // steps, row % steps
+        several = min(steps - first, last - row)
+        target = start + place(loops, depth, outer, 2) + first * target_row
+        for _ in range(several):
+            fill_row(target, value, count, step, unit)
+            target += target_row
+        row += several
 
 
 LEAST_FILL = 32
