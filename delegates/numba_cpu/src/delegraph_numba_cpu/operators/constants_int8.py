@@ -205,7 +205,7 @@ class Product:
         zero = np.full(count, self.zero_point + shift)
         zero[: count // 64 * 64] += self.out_flip(shift)
         nearest = half - 0.5 if exact else np.zeros(count)
-        nearest = zero + np.where(factor == 0, half, nearest)  # a constant is an integer
+        nearest = zero + np.where(factor == 0, np.floor(half), nearest)  # constants are integers
         near = np.where(factor == 0, 0.0, blocks.NEAR if exact else 0.0)
         values: dict[str, NDArray[Any]] = {
             "bias": bias.astype(np.int32),
