@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,13 @@ from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from ai_edge_litert.interpreter import OpResolverType
 
 from delegraph import Interpreter
+from delegraph.delegation import (
+    GraphInfo,
+    NodeInfo,
+    partition_graph_into_independent_node_subsets,
+)
+from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
+from delegraph.graph import load_model
 from delegraph.plugins import installed
 
 DEMO = Path(__file__).parents[1] / "docs" / "demo"
@@ -37,13 +46,15 @@ def load_script(name: str) -> ModuleType:
 
 
 def run_demo(folder: Path, **environment: str) -> str:
+    """Return what the showcase prints, with the default delegates that users have."""
+    present = {k: v for k, v in os.environ.items() if k != DEFAULT_DELEGATES_VARIABLE}
     done = subprocess.run(
         [sys.executable, "-W", "error", str(DEMO / "demo.py")],
         capture_output=True,
         text=True,
         encoding="utf-8",
         cwd=folder,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
+        env={**present, "PYTHONIOENCODING": "utf-8", **environment},
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -61,11 +72,55 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_demo_shows_subsets_accuracy_and_placement(shown: str) -> None:
     flat = " ".join(shown.split())
     assert "[SIN]:sin [ADD, MUL] [SIN]:sin [ADD] 2.152495" in flat
-    assert "digits_float none 0 of 15 358 (99.44%)" in flat
-    assert "add_sub 3 of 15, 3 partitions 358 (99.44%) yes" in flat
-    assert "digits_int8 none 0 of 15 357 (99.17%)" in flat
-    assert "add_sub, partition 0" in flat
+    assert "digits_float none 0 of 15 Delegraph 358 (99.44%)" in flat
+    assert re.search(r"add_sub 3 of 15, 3 partitions \w+ 358 \(99.44%\) yes", flat)
+    assert "digits_int8 none 0 of 15 Delegraph 357 (99.17%)" in flat
+    assert "3 ADD add_sub, partition" in flat
     assert "run your.tflite --delegate add_sub" in flat
+
+
+@pytest.mark.parametrize("offer", installed().offers(), ids=lambda offer: offer.spec.name)
+def test_demo_shows_the_subsets_of_each_delegate_as_it_cuts_the_graph_alone(
+    offer: Any, shown: str
+) -> None:
+    """Whatever the default delegate computes of what that one leaves."""
+    name = offer.spec.name
+    section = shown.split("how a graph is cut")[1].split("f(2)")[1]
+    [row] = [line.split() for line in section.splitlines() if line.split()[:1] == [name]][:1]
+    assert " ".join(row[1:-1]) == " ".join(subsets_alone(offer.address))
+
+
+def subsets_alone(delegate: str) -> list[str]:
+    """Return the partitioner's subsets of the sines model, as the showcase writes them."""
+    graph = load_model(MODELS / "sines.tflite").subgraphs[0]
+    with Interpreter(MODELS / "sines.tflite", delegates=[delegate]) as interpreter:
+        nodes = interpreter.placement.nodes
+    taken = [node.index for node in nodes if node.delegate == delegate.rpartition(":")[2]]
+    names = [operator.name for operator in graph.operators]
+    info = GraphInfo(
+        nodes=[NodeInfo(op.inputs, op.outputs, False) for op in graph.operators],
+        execution_plan=list(range(len(names))),
+        num_total_nodes=len(names),
+        inputs=graph.inputs,
+        outputs=graph.outputs,
+        variables=[],
+    )
+    found = []
+    for subset in partition_graph_into_independent_node_subsets(
+        info, taken, greedily=True, control_edges=None, disable_node_fusion=False
+    ):
+        owner = f":{delegate.rpartition(':')[2]}" if subset.nodes[0] in taken else ""
+        found.append(f"[{', '.join(names[i] for i in subset.nodes)}]{owner}")
+    return found
+
+
+@needs_example
+def test_demo_leaves_to_the_default_delegate_what_others_do_not_take(shown: str) -> None:
+    digits = shown.split("Handwritten digits")[1].split("What add_sub takes")[0]
+    rows = [line.split() for line in digits.splitlines() if "%" in line]
+    taken = {row[0]: row[1] for row in rows if row[0] in PLUGINS}
+    assert {name: taken[name] for name in ("add_sub", "sin")} == {"add_sub": "0", "sin": "0"}
+    assert "What sin takes" not in shown
 
 
 def test_demo_ends_with_the_path_of_a_report(shown: str) -> None:
@@ -81,7 +136,7 @@ def test_demo_is_plain_text_when_piped(shown: str) -> None:
 def test_demo_runs_without_any_plugin(tmp_path: Path) -> None:
     flat = " ".join(run_demo(tmp_path, DELEGRAPH_PLUGINS="").split())
     assert "[SIN, ADD, MUL, SIN, ADD] 2.152495" in flat
-    assert "digits_float none 0 of 15" in flat
+    assert "digits_float none 0 of 15 Delegraph" in flat
 
 
 def test_sines_model_is_what_its_script_makes() -> None:

@@ -98,7 +98,10 @@ def show_sines(console: Console, delegates: list[str]) -> None:
 
 
 def describe_subsets(placement: Placement) -> Iterator[str]:
-    """Yield each subset of the graph as ``[SIN]``, those of a delegate in colour with its name."""
+    """Yield each subset of the graph as ``[SIN]``, those of a delegate in colour with its name.
+
+    What the default delegate computes is left by the delegate that was asked for, and shown so.
+    """
     graph = load_model(SINES).subgraphs[0]
     info = GraphInfo(
         nodes=[NodeInfo(op.inputs, op.outputs, False) for op in graph.operators],
@@ -108,7 +111,7 @@ def describe_subsets(placement: Placement) -> Iterator[str]:
         outputs=graph.outputs,
         variables=[],
     )
-    taken = [node.index for node in placement.nodes if node.delegate is not None]
+    taken = [node.index for node in placement.nodes if is_taken(node)]
     for subset in partition_graph_into_independent_node_subsets(
         info,
         nodes_to_partition=taken,
@@ -116,9 +119,14 @@ def describe_subsets(placement: Placement) -> Iterator[str]:
         control_edges=None,
         disable_node_fusion=False,
     ):
-        owner = placement.nodes[subset.nodes[0]].delegate
+        first = placement.nodes[subset.nodes[0]]
         text = escape("[" + ", ".join(graph.operators[i].name for i in subset.nodes) + "]")
-        yield text if owner is None else f"[bold green]{text}:{owner}[/]"
+        yield f"[bold green]{text}:{first.delegate}[/]" if is_taken(first) else text
+
+
+def is_taken(node: Any) -> bool:
+    """Return whether a delegate that was asked for runs a node."""
+    return node.delegate is not None and not node.is_by_default
 
 
 # -- TensorFlow's operators in the same graph ----------------------------------------------------
@@ -192,7 +200,7 @@ def show_digits(console: Console, delegates: list[str]) -> None:
             console.print(f"  [red]{escape(failure)}[/]")
         for delegate in delegates:
             mine = [trial for trial in trials if trial.delegate == delegate]
-            if any(trial.interpreter.placement.partitions for trial in mine):
+            if any(is_taken(node) for trial in mine for node in trial.interpreter.placement.nodes):
                 console.print(
                     f"  What [bold]{short(delegate)}[/] takes, and why it leaves the rest:"
                 )
@@ -245,7 +253,8 @@ def draw(image: Image) -> str:
 
 def results_table(trials: list[Trial], labels: NDArray[Any]) -> Table:
     """Return accuracy, nodes taken and time of every trial."""
-    table = plain_table("model", "delegate", "nodes taken", "right", "same answers", "ms per image")
+    headings = ("model", "delegate", "nodes taken", "the others run on", "right", "same answers")
+    table = plain_table(*headings, "ms per image")
     for model, group in groupby(trials, key=lambda trial: trial.model):
         alone, *others = group
         for trial in [alone, *others]:
@@ -255,6 +264,7 @@ def results_table(trials: list[Trial], labels: NDArray[Any]) -> Table:
                 model.stem if trial is alone else "",
                 short(trial.delegate),
                 nodes_taken(trial.interpreter.placement),
+                runner_of_the_others(trial.interpreter.placement),
                 f"{right} ({right / len(labels):.2%})",
                 "" if trial is alone else "[green]yes[/]" if same else "[red]no[/]",
                 f"{trial.median_ms:.2f}",
@@ -264,19 +274,27 @@ def results_table(trials: list[Trial], labels: NDArray[Any]) -> Table:
 
 
 def nodes_taken(placement: Placement) -> str:
-    """Return how much of the graph delegates have, as ``3 of 15, 3 partitions``."""
-    taken = sum(node.delegate is not None for node in placement.nodes)
-    parts = len(placement.partitions)
+    """Return how much of the graph requested delegates have, as ``3 of 15, 3 partitions``."""
+    taken = sum(map(is_taken, placement.nodes))
+    parts = sum(not partition.is_by_default for partition in placement.partitions)
     text = f"{taken} of {len(placement.nodes)}"
     return f"{text}, {parts} partition{'s' * (parts != 1)}" if taken else text
+
+
+def runner_of_the_others(placement: Placement) -> str:
+    """Return who runs the nodes that no delegate asked for has; empty when there are none."""
+    left = [node for node in placement.nodes if not is_taken(node)]
+    runners = dict.fromkeys(node.delegate or placement.host for node in left)
+    return " and ".join(runners)
 
 
 def placement_table(trials: list[Trial]) -> Table:
     """Return where each node runs, neighbours that share the answer in one row."""
     table = plain_table("nodes", "operators", *(trial.model.stem for trial in trials))
     placements = [trial.interpreter.placement.nodes for trial in trials]
+    delegate = short(trials[0].delegate)
     rows = [
-        (nodes[0].index, nodes[0].op, tuple(where(node) for node in nodes))
+        (nodes[0].index, nodes[0].op, tuple(where(node, delegate) for node in nodes))
         for nodes in zip(*placements, strict=True)
     ]
     for cells, group in groupby(rows, key=lambda row: row[2]):
@@ -289,12 +307,12 @@ def placement_table(trials: list[Trial]) -> Table:
     return table
 
 
-def where(node: Any) -> str:
-    """Return who runs a node, or the reason why the delegate left it."""
-    if node.delegate is not None:
+def where(node: Any, delegate: str) -> str:
+    """Return the delegate's partition that has a node, or the reason why the delegate left it."""
+    if is_taken(node):
         return f"[bold green]{node.delegate}[/], partition {node.partition}"
-    reasons = "; ".join(str(reason) for reason in node.rejections.values())
-    return f"[dim]{escape(reasons or 'its partition was not chosen')}[/]"
+    reason = node.rejections.get(delegate, "its partition was not chosen")
+    return f"[dim]{escape(str(reason))}[/]"
 
 
 def runs(items: Iterator[str]) -> Iterator[tuple[str, int]]:

@@ -11,6 +11,7 @@ from delegraph import Rejection
 from delegraph.delegation import placement as placement_module
 from delegraph.delegation.placement import (
     NodePlacement,
+    PartitionPlacement,
     Placement,
     reason_in_words,
     refusals_in_words,
@@ -50,6 +51,50 @@ def test_refusals_of_several_delegates_are_one_phrase() -> None:
 )
 def test_counts_agree_with_their_nouns(nodes: tuple[NodePlacement, ...], text: str) -> None:
     assert str(Placement(nodes, ())) == text
+
+
+@pytest.mark.parametrize(
+    ("owners", "delegates", "text"),
+    [
+        (
+            ["npu", "cpu", None],
+            ("npu", "cpu"),
+            "3 nodes: npu takes 1 in 1 partition; of the 2 left cpu takes 1 in 1 partition, "
+            "1 stays with Delegraph's kernels",
+        ),
+        (["npu"], ("npu", "cpu"), "1 node: npu takes 1 in 1 partition, 0 stay with Delegraph's"),
+        ([None], ("npu", "cpu"), "1 node: npu takes none; of the 1 left cpu takes none, 1 stays"),
+        (["cpu"], ("cpu",), "1 node: cpu takes 1 in 1 partition, 0 stay with Delegraph's kernels"),
+    ],
+    ids=["both", "nothing left", "neither", "nothing asked for"],
+)
+def test_what_is_asked_for_comes_first_and_the_default_delegate_gets_what_is_left(
+    owners: list[str | None], delegates: tuple[str, ...], text: str
+) -> None:
+    placement = placed_by_default(owners, delegates)
+    assert str(placement).startswith(text)
+    assert placement.requested_delegates == tuple(d for d in delegates if d != "cpu")
+
+
+def placed_by_default(owners: list[str | None], delegates: tuple[str, ...]) -> Placement:
+    """Return a placement of one node a partition, in which ``cpu`` is the default delegate."""
+    nodes = [
+        NodePlacement(0, i, "ADD", owner, i if owner else None, is_by_default=owner == "cpu")
+        for i, owner in enumerate(owners)
+    ]
+    partitions = [
+        PartitionPlacement(0, owner, i, 9 + i, (i,), (), (), is_by_default=owner == "cpu")
+        for i, owner in enumerate(owners)
+        if owner
+    ]
+    return Placement(tuple(nodes), tuple(partitions), delegates, default_delegate="cpu")
+
+
+def test_what_the_default_delegate_runs_was_left_by_those_asked_for() -> None:
+    told = placed_by_default(["npu", "cpu"], ("npu", "cpu")).to_json()
+    assert [list(node["rejections"]) for node in told["nodes"]] == [[], ["npu"]]
+    assert told["nodes"][1]["rejections"]["npu"]["constraint"] == "no-reason"
+    assert (told["default_delegate"], told["totals"]["by_default"]) == ("cpu", 1)
 
 
 def test_a_note_stands_behind_what_its_delegate_takes() -> None:

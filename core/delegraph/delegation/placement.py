@@ -31,6 +31,7 @@ class NodePlacement:
         rejections: delegate name to the reason why that delegate left the node.
         name: name of its first output tensor; may be empty.
         is_unresolved: whether nothing runs it: no kernel and no delegate has the custom operator.
+        is_by_default: whether the default delegate runs it: every delegate asked for left it.
     """
 
     subgraph: int
@@ -41,6 +42,7 @@ class NodePlacement:
     rejections: Mapping[str, Rejection] = field(default_factory=dict)
     name: str = ""
     is_unresolved: bool = False
+    is_by_default: bool = False
 
     def __str__(self) -> str:
         where = f" of subgraph {self.subgraph}" if self.subgraph else ""
@@ -49,13 +51,15 @@ class NodePlacement:
     def refusals(self, delegates: Iterable[str]) -> Iterator[tuple[str, Rejection]]:
         """Yield those of *delegates* that left the node, each with its reason.
 
-        A node that nobody took was left by all of them: those that said nothing gave no reason.
+        A node that none of them took, the default delegate apart, was left by all of them: those
+        that said nothing gave no reason.
         """
+        is_left = self.delegate is None or self.is_by_default
         for delegate in dict.fromkeys(delegates):
             rejection = self.rejections.get(delegate)
             if rejection is not None:
                 yield delegate, rejection
-            elif self.delegate is None:
+            elif is_left and delegate != self.delegate:
                 yield delegate, NO_REASON
 
 
@@ -77,6 +81,7 @@ class PartitionPlacement:
         is_asynchronous: whether its kernel has ``eval_async``, so that it can run while others do.
         overlaps: positions of the partitions that may run at the same time, where one of the two
             is asynchronous; known once tensors are allocated.
+        is_by_default: whether it is of the default delegate, which nobody asked for.
     """
 
     subgraph: int
@@ -91,6 +96,7 @@ class PartitionPlacement:
     constant_bytes: int = 0
     is_asynchronous: bool = False
     overlaps: tuple[int, ...] = ()
+    is_by_default: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +138,8 @@ class Placement:
             compute their partitions, as ``on_failure="shadow"`` says.
         notes: delegate name to what it wants users to know of its results, where it says anything.
         host: whose kernels compute the nodes that no delegate has.
+        default_delegate: name of the delegate that is applied by default, after all others, to
+            what these left; None when there is none. The last of ``delegates``.
     """
 
     nodes: tuple[NodePlacement, ...]
@@ -142,20 +150,30 @@ class Placement:
     quarantined: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     host: str = "Delegraph"
+    default_delegate: str | None = None
 
     def __str__(self) -> str:
-        total = len(self.nodes)
+        total, unresolved = len(self.nodes), len(self.unresolved())
         taken = Counter(node.delegate for node in self.nodes if node.delegate is not None)
         parts = Counter(partition.delegate for partition in self.partitions)
-        phrases = [
-            self._share(name, taken[name], parts[name]) for name in dict.fromkeys(self.delegates)
-        ]
-        unresolved = len(self.unresolved())
-        rest = total - sum(taken.values()) - unresolved
-        phrases.append(f"{rest} stay{'s' * (rest == 1)} with {self.host}'s kernels")
+        shares = [self._share(name, taken[name], parts[name]) for name in self.requested_delegates]
+        left = total - sum(taken[name] for name in self.requested_delegates) - unresolved
+        stay = total - sum(taken.values()) - unresolved
+        others = [f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels"]
         if unresolved:
-            phrases.append(f"nothing runs {unresolved}")
-        return f"{total} node{'s' * (total != 1)}: " + ", ".join(phrases)
+            others.append(f"nothing runs {unresolved}")
+        default = self.default_delegate
+        if default is not None and left:
+            others.insert(0, self._share(default, taken[default], parts[default]))
+            if shares:
+                shares[-1] += f"; of the {left} left {others.pop(0)}"
+        return f"{total} node{'s' * (total != 1)}: " + ", ".join([*shares, *others])
+
+    @property
+    def requested_delegates(self) -> tuple[str, ...]:
+        """Names of the delegates but the default one, each once, in order."""
+        names = dict.fromkeys(self.delegates)
+        return tuple(name for name in names if name != self.default_delegate)
 
     def __repr__(self) -> str:
         return f"<Placement of {self}>"
@@ -206,6 +224,7 @@ class Placement:
             operator: its name.
             name: name of its first output tensor.
             is_delegated: whether a delegate runs it.
+            is_by_default: whether that is the default delegate.
             is_unresolved: whether nothing runs it.
             delegate, partition: which; None for Delegraph's kernels.
             refused_by: delegates that left it, joined by ``; ``; empty when none did.
@@ -222,6 +241,7 @@ class Placement:
             "operator": node.op,
             "name": node.name,
             "is_delegated": node.delegate is not None,
+            "is_by_default": node.is_by_default,
             "is_unresolved": node.is_unresolved,
             "delegate": node.delegate,
             "partition": node.partition,
@@ -235,11 +255,13 @@ class Placement:
         return {
             "summary": str(self),
             "delegates": list(self.delegates),
+            "default_delegate": self.default_delegate,
             "quarantined": list(self.quarantined),
             "notes": dict(self.notes),
             "totals": {
                 "nodes": len(self.nodes),
                 "delegated": sum(node.delegate is not None for node in self.nodes),
+                "by_default": sum(node.is_by_default for node in self.nodes),
                 "unresolved": len(self.unresolved()),
                 "partitions": len(self.partitions),
                 "crossings": len(self.crossings),
@@ -271,6 +293,7 @@ def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:
         "delegate": node.delegate,
         "partition": node.partition,
         "is_unresolved": node.is_unresolved,
+        "is_by_default": node.is_by_default,
         "rejections": {name: reason.to_json() for name, reason in node.refusals(delegates)},
     }
 

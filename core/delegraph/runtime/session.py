@@ -373,7 +373,7 @@ class Session(SharedState):
         """
         from delegraph.runtime.delegates.placement import placement_of
 
-        return placement_of(self.subgraphs, self.delegates, self.by_default)
+        return placement_of(self.subgraphs, self.delegates, self.by_default, self.rest)
 
     def check_placement(self) -> None:
         """Reject the placement unless it is what the rules' pins and ``require`` ask for.

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.placement import Placement, reason_in_words
 from delegraph.errors import ArgumentError
-from delegraph.runtime.delegates.rest import rest_of
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
@@ -146,14 +145,12 @@ def lock_of(
     """
     placement = interpreter.placement
     specs = interpreter.session.model.subgraphs
-    rest = rest_of(interpreter.session)
-    unasked = None if rest is None else rest.name()
     owners: list[list[str | None]] = [[] for _ in specs]
     for node in placement.nodes:
-        owners[node.subgraph].append(None if node.delegate == unasked else node.delegate)
+        owners[node.subgraph].append(None if node.is_by_default else node.delegate)
     partitions: list[Counter[str]] = [Counter() for _ in specs]
     for partition in placement.partitions:
-        if partition.delegate != unasked:
+        if not partition.is_by_default:
             partitions[partition.subgraph][partition.delegate] += 1
     return PlacementLock(
         Path(model).name,

@@ -110,6 +110,7 @@ def test_rows_are_flat_and_one_a_node() -> None:
         "operator": "SIN",
         "name": "a",
         "is_delegated": True,
+        "is_by_default": False,
         "is_unresolved": False,
         "delegate": "by_name",
         "partition": 0,
@@ -413,6 +414,7 @@ def test_json_names_everything() -> None:
     assert found["totals"] == {
         "nodes": 5,
         "delegated": 2,
+        "by_default": 0,
         "unresolved": 0,
         "partitions": 2,
         "crossings": 4,

@@ -68,6 +68,14 @@ def test_it_takes_what_others_leave(install: Install) -> None:
     assert nodes_of(made) == {"by_name": [(0,), (3,)], "taker": [(1, 4)]}
     assert made.placement.delegates == ("by_name", "taker")
     assert made.placement.notes == {"taker": "by default"}
+    assert made.placement.default_delegate == "taker"
+    by_default = [node.index for node in made.placement.nodes if node.is_by_default]
+    assert by_default == [1, 4]
+    assert [p.is_by_default for p in made.placement.partitions] == [False, False, True]
+    assert str(made.placement) == (
+        "5 nodes: by_name takes 2 in 2 partitions; of the 3 left taker takes 2 in 1 partition "
+        "(by default), 1 stays with Delegraph's kernels"
+    )
 
 
 def test_without_delegates_of_the_official_argument_it_applies(install: Install) -> None:

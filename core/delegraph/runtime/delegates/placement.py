@@ -32,7 +32,10 @@ _TAKEN_OFF = Rejection("resized", "a resize took the delegate off until tensors 
 
 @collector_paused()
 def placement_of(
-    subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate], by_default: Sequence[Delegate]
+    subgraphs: Sequence[Subgraph],
+    delegates: Sequence[Delegate],
+    by_default: Sequence[Delegate],
+    rest: Delegate | None = None,
 ) -> Placement:
     """Return where every node runs; linear in the number of nodes and of their tensors.
 
@@ -40,11 +43,12 @@ def placement_of(
         subgraphs: those of the model.
         delegates: those applied, in order.
         by_default: those among them that nobody but the user's configuration asks for.
+        rest: the one among them that is applied by default to what the others left.
     """
     partitions: list[PartitionPlacement] = []
     crossings: list[Crossing] = []
     for subgraph in subgraphs:
-        found = _partitions(subgraph, len(partitions))
+        found = _partitions(subgraph, len(partitions), rest)
         crossings += _crossings(subgraph, {p.node_index: p.index for p in found})
         partitions += found
     absorbers = _absorbers(subgraphs, partitions)
@@ -62,6 +66,7 @@ def placement_of(
         tuple(subgraph.spec.name for subgraph in subgraphs),
         tuple(_quarantined(subgraphs, delegates)),
         notes_of(delegates, by_default),
+        default_delegate=next((delegate_name(d) for d in delegates if d is rest), None),
     )
 
 
@@ -86,11 +91,11 @@ def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> d
     return {name: "; ".join(found) for name, found in notes.items() if found}
 
 
-def _partitions(subgraph: Subgraph, first: int) -> list[PartitionPlacement]:
+def _partitions(subgraph: Subgraph, first: int, rest: Delegate | None) -> list[PartitionPlacement]:
     found = [node for node, _ in subgraph.plan.steps() if node.delegate is not None]
     overlaps = _overlaps(subgraph, {node.index: first + i for i, node in enumerate(found)})
     return [
-        _partition(subgraph, node, first + i, tuple(sorted(overlaps.get(first + i, ()))))
+        _partition(subgraph, node, first + i, tuple(sorted(overlaps.get(first + i, ()))), rest)
         for i, node in enumerate(found)
     ]
 
@@ -108,7 +113,11 @@ def _overlaps(subgraph: Subgraph, partitions: dict[int, int]) -> dict[int, set[i
 
 
 def _partition(
-    subgraph: Subgraph, node: Node, index: int, overlaps: tuple[int, ...]
+    subgraph: Subgraph,
+    node: Node,
+    index: int,
+    overlaps: tuple[int, ...],
+    rest: Delegate | None,
 ) -> PartitionPlacement:
     tensors = subgraph.tensors
     inputs = [tensors[i] for i in node.inputs if i >= 0]
@@ -125,6 +134,7 @@ def _partition(
         sum(_stored_size(subgraph, tensor) for tensor in inputs if tensor.is_constant),
         is_asynchronous(node.user_data),
         overlaps,
+        node.delegate is rest,
     )
 
 
@@ -165,6 +175,7 @@ def _nodes(
             reasons(index),
             subgraph.tensors[operator.outputs[0]].name if operator.outputs else "",
             partition is None and subgraph.plan.node(index)[1].is_unresolved,
+            partition is not None and partition.is_by_default,
         )
 
 
