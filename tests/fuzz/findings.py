@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.testing.sweep.hosts import operator_names
+from delegraph.testing.sweep.judging import Fault
+from delegraph.testing.sweep.workers import Found
 from fuzz.copies import Copy
-from fuzz.judging import Fault
-from fuzz.targets import Target, operator_names
-from fuzz.workers import Found
+from fuzz.targets import Target
 
 KEPT = 40
 """Copies of one signature whose numbers are kept."""
@@ -82,12 +83,12 @@ class Findings:
 
     def add(self, target: Target, found: Found) -> Finding | None:
         """Count a copy; return its finding if it is the first with this signature."""
-        place = found.fault.where or found.copy.origin.partition("+")[0]
+        place = found.fault.where or found.case.origin.partition("+")[0]
         signature = (target.name, found.fault.kind, place)
         known = self._found.get(signature)
         is_new = known is None
         if known is None:
-            known = self._found[signature] = Finding(target.name, found.copy, found.fault)
+            known = self._found[signature] = Finding(target.name, found.case, found.fault)
         known.count += 1
         if len(known.numbers) < KEPT:
             known.numbers.append(found.number)

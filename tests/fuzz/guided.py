@@ -26,14 +26,14 @@ import atheris
 with atheris.instrument_imports(include=["delegraph", "delegraph_numba_cpu", "delegraph_flex"]):
     from delegraph.errors import DelegraphError
     from delegraph.schema.reader import read_model
+    from delegraph.testing.sweep.judging import Fault
+    from delegraph.testing.sweep.workers import Found, Judge, Limits
     from fuzz.copies import Copy
     from fuzz.findings import Findings, load, save
     from fuzz.joining import joined
-    from fuzz.judging import Fault
     from fuzz.record_damage import damaged
     from fuzz.starting_models import StartingModel
     from fuzz.targets import Target, targets
-    from fuzz.workers import Found, Judge, Limits
 
 LARGEST = 30_000
 """Bytes of a copy; libFuzzer keeps small ones."""
@@ -74,7 +74,7 @@ def _crashed(target: Target, limits: Limits, crashes: Path) -> Iterator[Found]:
     for path in sorted(crashes.iterdir()):
         copy = _copy(path.read_bytes())
         path.unlink()
-        with Judge(target, limits) as judge:
+        with Judge(target.judge, limits) as judge:
             fault = judge(copy).fault
         if fault is not None:
             yield Found(copy.seed, copy, fault)

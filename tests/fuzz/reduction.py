@@ -16,8 +16,8 @@ from delegraph.errors import DelegraphError
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
+from delegraph.testing.sweep.judging import Fault
 from fuzz.copies import Copy
-from fuzz.judging import Fault
 
 
 def reduced(

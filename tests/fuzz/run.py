@@ -29,10 +29,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from delegraph.testing.sweep.judging import OUTCOMES
+from delegraph.testing.sweep.workers import Campaign, Judge, Limits
+from fuzz.copies import copy_with_number
 from fuzz.findings import Finding, Findings, load, remove, save
 from fuzz.reduction import reduced
-from fuzz.targets import OUTCOMES, Target, targets
-from fuzz.workers import Campaign, Judge, Limits
+from fuzz.targets import Target, targets
 
 FOLDER = Path("fuzz-findings")
 REDUCTION_SECONDS = 10.0
@@ -51,7 +53,11 @@ def fuzz(
     gc.freeze()  # workers share what is there; their collector need not look at it
     numbers = range(given.first, given.first + given.copies)
     campaign = Campaign(
-        target, models, seed=given.seed, numbers=numbers, jobs=given.jobs, limits=_limits(given)
+        target.judge,
+        lambda number: copy_with_number(models, given.seed, number),
+        numbers=numbers,
+        jobs=given.jobs,
+        limits=_limits(given),
     )
     total = given.copies if given.copies < NO_END else None
     progress.update(task, total=total)
@@ -96,12 +102,12 @@ def reduce_all(chosen: Sequence[Finding], given: argparse.Namespace, progress: P
 def verify(finding: Finding, target: Target, limits: Limits, seconds: float) -> None:
     """Try a finding again in a new process and make its model smaller, or note why it is none."""
     if target.in_litert and finding.fault.kind in ("crash", "hang"):
-        with Judge(replace(target, only_host=True), limits) as alone:
+        with Judge(replace(target, only_host=True).judge, limits) as alone:
             # It may have left memory damaged when it ran the first time.
             if any(alone(finding.copy).outcome == "not judged" for _ in range(3)):
                 finding.state = "of LiteRT alone"
                 return
-    with Judge(target, limits) as judge:
+    with Judge(target.judge, limits) as judge:
         again = judge(finding.copy).fault
         if again is None or again.kind != finding.fault.kind:
             finding.state = "not repeated"
@@ -115,7 +121,7 @@ def reproduce(path: Path, given: argparse.Namespace) -> int:
     """Try a saved finding again and say what comes of it."""
     name, copy, _ = load(path)
     target = targets()[given.target[0] if given.target else name]
-    with Judge(target, _limits(given)) as judge:
+    with Judge(target.judge, _limits(given)) as judge:
         ending = judge(copy)
     print(f"{target.name}: {ending.outcome}")
     if ending.fault is not None:

@@ -23,14 +23,14 @@ from delegraph.operators.op_table import OP_TABLE
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import one_op_model, tensor
+from delegraph.testing.sweep.judging import Run, difference_fault, error_fault
+from delegraph.testing.sweep.workers import Campaign, Judge, Limits
 from fuzz.copies import copy_with_number
 from fuzz.feeding import Feeding
 from fuzz.findings import Findings, load, save
-from fuzz.judging import Run, difference_fault, error_fault
 from fuzz.run import verify
 from fuzz.starting_models import StartingModel
 from fuzz.targets import Target, targets
-from fuzz.workers import Campaign, Judge, Limits
 from support.seeded_faults import SoundKernel, with_kernel
 
 LIMITS = Limits(seconds=1, bytes=1 << 30)
@@ -51,7 +51,13 @@ def guarded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def campaign(target: Target, models: Any = SMALL, copies: int = COPIES, seed: int = 0) -> Any:
-    made = Campaign(target, models, seed=seed, numbers=range(copies), jobs=2, limits=LIMITS)
+    made = Campaign(
+        target.judge,
+        lambda number: copy_with_number(models, seed, number),
+        numbers=range(copies),
+        jobs=2,
+        limits=LIMITS,
+    )
     findings = Findings()
     for found in made.run(seconds=60):
         if found is not None:
@@ -216,7 +222,7 @@ def test_a_finding_is_reduced_saved_and_repeated(
     finding = max(findings, key=lambda f: len(f.copy.content))
     verify(finding, TARGETS["core"], LIMITS, seconds=10)
     name, copy, described = load(save(finding, tmp_path))
-    with Judge(TARGETS["core"], LIMITS) as judge:
+    with Judge(TARGETS["core"].judge, LIMITS) as judge:
         assert judge(copy).fault == finding.fault
     assert (name, described["kind"], described["operators"]) == ("core", "crash", "ABS")
     assert len(copy.content) <= 400

@@ -1,14 +1,16 @@
-"""Processes that try copies, one after the other; a new one takes the place of one that dies.
+"""Processes that try cases, one after the other; a new one takes the place of one that dies.
 
-What a worker is at stands in memory that it shares with the campaign: the number of the copy, what
-runs, since when, and how many copies ended how. So nothing is lost when it dies.
+What a worker is at stands in memory that it shares with the campaign: the number of the case, what
+runs, since when, and how many cases ended how. So nothing is lost when it dies.
+
+A case is whatever a campaign's function makes of a number. Workers are forked, which only POSIX
+systems can.
 """
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
-import mmap
 import multiprocessing
 import os
 import re
@@ -17,34 +19,33 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from delegraph.testing.sweep.board import Board
+from delegraph.testing.sweep.judging import (
+    OFFICIAL,
+    OURS,
+    OUTCOMES,
+    Announce,
+    Ending,
+    Fault,
+)
 
-from fuzz.copies import Copy, copy_with_number
-from fuzz.judging import Fault
-from fuzz.starting_models import StartingModel
-from fuzz.targets import OFFICIAL, OURS, OUTCOMES, Ending, Target
-
-CONTEXT = multiprocessing.get_context("fork")
-PHASES = ("", OURS, OFFICIAL)
-COUNTED = (*OUTCOMES, "delegated")
-NUMBER, PHASE, STARTED, FIRST_COUNT = range(4)
-
+CONTEXT: Any = multiprocessing.get_context("fork")
 PATIENCE = 6
 """Seconds of waiting that a second of processor time may become on a busy machine."""
 
 RENEWED = 20_000
-"""Copies after which a process makes room for a new one."""
+"""Cases after which a process makes room for a new one."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a copy may take.
+    """What a case may take.
 
     Attributes:
         seconds: of processor time.
@@ -55,63 +56,17 @@ class Limits:
     bytes: int = 2 << 30
 
 
-class Board:
-    """What a worker is at, in memory shared with the campaign."""
-
-    def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, 8 * (FIRST_COUNT + len(COUNTED)))
-        self.cells = np.frombuffer(self._memory, np.int64)
-
-    def announce(self, phase: str) -> None:
-        """Say what runs next."""
-        self.cells[PHASE] = PHASES.index(phase)
-
-    def begin(self, number: int) -> None:
-        """Say that a copy is begun."""
-        self.cells[NUMBER], self.cells[STARTED] = number, time.monotonic_ns()
-
-    def rest(self) -> None:
-        """Say that no copy is being tried."""
-        self.announce("")
-        self.cells[STARTED] = 0
-
-    def end(self, ending: Ending) -> None:
-        """Count a copy."""
-        self.rest()
-        self.count(ending.outcome)
-        self.cells[FIRST_COUNT + COUNTED.index("delegated")] += ending.delegated
-
-    def count(self, outcome: str) -> None:
-        self.cells[FIRST_COUNT + COUNTED.index(outcome)] += 1
-
-    @property
-    def number(self) -> int:
-        return int(self.cells[NUMBER])
-
-    @property
-    def phase(self) -> str:
-        return PHASES[int(self.cells[PHASE])]
-
-    def seconds(self) -> float:
-        """Return for how long the copy has been tried; 0 for none."""
-        started = int(self.cells[STARTED])
-        return (time.monotonic_ns() - started) / 1e9 if started else 0.0
-
-    def counts(self) -> Counter[str]:
-        """Return how many copies ended how."""
-        return Counter(dict(zip(COUNTED, self.cells[FIRST_COUNT:].tolist(), strict=True)))
-
-
 class Worker:
     """A process with a board, a pipe, and a file that tells where it died.
 
     Args:
         work: what the process runs, with the worker as its argument.
-        limits: of a copy.
+        limits: of a case.
+        groups: which cases are counted apart.
     """
 
-    def __init__(self, work: Any, limits: Limits) -> None:
-        self.board, self.limits = Board(), limits
+    def __init__(self, work: Any, limits: Limits, groups: Sequence[str] = ("",)) -> None:
+        self.board, self.limits = Board(groups), limits
         self.connection, self.far_end = CONTEXT.Pipe()
         self._last_words = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the worker
         self._work = work
@@ -136,14 +91,14 @@ class Worker:
         self._work(self)
 
     def limit_processor(self) -> None:
-        """Let the process die after the seconds of a copy, counted from now.
+        """Let the process die after the seconds of a case, counted from now.
 
         A timer, since some systems do not hear of a later RLIMIT_CPU.
         """
         signal.setitimer(signal.ITIMER_PROF, self.limits.seconds)
 
     def is_late(self) -> bool:
-        """Whether a copy has been tried for longer than even a busy machine takes."""
+        """Whether a case has been tried for longer than even a busy machine takes."""
         return self.board.seconds() > self.limits.seconds * PATIENCE
 
     def kill(self) -> None:
@@ -163,7 +118,7 @@ class Worker:
             file.close()
 
     def cause_of_death(self, late: bool) -> Fault:
-        """Return the fault of a copy whose process has died."""
+        """Return the fault of a case whose process has died."""
         code = self.process.exitcode or 0
         self._last_words.seek(0)
         where = _innermost(self._last_words.read().decode(errors="replace"))
@@ -192,61 +147,68 @@ class Found:
     """A copy with a fault.
 
     Attributes:
-        number: of the copy.
-        copy: the file and what it is fed.
+        number: of the case.
+        case: what the campaign makes of the number.
         fault: what came of it.
     """
 
     number: int
-    copy: Copy
+    case: Any
     fault: Fault
 
 
 class Campaign:
-    """Copies for one target, tried by several processes.
+    """Numbered cases, tried by several processes.
 
     Args:
-        target: what they are tried on.
-        models: what they are made of.
-        seed: with the number of a copy, says what it is.
-        numbers: the first copy and the one after the last.
+        judge: tries a case; is given what to tell before something else runs.
+        case_of: returns the case with a number, the same one in any process.
+        numbers: the first case and the one after the last.
         jobs: processes.
-        limits: of a copy.
+        limits: of a case.
+        groups: which cases are counted apart; an :class:`Ending` names its own.
     """
 
     def __init__(
         self,
-        target: Target,
-        models: Sequence[StartingModel],
+        judge: Callable[[Any, Announce], Ending],
+        case_of: Callable[[int], Any],
         *,
-        seed: int,
         numbers: range,
         jobs: int,
         limits: Limits,
+        groups: Sequence[str] = ("",),
     ) -> None:
-        self._target, self._models, self._seed = target, models, seed
+        self._judge, self._case_of, self._groups = judge, case_of, tuple(groups)
         self._numbers, self._limits = numbers, limits
         self._jobs = min(jobs, max(1, len(numbers)))
         self._next = {i: numbers.start + i for i in range(self._jobs)}
         self._workers: dict[int, Worker] = {}
 
     def counts(self) -> Counter[str]:
-        """Return how many copies ended how, so far."""
+        """Return how many cases ended how, so far."""
         return sum((w.board.counts() for w in self._workers.values()), Counter())
 
+    def counts_of(self, group: str) -> Counter[str]:
+        """Return how many cases of a group ended how, so far."""
+        boards = (worker.board for worker in self._workers.values())
+        return sum((board.counts_of(group) for board in boards), Counter())
+
     def tried(self) -> int:
-        """Return how many copies have ended."""
+        """Return how many cases have ended."""
         counts = self.counts()
         return sum(counts[outcome] for outcome in OUTCOMES)
 
     def run(self, seconds: float, pause: float = 0.2) -> Iterator[Found | None]:
-        """Try copies until all are or time is up; yield what is found, None now and then.
+        """Try cases until all are or time is up; yield what is found, None now and then.
 
         A worker that is stopped has finished its copy.
         """
         end = time.monotonic() + seconds
         for i in range(self._jobs):
-            self._workers[i] = Worker(lambda worker, i=i: self._work(worker, i), self._limits)
+            self._workers[i] = Worker(
+                lambda worker, i=i: self._work(worker, i), self._limits, self._groups
+            )
         running = set(self._workers)
         try:
             while running:
@@ -291,25 +253,26 @@ class Campaign:
 
     def _died(self, worker: Worker, late: bool) -> Iterator[Found]:
         fault = worker.cause_of_death(late)
+        found = self._found(worker.board.number, fault)
+        group = getattr(found.case, "op", "") if len(self._groups) > 1 else ""
         if worker.board.phase == OFFICIAL:
-            worker.board.end(Ending("not judged"))
+            worker.board.end(Ending("not judged", group=group))
             return
-        worker.board.end(Ending("fault"))
-        yield self._found(worker.board.number, fault)
+        worker.board.end(Ending("fault", group=group))
+        yield found
 
     def _found(self, number: int, fault: Fault) -> Found:
-        return Found(number, copy_with_number(self._models, self._seed, number), fault)
+        return Found(number, self._case_of(number), fault)
 
     def _work(self, worker: Worker, i: int) -> None:
-        """Try copies; this is what a process runs. Ends by saying which copy is next."""
+        """Try cases; this is what a process runs. Ends by saying which case is next."""
         board, end = worker.board, self._next[i] + RENEWED * self._jobs
         number = self._next[i]
         while number in self._numbers and number < end and not worker.far_end.poll():
             board.begin(number)
             worker.limit_processor()
             board.announce(OURS)
-            copy = copy_with_number(self._models, self._seed, number)
-            ending = self._target.judge(copy, board.announce)
+            ending = self._judge(self._case_of(number), board.announce)
             board.end(ending)
             number += self._jobs
             if ending.fault is not None:
@@ -318,15 +281,15 @@ class Campaign:
 
 
 class Judge:
-    """A process that tries the copies it is given, replaced when one kills it.
+    """A process that tries the cases it is given, replaced when one kills it.
 
     Args:
-        target: what they are tried on.
-        limits: of a copy.
+        judge: tries a case, as for :class:`Campaign`.
+        limits: of a case.
     """
 
-    def __init__(self, target: Target, limits: Limits) -> None:
-        self._target = target
+    def __init__(self, judge: Callable[[Any, Announce], Ending], limits: Limits) -> None:
+        self._judge = judge
         self._worker = Worker(self._serve, limits)
 
     def __enter__(self) -> Judge:
@@ -335,10 +298,10 @@ class Judge:
     def __exit__(self, *_: object) -> None:
         self._worker.close()
 
-    def __call__(self, copy: Copy) -> Ending:
-        """Return what comes of a copy, whatever it does to the process."""
+    def __call__(self, case: Any) -> Ending:
+        """Return what comes of a case, whatever it does to the process."""
         worker = self._worker
-        worker.connection.send(copy)
+        worker.connection.send(case)
         while not worker.connection.poll():
             wait([worker.connection, worker.process.sentinel], 1.0)
             late = worker.is_late()
@@ -363,12 +326,12 @@ class Judge:
     def _serve(self, worker: Worker) -> None:
         while True:
             try:
-                copy = worker.far_end.recv()
+                case = worker.far_end.recv()
             except EOFError:
                 return
             worker.board.begin(0)
             worker.limit_processor()
             worker.board.announce(OURS)
-            ending = self._target.judge(copy, worker.board.announce)
+            ending = self._judge(case, worker.board.announce)
             worker.board.rest()
             worker.far_end.send(ending)

@@ -1,26 +1,26 @@
-"""What may come of a copy and what may not: errors, their texts, answers."""
+"""What may come of a case and what may not: errors, their texts, answers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.errors import DelegraphError
 from delegraph.schema.enums import TensorType
 from delegraph.testing.conformance.differences import array_difference
-from fuzz.feeding import Arrays
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that no copy may bring about.
+    """Something that no case may bring about.
 
     Attributes:
         kind: ``crash``, ``hang``, ``memory``, ``exception``, ``bare text``, ``differs``,
@@ -34,8 +34,35 @@ class Fault:
     where: str = ""
 
 
+OFFICIAL = "the official interpreter alone"
+OURS = "ours"
+"""Phases of a judgement: what a process was doing when it died."""
+
+
+class Ending(NamedTuple):
+    """What came of a case.
+
+    Attributes:
+        outcome: one of :data:`OUTCOMES`.
+        fault: what must not be; None where all is well.
+        delegated: whether a delegate had a node of it.
+        group: which cases it is counted with; ``""`` where all are.
+    """
+
+    outcome: str
+    fault: Fault | None = None
+    delegated: bool = False
+    group: str = ""
+
+
+OUTCOMES = ("refused", "computed", "equal", "not judged", "fault")
+"""``equal``: a delegate and the core gave the same; ``not judged``: LiteRT alone cannot run it."""
+
+Announce = Callable[[str], None]
+
+
 class Run(NamedTuple):
-    """What an interpreter made of a copy.
+    """What an interpreter made of a case.
 
     Attributes:
         outputs: of each invoke that ended well.
@@ -44,7 +71,7 @@ class Run(NamedTuple):
         delegated: whether a delegate had a node.
     """
 
-    outputs: list[Arrays]
+    outputs: list[list[NDArray[Any]]]
     types: list[TensorType]
     error: BaseException | None
     delegated: bool = False
@@ -122,9 +149,9 @@ def difference_fault(
             *core*, times :data:`SLACK`, nobody can tell which answer is right: sums that cancel
             depend on the order of additions, and so does what is rounded after them.
     """
-    if (core.error is None) != (mine.error is None):
-        if mine.error is not None:
-            return Fault("refuses alone", str(mine.error)[:300], innermost(mine.error))
+    if core.error is None and mine.error is not None:
+        return Fault("refuses alone", str(mine.error)[:300], innermost(mine.error))
+    if core.error is not None and mine.error is None:
         if "memory_limit=" in str(core.error):
             return None  # a delegate may need less: it keeps no tensors between its nodes
         return Fault("computes alone", f"the core: {str(core.error)[:300]}", innermost(core.error))

@@ -1,0 +1,79 @@
+"""What a process is trying, and how its cases ended, in memory shared with its parent."""
+
+from __future__ import annotations
+
+import mmap
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from delegraph.testing.sweep.judging import OFFICIAL, OURS, OUTCOMES, Ending
+
+PHASES = ("", OURS, OFFICIAL)
+COUNTED = (*OUTCOMES, "delegated")
+NUMBER, PHASE, STARTED, FIRST_COUNT = range(4)
+
+
+class Board:
+    """What a worker is at, in memory shared with the campaign.
+
+    Args:
+        groups: which cases are counted apart.
+    """
+
+    def __init__(self, groups: Sequence[str] = ("",)) -> None:
+        size = FIRST_COUNT + len(groups) * len(COUNTED)
+        self._memory = mmap.mmap(-1, 8 * size)
+        self.cells = np.frombuffer(self._memory, np.int64)
+        self._table = self.cells[FIRST_COUNT:].reshape(len(groups), len(COUNTED))
+        self._rows = {group: row for row, group in enumerate(groups)}
+
+    def announce(self, phase: str) -> None:
+        """Say what runs next."""
+        self.cells[PHASE] = PHASES.index(phase)
+
+    def begin(self, number: int) -> None:
+        """Say that a case is begun."""
+        self.cells[NUMBER], self.cells[STARTED] = number, time.monotonic_ns()
+
+    def rest(self) -> None:
+        """Say that no case is being tried."""
+        self.announce("")
+        self.cells[STARTED] = 0
+
+    def end(self, ending: Ending) -> None:
+        """Count a case."""
+        self.rest()
+        self.count(ending.outcome, ending.group)
+        row = self._table[self._rows[ending.group]]
+        row[COUNTED.index("delegated")] += ending.delegated
+
+    def count(self, outcome: str, group: str = "") -> None:
+        """Count an outcome of a case of a group."""
+        self._table[self._rows[group], COUNTED.index(outcome)] += 1
+
+    @property
+    def number(self) -> int:
+        """Number of the case that is tried, or was last."""
+        return int(self.cells[NUMBER])
+
+    @property
+    def phase(self) -> str:
+        """What runs: one of :data:`PHASES`."""
+        return PHASES[int(self.cells[PHASE])]
+
+    def seconds(self) -> float:
+        """Return for how long the case has been tried; 0 for none."""
+        started = int(self.cells[STARTED])
+        return (time.monotonic_ns() - started) / 1e9 if started else 0.0
+
+    def counts(self) -> Counter[str]:
+        """Return how many cases ended how."""
+        return Counter(dict(zip(COUNTED, self._table.sum(axis=0).tolist(), strict=True)))
+
+    def counts_of(self, group: str) -> Counter[str]:
+        """Return how many cases of a group ended how."""
+        found = self._table[self._rows[group]].tolist()
+        return Counter(dict(zip(COUNTED, found, strict=True)))

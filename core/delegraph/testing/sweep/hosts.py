@@ -1,0 +1,180 @@
+"""The interpreters in which a model runs: Delegraph's and the official one, with limits."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from delegraph.delegation.delegate import Delegate
+from delegraph.errors import DelegraphError, UnresolvedOpError
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.native.litert.installed_runtimes import interpreter_module
+from delegraph.runtime.interpreter import Interpreter
+from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.schema.enums import TensorType
+from delegraph.schema.reader import read_model
+from delegraph.testing.sweep.judging import OFFICIAL, OURS, Announce, Run
+
+if TYPE_CHECKING:
+    from delegraph.native.litert.interpreter import LiteRtInterpreter
+
+MEMORY_LIMIT = 64 << 20
+"""Bytes of tensors: enough for what is interesting, and quickly filled."""
+
+TIME_LIMIT = 2.0
+"""Seconds of an invoke, after which the runtime itself must stop it."""
+
+
+def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpreter:
+    """Return Delegraph's interpreter, with limits and without default delegates."""
+    return Interpreter(
+        model_content=content,
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        delegates=delegates,
+        num_threads=threads,
+        memory_limit=MEMORY_LIMIT,
+        time_limit=TIME_LIMIT,
+    )
+
+
+def open_by_default(content: bytes, threads: int = 1) -> Interpreter:
+    """Return Delegraph's interpreter as a user gets it who names no delegate, with limits."""
+    return Interpreter(
+        model_content=content,
+        num_threads=threads,
+        memory_limit=MEMORY_LIMIT,
+        time_limit=TIME_LIMIT,
+    )
+
+
+def open_official(content: bytes) -> Any:
+    """Return the official interpreter, without a delegate."""
+    official = interpreter_module(None)
+    return official.Interpreter(
+        model_content=content,
+        experimental_op_resolver_type=official.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        num_threads=1,
+    )
+
+
+def open_official_with(content: bytes, delegate: Delegate, threads: int = 1) -> LiteRtInterpreter:
+    """Return the official interpreter with a delegate of ours."""
+    from delegraph.native.litert.interpreter import LiteRtInterpreter
+
+    return LiteRtInterpreter(
+        model_content=content,
+        delegates=[delegate],
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        num_threads=threads,
+    )
+
+
+def run(
+    open_it: Callable[[bytes], Any],
+    content: bytes,
+    invokes: int,
+    feed: Callable[[Any, int], None],
+) -> Run:
+    """Open a model, feed it, and return what came of it.
+
+    Args:
+        open_it: returns an interpreter of a file.
+        content: the file.
+        invokes: how many.
+        feed: resizes, allocates and sets inputs; is given the interpreter and the number of the
+            invoke.
+    """
+    outputs = []
+    types: list[TensorType] = []
+    delegated = False
+    try:
+        interpreter = open_it(content)
+        for step in range(invokes):
+            feed(interpreter, step)
+            interpreter.invoke()
+            details = interpreter.get_output_details()
+            outputs.append([np.array(_output(interpreter, detail)) for detail in details])
+        types = [_type_of(detail["dtype"]) for detail in details]
+        delegated = _is_delegated(interpreter)
+        if hasattr(interpreter, "close"):
+            interpreter.close()
+    except Exception as error:  # noqa: BLE001 - whatever it raises is judged
+        return Run(outputs, types, error)
+    return Run(outputs, types, None, delegated)
+
+
+def _output(interpreter: Any, detail: dict[str, Any]) -> Any:
+    """Return an output; the official interpreter has no array for an empty dynamic one."""
+    try:
+        return interpreter.get_tensor(detail["index"])
+    except ValueError as error:
+        if "Invalid tensor size" not in str(error):
+            raise
+        return np.empty(detail["shape"], detail["dtype"])
+
+
+_TYPES: dict[np.dtype[Any], TensorType] = {
+    np.dtype(dtype): type_ for type_, dtype in reversed(tuple(NUMPY_DTYPES.items()))
+}
+
+
+def _type_of(dtype: Any) -> TensorType:
+    return _TYPES.get(np.dtype(dtype), TensorType.STRING)
+
+
+def _is_delegated(interpreter: Any) -> bool:
+    if isinstance(interpreter, Interpreter):
+        plan = interpreter.session.subgraphs[0].plan
+        return any(node.delegate is not None for node, _ in plan.nodes)
+    return hasattr(type(interpreter), "placement")  # a LiteRtInterpreter was given a delegate
+
+
+def operator_names(content: bytes) -> Sequence[str]:
+    """Return the names of a file's operators; none if it cannot be read."""
+    try:
+        codes = read_model(np.frombuffer(content, np.uint8)).operator_codes or ()
+    except DelegraphError:
+        return ()
+    return [str(code.custom_code or getattr(code.builtin_code, "name", "")) for code in codes]
+
+
+def lacks_operators(error: BaseException | None) -> bool:
+    """Tell whether nothing but a delegate has some operators of the model."""
+    unresolved = ("unresolved custom op", "Select TensorFlow op(s)")
+    return isinstance(error, UnresolvedOpError) or any(t in str(error) for t in unresolved)
+
+
+_PERTURB = -6
+"""M_PERTURB of glibc's mallopt: fill memory that is allocated."""
+
+
+def is_undefined(right: Run, run_official: Callable[[], Run], announce: Announce) -> bool:
+    """Tell whether the official interpreter alone does not answer twice alike.
+
+    Its kernels may leave places unwritten; where the C library can (glibc) memory is filled with
+    another pattern each time.
+    """
+    try:
+        fill = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):
+        return False
+    announce(OFFICIAL)
+    again = []
+    for pattern in (0x2A, 0x55):
+        fill(_PERTURB, pattern)
+        again.append(run_official())
+    fill(_PERTURB, 0)
+    announce(OURS)
+    return any(_differ(right, other) for other in again)
+
+
+def _differ(a: Run, b: Run) -> bool:
+    if (a.error is None) != (b.error is None) or len(a.outputs) != len(b.outputs):
+        return True
+    pairs = (
+        (x, y) for s, t in zip(a.outputs, b.outputs, strict=True) for x, y in zip(s, t, strict=True)
+    )
+    return any(x.shape != y.shape or x.tobytes() != y.tobytes() for x, y in pairs)
