@@ -35,6 +35,8 @@ DelegraphError
     - AmbiguousDelegateError  (ValueError) two distributions provide that name
     - PluginOptionError       (ValueError) an option that the delegate does not have, or a bad value
 
+DefaultDelegateWarning        (UserWarning) a delegate applied by default failed; the model runs on
+
 The built-in bases are the types the official interpreter raises at the same mistakes.
 """
 
@@ -225,6 +227,15 @@ class DelegateNodeError(NodeError, DelegateError):
     ) -> None:
         DelegateError.__init__(self, message, delegate=delegate, phase=phase, node_index=node_index)
         self.op = op
+
+
+class DefaultDelegateWarning(UserWarning):
+    """A delegate that is applied by default has failed; Delegraph's kernels compute its nodes.
+
+    Given once by an interpreter, which does without that delegate from then on. The message names
+    the delegate, the phase, the nodes and the cause, and says how to report it. Code that turns
+    warnings into errors gets it as an exception.
+    """
 
 
 class DelegateLoadError(DelegateError, ValueError):

@@ -103,7 +103,8 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
         interpreter = setup.interpreter()
         assert isinstance(interpreter, Interpreter)
         session = interpreter.session
-        if not session.delegates and not session.unresolved_custom_ops():
+        has_incidents = bool(interpreter.incidents)
+        if not (session.delegates or has_incidents or session.unresolved_custom_ops()):
             raise click.UsageError(
                 "give at least one --delegate: the model calls for none by itself",
                 click.get_current_context(),
@@ -118,6 +119,7 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
 
 
 def _explain(request: ExplainRequest) -> int:
+    from delegraph.runtime.unresolved_ops import check_resolved
     from delegraph.tools.explanation import explain
     from delegraph.tools.placement_lock import lock_of, write_lock
 
@@ -130,7 +132,7 @@ def _explain(request: ExplainRequest) -> int:
             )
         else:
             _print(console(), request.setup.model, explanation)
-        interpreter.session.check_resolved()
+        check_resolved(interpreter.placement, [s.plan for s in interpreter.session.subgraphs])
     _require(request, explanation.placement)
     if request.lock is not None:
         write_lock(lock, request.lock)
@@ -139,6 +141,7 @@ def _explain(request: ExplainRequest) -> int:
 
 
 def _check(request: ExplainRequest, file: str) -> int:
+    from delegraph.runtime.unresolved_ops import check_resolved
     from delegraph.tools.placement_lock import compare, lock_of, read_lock
 
     locked = read_lock(file)
@@ -155,7 +158,7 @@ def _check(request: ExplainRequest, file: str) -> int:
             click.echo(
                 f"ok: {Path(request.setup.model).name} is placed as {file} says: {placement}"
             )
-        interpreter.session.check_resolved()
+        check_resolved(interpreter.placement, [s.plan for s in interpreter.session.subgraphs])
     if difference:
         raise CheckFailed(f"the placement is not as {file} says: {difference}")
     _require(request, placement)
@@ -221,6 +224,10 @@ def _print(out: Console, model: str, explanation: Explanation) -> None:
     print_stages(out, explanation)
     if explanation.refusals:
         print_refusals(out, explanation)
+    if placement.incidents:
+        heading(out, "Incidents")
+        for incident in placement.incidents:
+            out.print(f"  {incident}", soft_wrap=True)
 
 
 def _crossings(placement: Placement) -> str:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph import Placement
+    from delegraph.delegation.incident import Incident
     from delegraph.operators.numerics import Numerics
-    from delegraph.runtime.delegates.failure_policy import Incident
     from delegraph.tools.findings import Findings
     from delegraph.tools.given_inputs import GivenInput
     from delegraph.tools.model_outputs import OutputSummary

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from delegraph.delegation.html_tables import html_table
+from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON, Rejection
 
 _VALIDATION = "VALIDATION:"
@@ -140,6 +141,8 @@ class Placement:
         host: whose kernels compute the nodes that no delegate has.
         default_delegate: name of the delegate that is applied by default, after all others, to
             what these left; None when there is none. The last of ``delegates``.
+        incidents: what delegates did wrong while the interpreter went on. One that is applied by
+            default is taken off then, so that it may not be among ``delegates``.
     """
 
     nodes: tuple[NodePlacement, ...]
@@ -151,6 +154,7 @@ class Placement:
     notes: Mapping[str, str] = field(default_factory=dict)
     host: str = "Delegraph"
     default_delegate: str | None = None
+    incidents: tuple[Incident, ...] = ()
 
     def __str__(self) -> str:
         total, unresolved = len(self.nodes), len(self.unresolved())
@@ -167,7 +171,10 @@ class Placement:
             others.insert(0, self._share(default, taken[default], parts[default]))
             if shares:
                 shares[-1] += f"; of the {left} left {others.pop(0)}"
-        return f"{total} node{'s' * (total != 1)}: " + ", ".join([*shares, *others])
+        text = f"{total} node{'s' * (total != 1)}: " + ", ".join([*shares, *others])
+        failed = [each for each in self.incidents if each.delegate not in self.quarantined]
+        told = dict.fromkeys(f"{each.delegate} failed in {each.phase}" for each in failed)
+        return "; ".join([text, *told])
 
     @property
     def requested_delegates(self) -> tuple[str, ...]:
@@ -258,6 +265,7 @@ class Placement:
             "default_delegate": self.default_delegate,
             "quarantined": list(self.quarantined),
             "notes": dict(self.notes),
+            "incidents": [incident.to_json() for incident in self.incidents],
             "totals": {
                 "nodes": len(self.nodes),
                 "delegated": sum(node.delegate is not None for node in self.nodes),

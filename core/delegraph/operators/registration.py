@@ -33,13 +33,23 @@ class NativeEval:
 
     Attributes:
         run: computes; what calling this does.
+        rescue: called with what ``run`` has raised; returns None once it has computed the outputs
+            in another way, else the error to raise. None: errors of ``run`` are raised.
     """
 
     run: Eval
+    rescue: Callable[[Exception], Exception | None] | None = None
 
     def __call__(self) -> None:
         """Compute."""
-        self.run()
+        try:
+            self.run()
+        except Exception as error:
+            if self.rescue is None:
+                raise
+            left = self.rescue(error)
+            if left is not None:
+                raise left from left.__cause__
 
 
 Prepare = Callable[["OpContext", "Node"], Eval]

@@ -174,10 +174,10 @@ class SubgraphContext:
         subgraph, nodes = self._subgraph, params.nodes_to_replace
         subgraph.session.cancellation.raise_if_requested()
         needs_delegate = any(subgraph.plan.node(index)[1].is_unresolved for index in nodes)
-        policy = subgraph.session.options.policy.of(params.delegate)
-        if policy.on_failure == "raise" or needs_delegate:
+        policy = subgraph.session.policy_of(params.delegate)
+        if policy.on_failure == "raise" or policy.is_default or needs_delegate:
             raise error
-        from delegraph.runtime.delegates.failure_policy import Incident
+        from delegraph.delegation.incident import Incident
 
         reason = in_words(error)
         subgraph.session.incidents.record(

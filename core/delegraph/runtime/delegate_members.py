@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from delegraph.delegation.incident import Incident
     from delegraph.delegation.placement import Placement
     from delegraph.runtime.delegates.choice import AnyDelegate
-    from delegraph.runtime.delegates.failure_policy import Incident
     from delegraph.runtime.live_views import LiveViews
     from delegraph.runtime.session import Session
 

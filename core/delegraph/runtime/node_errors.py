@@ -9,9 +9,9 @@ from delegraph.delegation.delegate import DelegateParams
 from delegraph.errors import (
     ArenaTooSmallError,
     CallCancelledError,
+    DefaultDelegateWarning,
     DelegateNodeError,
     DelegatePhase,
-    DelegraphError,
     NodeError,
     OperatorError,
     UnresolvedOpError,
@@ -29,14 +29,32 @@ _PHASES: dict[Verb, DelegatePhase] = {
     "invoke": "eval",
 }
 
-_ALREADY_CLEAR = (UnresolvedOpError, DelegateNodeError, ArenaTooSmallError, CallCancelledError)
+_ALREADY_CLEAR = (
+    UnresolvedOpError,
+    DelegateNodeError,
+    ArenaTooSmallError,
+    CallCancelledError,
+    DefaultDelegateWarning,
+)
 """Errors that say more than the node could add."""
 
 
-def node_error(
-    node: Node, registration: Registration, verb: Verb, error: Exception
-) -> DelegraphError:
+class RefusedByKernel(Exception):
+    """Raised in place of a delegate's node that Delegraph's own kernels cannot compute either.
+
+    Args:
+        error: that of the model's node: what users get without the delegate.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def node_error(node: Node, registration: Registration, verb: Verb, error: Exception) -> Exception:
     """Return the error that says which node failed, at what, and why."""
+    if isinstance(error, RefusedByKernel):
+        return error.error
     if isinstance(error, _ALREADY_CLEAR):
         return error
     message = f"Node number {node.index} ({registration.name}) failed to {verb}: {in_words(error)}"
@@ -54,6 +72,8 @@ def node_error(
 
 def explained(node: Node, tensors: Sequence[Tensor], error: Exception) -> Exception:
     """Return *error*, or what has led to it: an input that nobody has set."""
+    if isinstance(error, RefusedByKernel):
+        return error
     for index in node.inputs:
         if index >= 0 and tensors[index].data is None:
             return OperatorError(f"Input tensor {index} lacks data; set_tensor() comes first")
@@ -62,6 +82,8 @@ def explained(node: Node, tensors: Sequence[Tensor], error: Exception) -> Except
 
 def cause_of(error: Exception) -> BaseException | None:
     """Return the cause that the :func:`node_error` of *error* has: no error causes itself."""
+    if isinstance(error, RefusedByKernel):
+        return error.error.__cause__
     return error.__cause__ if isinstance(error, _ALREADY_CLEAR) else error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
-from delegraph.errors import DelegraphError, in_words
+from delegraph.errors import in_words
 from delegraph.operators.asynchronous import AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.runtime.cancellation import Cancellation
@@ -56,7 +56,7 @@ class Overlap:
         self,
         evals: Sequence[Eval] | None,
         cancellation: Cancellation,
-        failed: Callable[[int, Exception], DelegraphError],
+        failed: Callable[[int, Exception], Exception],
     ) -> None:
         """Run the nodes.
 

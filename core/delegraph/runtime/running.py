@@ -49,7 +49,7 @@ def native_run(
     """
     if len(evals) != 1 or not isinstance(evals[0], NativeEval):
         return None
-    step = evals[0].run
+    step, rescue = evals[0].run, evals[0].rescue
 
     def run() -> None:
         runner.is_running = True
@@ -58,7 +58,9 @@ def native_run(
                 cancellation.raise_if_requested()
             step()
         except Exception as error:  # noqa: BLE001 - raised on as the node's
-            raise failure(0, error) from cause_of(error)
+            left = error if rescue is None else rescue(error)
+            if left is not None:
+                raise failure(0, left) from cause_of(left)
         finally:
             runner.is_running = False
 

@@ -5,15 +5,20 @@ What only delegates, rules and profiles need is imported when they are there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from delegraph.errors import ArgumentError, ArgumentTypeError, OperatorError, ResizeError
+from delegraph.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CallCancelledError,
+    OperatorError,
+    ResizeError,
+)
 from delegraph.operators.kept_array import forget_kept_arrays
 from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.arguments import as_index, checked_flag, require_c_int, tensor_at
@@ -35,7 +40,6 @@ if TYPE_CHECKING:
     from delegraph.runtime.delegates.plan_state import Barred, Snapshot, SubgraphState
     from delegraph.runtime.kept_data import KeptData
     from delegraph.runtime.options import Options
-    from delegraph.runtime.profile import Profile
 
 
 class Session(SharedState):
@@ -44,7 +48,6 @@ class Session(SharedState):
     Attributes:
         subgraphs: in the model's order.
         delegates: those applied, in order, as far as none was refused.
-        by_default: those among them that nobody asks for.
         rest: the one among those that was applied to what the others left.
     """
 
@@ -57,7 +60,6 @@ class Session(SharedState):
     ) -> None:
         super().__init__(model, options, custom_ops, rules)
         self.delegates: list[Delegate] = []
-        self.by_default: Sequence[Delegate] = ()
         self.rest: Delegate | None = None
         with collector_paused():
             self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
@@ -90,8 +92,17 @@ class Session(SharedState):
             NodeError: a node cannot be prepared, or the tensors do not fit in memory.
             UnresolvedOpError: custom operators that nobody provides.
         """
-        if self._stacks:
-            self._stacks[subgraph.spec.index].reapply()
+        if subgraph.is_allocated and not subgraph.plan.undone:
+            return
+        stack = self._stacks[subgraph.spec.index] if self._stacks else None
+        if stack is not None and self.by_default:
+            from delegraph.runtime.delegates import default_failures
+
+            default_failures.allocate(stack, subgraph)
+            self.delegates[:] = default_failures.without_those_off(self.subgraphs, self.delegates)
+            return
+        if stack is not None:
+            stack.reapply()
         subgraph.allocate()
 
     def allocate_first(self) -> None:
@@ -239,18 +250,6 @@ class Session(SharedState):
             if registration.is_unresolved
         }
 
-    def check_resolved(self) -> None:
-        """Reject the plan when nothing runs one of its nodes.
-
-        Raises:
-            UnresolvedOpError: it names all such operators and what to do.
-        """
-        from delegraph.runtime.unresolved_ops import unresolved_op_error
-
-        for node in self.placement().unresolved():
-            plan = self.subgraphs[node.subgraph].plan
-            raise unresolved_op_error(plan, plan.node(node.index)[0])
-
     def apply_all(self, delegates: Iterable[Delegate]) -> None:
         """Apply delegates, one on top of the other, and check where the nodes are then.
 
@@ -268,8 +267,11 @@ class Session(SharedState):
         A subgraph that is allocated stays so, with the data of its inputs and variables.
 
         Raises:
-            DelegateError: it failed on one of them; all are as they were before.
+            DelegateError: it failed on one of them; all are as they were before. One that is
+                applied by default raises none: see ``default_failures``.
         """
+        if self.has_failed_by_default(delegate):
+            return
         kept, count = self._kept_data(), len(self.delegates)
         before = [(subgraph, subgraph.snapshot()) for subgraph in self.subgraphs]
         try:
@@ -284,12 +286,20 @@ class Session(SharedState):
                     self._apply(delegate, losing)
             self._allocate_again(kept)
             self.delegates.append(delegate)
-        except BaseException:
+        except BaseException as error:
             _restore(before)
             del self.delegates[count:]
             self.cancellation.forget()  # so that all is as before
             self._allocate_again(kept)
-            raise
+            is_failure = isinstance(error, Exception) and not isinstance(error, CallCancelledError)
+            if not (is_failure and self.is_by_default(delegate)):
+                raise
+            from delegraph.runtime.delegates import default_failures
+
+            if default_failures.not_applied(self.subgraphs[0], delegate, error):
+                self.delegates.append(delegate)
+                for stack in self._stacks:
+                    stack.postpone(delegate)
 
     def _apply(self, delegate: Delegate, barred: Mapping[int, Barred]) -> None:
         from delegraph.delegation.placement import is_never_delegated
@@ -349,23 +359,6 @@ class Session(SharedState):
         self.delegates.clear()
         self._allocate_again(kept)
 
-    @contextmanager
-    def profiling(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
-        """Record the nodes that run while the context lasts; see ``Profile``."""
-        from delegraph.runtime.profile import Profile
-
-        before, profile = self.profile, Profile(whole_partitions=whole_partitions)
-        self._take(profile)
-        try:
-            yield profile
-        finally:
-            self._take(before)
-
-    def _take(self, profile: Profile | None) -> None:
-        self.profile = profile
-        for subgraph in self.subgraphs:
-            subgraph.context.is_profiling = profile is not None
-
     def placement(self) -> Placement:
         """Return which delegate has each node now.
 
@@ -385,7 +378,7 @@ class Session(SharedState):
         if self.rules is None and not must_be_full:
             return
         for stack in self._stacks:
-            stack.reapply()
+            stack.reapply_named()
         placement = self.placement()
         if self.rules is not None:
             self.rules.check_pins(placement)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.control_edges import parse_control_edges
@@ -16,11 +17,12 @@ from delegraph.runtime.op_resolver import OpResolver
 
 if TYPE_CHECKING:
     from delegraph.delegation.bound_rules import BoundRules
-    from delegraph.delegation.delegate import DelegateContext
+    from delegraph.delegation.delegate import Delegate, DelegateContext
     from delegraph.delegation.rules import PlacementRules
     from delegraph.graph.model import Model
     from delegraph.operators.custom_op import AnyCustomOp
     from delegraph.operators.registration import CallableSubgraph
+    from delegraph.runtime.delegates.failure_policy import FailurePolicy
     from delegraph.runtime.delegates.plan_state import Barred
     from delegraph.runtime.options import Options
     from delegraph.runtime.profile import Profile
@@ -41,6 +43,7 @@ class SharedState:
         rules: the nodes that the user's rules keep from delegates, or pin to one.
         incidents: what delegates did wrong while Delegraph went on.
         supervision: which delegates are quarantined, and which runs are recomputed.
+        by_default: the delegates that are applied though no argument or option names them.
         cancellation: whether the call that runs is asked to stop.
         calls: lets one call run at a time.
         profile: where the nodes that run are recorded; None while nobody asks.
@@ -67,6 +70,7 @@ class SharedState:
         self.rules = _bound(rules, model) if rules else None
         self.incidents = Incidents()
         self.supervision = Supervision()
+        self.by_default: Sequence[Delegate] = ()
         self.cancellation = (
             Cancellation(options.time_limit)
             if options.cancellation is None
@@ -76,6 +80,35 @@ class SharedState:
         self.profile: Profile | None = None
         self.callees: list[CallableSubgraph] = []
         self.contexts: list[DelegateContext] = []
+
+    @contextmanager
+    def profiling(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
+        """Record the nodes that run while the context lasts; see ``Profile``."""
+        from delegraph.runtime.profile import Profile
+
+        before, profile = self.profile, Profile(whole_partitions=whole_partitions)
+        self._take(profile)
+        try:
+            yield profile
+        finally:
+            self._take(before)
+
+    def _take(self, profile: Profile | None) -> None:
+        self.profile = profile
+        for context in self.contexts:
+            context.is_profiling = profile is not None  # type: ignore[misc]  # each is this runtime's
+
+    def is_by_default(self, delegate: object) -> bool:
+        """Return whether a delegate is applied by default."""
+        return any(delegate is known for known in self.by_default)
+
+    def has_failed_by_default(self, delegate: object) -> bool:
+        """Return whether a delegate is applied by default, and has failed here."""
+        return self.is_by_default(delegate) and self.supervision.is_quarantined(delegate)
+
+    def policy_of(self, delegate: object) -> FailurePolicy:
+        """Return what becomes of it when a delegate fails."""
+        return self.options.policy.of(delegate, is_default=self.is_by_default(delegate))
 
     def barred(self, subgraph: int, delegate: str) -> Barred:
         """Return the nodes of a subgraph that the user's rules keep from a delegate."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from delegraph.errors import CallCancelledError, DelegraphError, OperatorError
+from delegraph.errors import CallCancelledError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.graph.lifetimes import first_uses
 from delegraph.operators.asynchronous import AsyncEval
@@ -374,11 +374,11 @@ class StepRunner:
             return None
         return native_run(self.evals, self, self._cancellation, self._invoke_failure)
 
-    def _invoke_failure(self, position: int, error: Exception) -> DelegraphError:
+    def _invoke_failure(self, position: int, error: Exception) -> Exception:
         node, _ = self.nodes[position]
         return self._failure(position, "invoke", explained(node, self._tensors, error))
 
-    def _failure(self, position: int, verb: Verb, error: Exception) -> DelegraphError:
+    def _failure(self, position: int, verb: Verb, error: Exception) -> Exception:
         """Return the error of a node; that of the whole call where it was asked to stop.
 
         Kernels that others wrote may have wrapped it in an error of their own.

@@ -256,6 +256,12 @@ class Subgraph:
             with BlasThreads(self.session.options.num_threads):
                 _run(self.steps, wrap)
 
+    def exchange_eval(self, present: Eval, other: Eval) -> None:
+        """Run *other* where *present* runs a node; a run that goes on may not see it yet."""
+        evals = self.steps.evals
+        evals[:] = [other if run is present else run for run in evals]
+        self._native_run = None
+
     def _timed(self, profile: Profile, run: Eval, node: Node, registration: Registration) -> Eval:
         forced = self.session.options.force_delegate_node_profiling
         return profile.timed(run, node, registration, self.spec.index, is_forced=forced)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP, read_custom_options
+from delegraph.delegation.placement import Placement
 from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import UnresolvedOpError
 from delegraph.operators.registration import Node
@@ -12,6 +13,21 @@ from delegraph.plugins.known_packages import package_for
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.delegates.compiled_partitions import not_applied
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan, delegate_name
+
+
+def check_resolved(placement: Placement, plans: Sequence[DelegatedPlan]) -> None:
+    """Reject a model when nothing runs one of its nodes.
+
+    Args:
+        placement: where its nodes run.
+        plans: of its subgraphs.
+
+    Raises:
+        UnresolvedOpError: it names all such operators and what to do.
+    """
+    for node in placement.unresolved():
+        plan = plans[node.subgraph]
+        raise unresolved_op_error(plan, plan.node(node.index)[0])
 
 
 def unresolved_op_error(plan: DelegatedPlan, node: Node) -> UnresolvedOpError:

@@ -20,6 +20,7 @@ from delegraph.delegation.placement import Crossing, NodePlacement, Placement
 from delegraph.delegation.rules import require_full
 from delegraph.errors import UnresolvedOpError
 from delegraph.plugins import installed
+from delegraph.runtime.unresolved_ops import check_resolved
 from delegraph.schema.options import AddOptions, GatherOptions, VarHandleOptions, WhileOptions
 from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
 from support.by_name import ByName, ByNameKernel, X, run, sines
@@ -403,10 +404,10 @@ def test_nothing_runs_an_operator_without_kernel_and_delegate() -> None:
     )
     assert [node.index for node in left.placement.unresolved()] == [1]
     with pytest.raises(UnresolvedOpError, match="unresolved custom op: Unknown"):
-        left.session.check_resolved()
+        check_resolved(left.placement, [s.plan for s in left.session.subgraphs])
     taken = Interpreter(model_content=model, delegates=[ByName("Unknown")])
     assert taken.placement.unresolved() == []
-    taken.session.check_resolved()
+    check_resolved(taken.placement, [s.plan for s in taken.session.subgraphs])
 
 
 def test_json_names_everything() -> None:

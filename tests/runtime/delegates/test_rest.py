@@ -10,7 +10,7 @@ import pytest
 
 from delegraph import DelegateFlags, Interpreter
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
-from delegraph.errors import DelegateError, PlacementError
+from delegraph.errors import DefaultDelegateWarning, DelegateError, PlacementError
 from delegraph.runtime.delegates import rest
 from delegraph.runtime.op_resolver import OpResolverType
 from support.by_name import ByName, sines
@@ -163,7 +163,8 @@ def test_another_package_with_a_delegate_of_that_name_is_not_it(
 
 def test_where_it_fails_the_model_runs_all_the_same(install: Install) -> None:
     install(claim="raise RuntimeError('broken')")
-    made = interpreter()
+    with pytest.warns(DefaultDelegateWarning, match="'taker', which is applied by default"):
+        made = interpreter()
     made.allocate_tensors()
     made.invoke()
     assert made.placement.delegates == ()

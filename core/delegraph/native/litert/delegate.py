@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams
+from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError, DelegateError, UnsupportedModelError
 from delegraph.graph.model import Model, OperatorSpec
@@ -36,7 +37,6 @@ from delegraph.plugins.specs import Isolate
 from delegraph.runtime.arguments import folder_of, model_of
 from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate, load_delegate
 from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.failure_policy import Incident
 from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.profile import Profile

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from delegraph.delegation.delegate import Delegate, DelegateParams
+from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import DelegateError, DelegatePhase, in_words
 from delegraph.graph.model import OperatorSpec
@@ -15,7 +16,7 @@ from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Node, Registration
 from delegraph.runtime.arguments import check_choice
 from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, Incidents
+from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incidents
 
 LiteRtOnFailure = Literal["raise", "fallback"]
 """Of the policies of ``delegraph.Interpreter`` those that an official interpreter can have."""

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, get_args
 from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.incident import Incident
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules import require_full
 from delegraph.delegation.rules_file import Rules, placement_rules
@@ -27,7 +28,6 @@ from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
 from delegraph.runtime.delegates.custom_op_delegates import compiled_by
-from delegraph.runtime.delegates.failure_policy import Incident
 from delegraph.runtime.invoke_async import InvokesAsync, Run
 from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of

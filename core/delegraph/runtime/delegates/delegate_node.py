@@ -10,6 +10,7 @@ from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, InPlace, Node, OpContext, Prepare, Registration
 from delegraph.runtime.delegates.checked_nodes import check_nodes
+from delegraph.runtime.delegates.default_guard import DefaultGuard
 from delegraph.runtime.delegates.fallback import guarded
 from delegraph.runtime.delegates.original_nodes import original_nodes
 from delegraph.runtime.subgraph import Subgraph
@@ -35,10 +36,17 @@ class DelegateNodePrepare:
         """
         if context is not self.subgraph.context:
             return self.own(context, node)
+        policy = self.subgraph.session.policy_of(node.delegate)
+        if policy.is_default:
+            return DefaultGuard(self.subgraph, node).prepared(self._checked)
         self._check_shapes(node)
-        if self.subgraph.session.options.policy.of(node.delegate).needs_guard:
+        if policy.needs_guard:
             return guarded(self.subgraph, node, self.own)
         return self.subgraph.buffers.reading(self.own(context, node), node)
+
+    def _checked(self, context: OpContext, node: Node) -> Eval:
+        self._check_shapes(node)
+        return self.own(context, node)
 
     def _check_shapes(self, node: Node) -> None:
         """Look at the original nodes again where shapes are others than when they were claimed.
@@ -70,7 +78,7 @@ def as_delegate_node(
 ) -> Registration:
     """Return the registration of a kernel of *delegate* for the nodes of *subgraph*."""
     added = replace(registration, prepare=DelegateNodePrepare(subgraph, registration.prepare))
-    if subgraph.session.options.policy.of(delegate).needs_guard:  # inputs may be needed once more
+    if subgraph.session.policy_of(delegate).needs_guard:  # inputs may be needed once more
         added = replace(added, inplace=InPlace.NONE)
     return added
 

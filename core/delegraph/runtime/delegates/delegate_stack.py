@@ -8,18 +8,19 @@ Source:
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags
+from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import DelegateError, DelegatePhase, in_words
 from delegraph.runtime.delegates.checked_nodes import check_nodes, order_errors
 from delegraph.runtime.delegates.delegate_node import as_delegate_node
 from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.failure_policy import Incident
 from delegraph.runtime.delegates.findings import Findings
 from delegraph.runtime.delegates.original_nodes import original_node
 from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, Barred, Snapshot
@@ -58,7 +59,7 @@ class DelegateStack:
             DelegateError: the delegate failed, or it is static and the graph is not.
             CallCancelledError: the call was asked to stop.
         """
-        self.reapply()
+        self.reapply_named()
         before = self._subgraph.snapshot()
         if not self._plan.applied:
             self._base = before
@@ -233,12 +234,43 @@ class DelegateStack:
             self._plan.undone = undone[tried:]  # an interrupt: the next call goes on
             raise
 
+    def reapply_named(self) -> None:
+        """Do what :meth:`reapply` does; default delegates that fail wait for the allocation."""
+        wanted = self.wanted
+        is_default = self._subgraph.session.is_by_default
+        try:
+            self.reapply()
+        except DelegateError:
+            if not any(is_default(each.delegate) for each in wanted):
+                raise
+            self.start_again([each for each in wanted if not is_default(each.delegate)])
+            self.reapply()
+            for each in wanted:
+                if is_default(each.delegate):
+                    self.postpone(each.delegate)
+
+    @property
+    def wanted(self) -> list[AppliedDelegate]:
+        """The delegates in force, and those that a resize has taken off."""
+        return [*self._plan.applied, *self._plan.undone]
+
+    def start_again(self, delegates: Iterable[AppliedDelegate]) -> None:
+        """Take all delegates off; :meth:`reapply` will apply *delegates*."""
+        if self._plan.applied and self._base is not None:
+            self._subgraph.restore(self._base, shapes=False)
+        self._plan.undone = list(delegates)
+
+    def postpone(self, delegate: Delegate) -> None:
+        """Let :meth:`reapply` apply a delegate, after those that wait already."""
+        self._plan.undone.append(AppliedDelegate(delegate, {}, {}))
+
     def _apply_again(self, applied: AppliedDelegate) -> None:
         session = self._subgraph.session
         try:
             self.apply(applied.delegate, applied.lost)
         except DelegateError as error:
-            if session.options.policy.of(applied.delegate).on_failure == "raise":
+            policy = session.policy_of(applied.delegate)
+            if policy.on_failure == "raise" or policy.is_default:
                 raise
             session.incidents.record(self._incident(error))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, Protocol, get_args
+from weakref import WeakSet
 
 from delegraph.delegation.delegate import Delegate
-from delegraph.errors import ArgumentError, DelegatePhase
+from delegraph.delegation.incident import Incident
+from delegraph.errors import ArgumentError
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +31,8 @@ class FailurePolicy:
         validate: check the results of delegates for NaN, wrong shapes and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1; the first
             invoke is always among them.
+        is_default: whether it is for a delegate that is applied by default: its first failure takes
+            it off, and is a warning.
 
     Raises:
         ArgumentError: an unknown ``on_failure``, or a share out of range.
@@ -37,6 +41,7 @@ class FailurePolicy:
     on_failure: OnFailure | None = None
     validate: bool = False
     shadow_share: float = 0.1
+    is_default: bool = False
 
     def __post_init__(self) -> None:
         if self.on_failure not in (None, *get_args(OnFailure)):
@@ -45,8 +50,16 @@ class FailurePolicy:
         if not 0 < self.shadow_share <= 1:
             raise ArgumentError(f"shadow_share is {self.shadow_share}, expected 0 < share <= 1")
 
-    def of(self, delegate: object) -> FailurePolicy:
-        """Return what counts for *delegate*: the same, with ``on_failure`` decided."""
+    def of(self, delegate: object, *, is_default: bool = False) -> FailurePolicy:
+        """Return what counts for *delegate*: the same, with ``on_failure`` decided.
+
+        Args:
+            delegate: the delegate.
+            is_default: whether it is applied by default, so that it never raises its errors.
+        """
+        if is_default:
+            kept: OnFailure = "shadow" if self.on_failure == "shadow" else "fallback"
+            return replace(self, on_failure=kept, is_default=True)
         if self.on_failure is not None:
             return self
         is_isolated = isinstance(delegate, Delegate) and delegate.is_isolated
@@ -56,45 +69,6 @@ class FailurePolicy:
     def needs_guard(self) -> bool:
         """Whether delegate nodes cannot simply be run; ``on_failure`` is decided."""
         return self.validate or self.on_failure != "raise"
-
-
-@dataclass(frozen=True, slots=True)
-class Incident:
-    """Something a delegate did wrong while Delegraph went on.
-
-    Attributes:
-        delegate: its name.
-        subgraph: index of the subgraph.
-        node_index: the delegate's node; -1 when it got none.
-        nodes: the model's nodes that it computes.
-        phase: what it was doing.
-        error: the error in words.
-        count: how often it happened.
-        is_quarantined: whether the delegate is not asked any more.
-    """
-
-    delegate: str
-    subgraph: int
-    node_index: int
-    nodes: tuple[int, ...]
-    phase: DelegatePhase
-    error: str
-    count: int = 1
-    is_quarantined: bool = False
-
-    def __str__(self) -> str:
-        times = "" if self.count == 1 else f" ({self.count} times)"
-        state = "; quarantined" if self.is_quarantined else ""
-        return (
-            f"delegate {self.delegate!r}, node {self.node_index} of subgraph {self.subgraph}, "
-            f"{self.phase}: {self.error}{times}{state}"
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the incident as a JSON-ready dictionary."""
-        from delegraph.delegation.placement import record_json
-
-        return record_json(self)
 
 
 _MOST_INCIDENTS = 1000
@@ -109,12 +83,17 @@ class Incidents:
     def __init__(self) -> None:
         self._found: dict[Incident, Incident] = {}
 
-    def record(self, incident: Incident, heir: str = "Delegraph's kernels") -> None:
+    def record(
+        self,
+        incident: Incident,
+        heir: str = "Delegraph's kernels",
+        level: int = logging.WARNING,
+    ) -> None:
         """Add an incident with a count of 1; the log names who computes instead."""
         known = self._found.get(incident)
         if known is None:
             if len(self._found) < _MOST_INCIDENTS:
-                logger.warning("%s; %s take over", incident, heir)
+                logger.log(level, "%s; %s take over", incident, heir)
                 self._found[incident] = incident
         else:
             self._found[incident] = replace(known, count=known.count + 1)
@@ -124,16 +103,38 @@ class Incidents:
         return tuple(self._found.values())
 
 
+class Retires(Protocol):
+    """What runs a delegate's node, without asking each time whether it still may."""
+
+    delegate: object
+
+    def retire(self) -> None:
+        """Let Delegraph's kernels run the node from now on."""
+
+
 class Supervision:
-    """What one interpreter has learnt about its delegates; outlasts every preparation."""
+    """What one interpreter has learnt about its delegates; outlasts every preparation.
+
+    Attributes:
+        has_warned: whether the warning of a delegate that is applied by default has been given.
+    """
 
     def __init__(self) -> None:
+        self.has_warned = False
         self._quarantined: list[object] = []
         self._credit: dict[tuple[int, int], float] = {}
+        self._running: WeakSet[Retires] = WeakSet()
+
+    def watch(self, running: Retires) -> None:
+        """Have *running* retire once its delegate is quarantined."""
+        self._running.add(running)
 
     def quarantine(self, delegate: object) -> None:
         """Let nothing of *delegate* run any more."""
         self._quarantined.append(delegate)
+        for running in list(self._running):
+            if running.delegate is delegate:
+                running.retire()
 
     def is_quarantined(self, delegate: object) -> bool:
         """Return whether a delegate has been quarantined."""

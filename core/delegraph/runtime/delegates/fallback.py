@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.incident import Incident
 from delegraph.delegation.partition_tolerance import partition_tolerances
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
@@ -26,7 +28,7 @@ from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Prepare, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, Supervision
+from delegraph.runtime.delegates.failure_policy import FailurePolicy, Supervision
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.delegates.partition_state import PartitionState, SavedState
 from delegraph.runtime.delegates.result_checks import (
@@ -48,7 +50,7 @@ _Expected = tuple[tuple[int, ...] | None, Range | None]
 """Shape and range that an output must have; None for any."""
 
 
-class _Before(NamedTuple):
+class Before(NamedTuple):
     """What there was before a delegate's node ran."""
 
     saved: SavedState | None
@@ -72,29 +74,34 @@ def guarded(subgraph: Subgraph, node: Node, prepare: Prepare) -> Eval:
         Exception: what the delegate raises, where the policy or the moment lets it out: while a
             delegate is being applied, it fails the application.
     """
-    return _Guard(subgraph, node).prepared(prepare)
+    return Guard(subgraph, node).prepared(prepare)
 
 
-class _Guard:
+class Guard:
     """One delegate node, from one preparation to the next."""
 
     def __init__(self, subgraph: Subgraph, node: Node) -> None:
         self._subgraph = subgraph
         self._node = node
         self._delegate: Any = node.delegate
-        self._policy: FailurePolicy = subgraph.session.options.policy.of(node.delegate)
+        self._policy: FailurePolicy = subgraph.session.policy_of(node.delegate)
         self._supervision: Supervision = subgraph.session.supervision
         self._outputs = [subgraph.tensors[i] for i in node.outputs if i >= 0]
-        self._originals = OriginalNodes(
-            subgraph, node, only_kernels=True, notes_results=self._policy.on_failure == "shadow"
-        )
         self._state = PartitionState(subgraph, node)
-        self._is_random = any(registration.name in _RANDOM for _, registration in self._replaced())
         self._obstacle: str | None = None  # to the original nodes; empty: none; None: not known
         self._expected: list[_Expected] | None = None
         self._capabilities = Capabilities()
         self._eval: Eval = _never_prepared
-        self._at_start: _Before | None = None  # of what has been started and not judged
+        self._at_start: Before | None = None  # of what has been started and not judged
+
+    @cached_property
+    def _is_random(self) -> bool:
+        return any(registration.name in _RANDOM for _, registration in self._replaced())
+
+    @cached_property
+    def _originals(self) -> OriginalNodes:
+        notes = self._policy.on_failure == "shadow"
+        return OriginalNodes(self._subgraph, self._node, only_kernels=True, notes_results=notes)
 
     def _replaced(self) -> list[tuple[Node, Registration]]:
         return list(self._subgraph.plan.model_nodes(self._node))
@@ -115,7 +122,10 @@ class _Guard:
         finding = self._wrong_shape()
         if finding is not None:
             return self._prepared_instead(OperatorError(finding), is_wrong=True)
-        step = self._subgraph.buffers.reading(step, self._node)
+        return self._guarded(self._subgraph.buffers.reading(step, self._node))
+
+    def _guarded(self, step: Eval) -> Eval:
+        """Return what runs the delegate's *step*, and sees to what goes wrong."""
         self._eval = step
         if isinstance(step, AsyncEval):
             return AsyncEval(self._run, partial(self._start, step), partial(self._finish, step))
@@ -179,12 +189,12 @@ class _Guard:
         if before is not None:
             self._judged(partial(step.finish, started), before)
 
-    def _before(self) -> _Before:
+    def _before(self) -> Before:
         saved = self._state.save() if self._state else None
         arrays = [(tensor, tensor.shape, tensor.data) for tensor in self._outputs]
-        return _Before(saved, arrays, self._expectations() if self._policy.validate else [])
+        return Before(saved, arrays, self._expectations() if self._policy.validate else [])
 
-    def _judged(self, compute: Callable[[], None], before: _Before) -> None:
+    def _judged(self, compute: Callable[[], None], before: Before) -> None:
         """Let the delegate compute, and look at what it has made of the outputs."""
         try:
             compute()
@@ -197,10 +207,10 @@ class _Guard:
         if finding is not None:
             self._give_up(before, OperatorError(finding), is_wrong=True)
 
-    def _give_up(self, before: _Before, error: Exception, is_wrong: bool = False) -> None:
+    def _give_up(self, before: Before, error: Exception, is_wrong: bool = False) -> None:
         for tensor, shape, data in before.arrays:
             tensor.shape, tensor.data = shape, data
-        self._judge(error, _phase_of(error), is_wrong)
+        self._judge(error, phase_of(error), is_wrong)
         if before.saved is not None:
             before.saved.put_back()
         self._run_originals()
@@ -238,16 +248,17 @@ class _Guard:
     def _record(
         self, error: Exception, phase: DelegatePhase, *, is_quarantined: bool = False
     ) -> None:
-        self._subgraph.session.incidents.record(
-            Incident(
-                delegate=delegate_name(self._delegate),
-                subgraph=self._subgraph.spec.index,
-                node_index=self._node.index,
-                nodes=tuple(node.index for node, _ in self._replaced()),
-                phase=phase,
-                error=in_words(error),
-                is_quarantined=is_quarantined,
-            )
+        incident = self._incident(error, phase)
+        self._subgraph.session.incidents.record(replace(incident, is_quarantined=is_quarantined))
+
+    def _incident(self, error: Exception, phase: DelegatePhase) -> Incident:
+        return Incident(
+            delegate=delegate_name(self._delegate),
+            subgraph=self._subgraph.spec.index,
+            node_index=self._node.index,
+            nodes=tuple(node.index for node, _ in self._replaced()),
+            phase=phase,
+            error=in_words(error),
         )
 
     def _is_quarantined(self) -> bool:
@@ -377,7 +388,8 @@ class _Guard:
         return None
 
 
-def _phase_of(error: Exception) -> DelegatePhase:
+def phase_of(error: Exception) -> DelegatePhase:
+    """Return what a delegate was doing when its node failed to run."""
     return (error.phase if isinstance(error, DelegateError) else None) or "eval"
 
 

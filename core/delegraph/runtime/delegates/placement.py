@@ -67,6 +67,7 @@ def placement_of(
         tuple(_quarantined(subgraphs, delegates)),
         notes_of(delegates, by_default),
         default_delegate=next((delegate_name(d) for d in delegates if d is rest), None),
+        incidents=subgraphs[0].session.incidents.all(),
     )
 
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from delegraph.errors import DelegateError, PluginError, UnknownDelegateError
+from delegraph.errors import PluginError, UnknownDelegateError
 from delegraph.plugins.plugin import is_ready
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.failure_policy import Incident
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
@@ -25,25 +24,23 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ADDRESS = "delegraph-numba-cpu:numba_cpu"
-"""Of this distribution alone, whoever else offers a delegate of that name."""
+"""Of this distribution alone: another one may offer a delegate of that name."""
 
 
 def apply_to_the_rest(session: Session) -> None:
-    """Apply the delegate where it is installed and ready, and nobody has asked for it already.
+    """Apply the delegate where it is installed and ready, and is not among those asked for.
 
-    Where it fails the model runs without it, and that is an incident.
+    Where it fails the model runs without it; see ``default_failures``.
     """
     delegate = ready_delegate()
-    if delegate is None or any(d.name() == delegate.name() for d in session.delegates):
+    if delegate is None:
         return
-    try:
-        session.apply(delegate)
-    except DelegateError as error:
-        phase = error.phase or "claim"
-        session.incidents.record(Incident(delegate.name(), 0, -1, (), phase, str(error)))
+    name = delegate_name(delegate)
+    if any(delegate_name(applied) == name for applied in session.delegates):
         return
-    session.rest = delegate
     session.by_default = [*session.by_default, delegate]
+    session.rest = delegate
+    session.apply(delegate)
 
 
 def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
@@ -56,11 +53,11 @@ def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
     if rest is None:
         session.apply(delegate)
         return
-    session.remove(rest.name())
+    session.remove(delegate_name(rest))
     try:
         session.apply(delegate)
     finally:
-        if not any(delegate_name(d) == rest.name() for d in session.delegates):
+        if not any(applied is rest for applied in session.delegates):
             session.apply(rest)
 
 

@@ -1,0 +1,45 @@
+"""What a delegate did wrong while the interpreter went on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from delegraph.errors import DelegatePhase
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Something a delegate did wrong while Delegraph went on.
+
+    Attributes:
+        delegate: its name.
+        subgraph: index of the subgraph.
+        node_index: the delegate's node; -1 when it got none.
+        nodes: the model's nodes that it computes.
+        phase: what it was doing.
+        error: the error in words.
+        count: how often it happened.
+        is_quarantined: whether the delegate is not asked any more.
+    """
+
+    delegate: str
+    subgraph: int
+    node_index: int
+    nodes: tuple[int, ...]
+    phase: DelegatePhase
+    error: str
+    count: int = 1
+    is_quarantined: bool = False
+
+    def __str__(self) -> str:
+        times = "" if self.count == 1 else f" ({self.count} times)"
+        state = "; quarantined" if self.is_quarantined else ""
+        return (
+            f"delegate {self.delegate!r}, node {self.node_index} of subgraph {self.subgraph}, "
+            f"{self.phase}: {self.error}{times}{state}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the incident as a JSON-ready dictionary."""
+        return asdict(self) | {"nodes": list(self.nodes)}

@@ -1,0 +1,152 @@
+"""What becomes of a delegate that is applied by default and fails: the model runs without it.
+
+There is one rule, whatever the delegate was doing. The core's kernels are asked to do the same. If
+they fail, too, their error is raised, as without the delegate, and the delegate is applied again at
+the next allocation. If they do not, the delegate is to blame: there is an incident and a warning,
+and the interpreter does without the delegate from then on.
+
+While nodes are prepared or run inside an invoke, ``default_guard.py`` does that for one partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from delegraph.errors import CallCancelledError, DelegateError
+from delegraph.runtime.delegates.default_incidents import (
+    causes,
+    incident_of,
+    leave_out,
+)
+from delegraph.runtime.delegates.delegated_plan import delegate_name
+
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.runtime.delegates.delegate_stack import DelegateStack
+    from delegraph.runtime.delegates.plan_state import AppliedDelegate
+    from delegraph.runtime.shared_state import SharedState
+    from delegraph.runtime.subgraph import Subgraph
+
+
+# -- one that cannot be applied ------------------------------------------------------------------
+
+
+def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bool:
+    """See to a default delegate that could not be applied; the graph is as it was before.
+
+    Args:
+        first: the model's first subgraph.
+        delegate: the delegate.
+        error: what went wrong.
+
+    Returns:
+        Whether it shall be applied at the next allocation: the core refuses the model, too.
+
+    Raises:
+        DefaultDelegateWarning: where users turn warnings into errors.
+    """
+    if _core_refuses(first):
+        return True
+    leave_out(first.session, delegate, incident_of(delegate, 0, error))
+    return False
+
+
+def _core_refuses(first: Subgraph) -> bool:
+    """Return whether the model cannot be prepared without the delegate either."""
+    if first.is_allocated:
+        return False
+    before = first.snapshot()
+    try:
+        first.prepare_all()
+    except CallCancelledError:
+        raise
+    except Exception:  # noqa: BLE001 - users get it when they allocate
+        return True
+    finally:
+        first.restore(before)
+    return False
+
+
+# -- allocating ----------------------------------------------------------------------------------
+
+
+def allocate(stack: DelegateStack, subgraph: Subgraph) -> None:
+    """Allocate a subgraph that may have default delegates, without those of them that fail.
+
+    Raises:
+        DelegateError: a delegate that users named cannot be applied to the new shapes.
+        NodeError: what the core raises without the default delegates.
+    """
+    session, wanted = subgraph.session, stack.wanted
+    if _without_failed(session, wanted) != wanted:
+        stack.start_again(_without_failed(session, wanted))
+    try:
+        stack.reapply()
+        subgraph.allocate()
+    except CallCancelledError:
+        raise
+    except Exception as error:
+        defaults = [each for each in wanted if session.is_by_default(each.delegate)]
+        if not defaults:
+            raise
+        _allocate_without(stack, subgraph, wanted, error)
+    kept = _without_failed(session, stack.wanted)
+    if kept != stack.wanted:  # one has failed, and its guard has stepped in
+        stack.start_again(kept)
+        stack.reapply()
+        subgraph.allocate()
+
+
+def _allocate_without(
+    stack: DelegateStack,
+    subgraph: Subgraph,
+    wanted: Sequence[AppliedDelegate],
+    error: Exception,
+) -> None:
+    """Allocate without the default delegate that has failed; without all of them if need be."""
+    session = subgraph.session
+    left = list(_without_failed(session, wanted))
+    failed: list[tuple[Delegate, Exception]] = []
+    while any(session.is_by_default(each.delegate) for each in left):
+        guilty = _guilty(session, left, error)
+        failed.append((guilty, error))
+        left = [each for each in left if each.delegate is not guilty]
+        stack.start_again(left)
+        try:
+            stack.reapply()
+            subgraph.allocate()
+        except CallCancelledError:
+            raise
+        except Exception as next_error:  # noqa: BLE001 - raised when no default delegate is left
+            error = next_error
+            continue
+        for delegate, reason in failed:
+            leave_out(session, delegate, incident_of(delegate, subgraph.spec.index, reason))
+        return
+    stack.start_again(wanted)  # the core is against it: with other shapes all may be well
+    raise error from error.__cause__
+
+
+def _guilty(session: SharedState, applied: Sequence[AppliedDelegate], error: Exception) -> Delegate:
+    """Return the default delegate that an error names; the last one if it names none of them."""
+    names = {each.delegate for each in causes(error) if isinstance(each, DelegateError)}
+    defaults = [each.delegate for each in applied if session.is_by_default(each.delegate)]
+    return next((d for d in defaults if delegate_name(d) in names), defaults[-1])
+
+
+def _without_failed(
+    session: SharedState, applied: Sequence[AppliedDelegate]
+) -> Sequence[AppliedDelegate]:
+    """Return the delegates but those applied by default that have failed in this interpreter."""
+    return [each for each in applied if not session.has_failed_by_default(each.delegate)]
+
+
+def without_those_off(
+    subgraphs: Iterable[Subgraph], delegates: Iterable[Delegate]
+) -> list[Delegate]:
+    """Return *delegates* but the failed default ones that no subgraph has any more."""
+    known = [(s.session, (*s.plan.applied, *s.plan.undone)) for s in subgraphs]
+    present = {id(each.delegate) for _, applied in known for each in applied}
+    session = known[0][0]
+    return [d for d in delegates if id(d) in present or not session.has_failed_by_default(d)]

@@ -1,0 +1,157 @@
+"""Nodes of a delegate that is applied by default: what it fails at, Delegraph's kernels compute.
+
+While nothing fails an invoke costs what it costs without a guard, and a copy of the variables where
+a partition changes some.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from delegraph.errors import (
+    CallCancelledError,
+    DefaultDelegateWarning,
+    DelegatePhase,
+    UnresolvedOpError,
+)
+from delegraph.operators.asynchronous import AsyncEval
+from delegraph.operators.registration import Eval, NativeEval, Node
+from delegraph.runtime.delegates.buffer_handles import NO_HANDLE
+from delegraph.runtime.delegates.default_incidents import leave_out
+from delegraph.runtime.delegates.fallback import Before, Guard, phase_of
+from delegraph.runtime.delegates.partition_state import SavedState
+from delegraph.runtime.node_errors import RefusedByKernel
+from delegraph.runtime.subgraph import Subgraph
+
+
+class DefaultGuard(Guard):
+    """One node of a delegate that is applied by default, from one preparation to the next.
+
+    Where the model's own kernels fail as well, their error is raised: the one that users get
+    without the delegate. Where they do not, the delegate is to blame, and runs no more.
+
+    Attributes:
+        delegate: the delegate.
+    """
+
+    def __init__(self, subgraph: Subgraph, node: Node) -> None:
+        super().__init__(subgraph, node)
+        self.delegate: Any = node.delegate
+        self._saved: SavedState | None = None
+        self._runs: Eval | None = None  # in the list of the subgraph's steps
+
+    # -- preparing -----------------------------------------------------------------------------
+
+    def _prepared_instead(self, error: Exception, is_wrong: bool = False) -> Eval:
+        """Prepare the original nodes; while the delegate is being applied, that fails instead."""
+        self._raise_if_cancelled(error)
+        if self._subgraph.plan.application is not None:
+            raise error
+        try:
+            self._size_outputs()
+        except UnresolvedOpError:
+            raise error from None
+        except Exception as own:  # noqa: BLE001 - whatever users get without the delegate
+            raise RefusedByKernel(own) from None
+        self._leave_out(error, "prepare")
+        return self._run_originals
+
+    def _guarded(self, step: Eval) -> Eval:
+        policy = self._policy
+        if policy.validate or policy.on_failure == "shadow" or isinstance(step, AsyncEval):
+            return super()._guarded(step)
+        if isinstance(step, NativeEval):
+            run = self._keeping_state(step.run) if self._state else step.run
+            self._runs = NativeEval(run, self._rescued)
+        else:
+            self._runs = self._rescuing(self._keeping_state(step) if self._state else step)
+        self._subgraph.session.supervision.watch(self)
+        return self._runs
+
+    # -- running -------------------------------------------------------------------------------
+
+    def _keeping_state(self, run: Eval) -> Eval:
+        """Return *run* after a copy of the variables that the partition may change."""
+
+        def keep_and_run() -> None:
+            self._saved = self._state.save()
+            run()
+
+        return keep_and_run
+
+    def _rescuing(self, step: Eval) -> Eval:
+        """Return what runs *step*, or the original nodes where that fails."""
+        outputs, make_readable = self._outputs, self._subgraph.buffers.make_readable
+
+        def run() -> None:
+            arrays = [(tensor, tensor.shape, tensor.data) for tensor in outputs]
+            try:
+                step()
+                for tensor in outputs:
+                    if tensor.data_is_stale:
+                        make_readable(tensor)
+            except Exception as error:  # noqa: BLE001 - a plugin's code
+                for tensor, shape, data in arrays:
+                    tensor.shape, tensor.data = shape, data
+                left = self._rescued(error)
+                if left is not None:
+                    raise left from left.__cause__
+
+        return run
+
+    def _give_up(self, before: Before, error: Exception, is_wrong: bool = False) -> None:
+        for tensor, shape, data in before.arrays:
+            tensor.shape, tensor.data = shape, data
+        self._saved = before.saved
+        left = self._rescued(error)
+        if left is not None:
+            raise left from left.__cause__
+
+    def _rescued(self, error: Exception) -> Exception | None:
+        """Compute the outputs by the original nodes; return the error to raise, None for none."""
+        try:
+            self._raise_if_cancelled(error)
+            if self._saved is not None:
+                self._saved.put_back()
+            self._run_originals()
+            self._leave_out(error, phase_of(error))
+        except UnresolvedOpError:
+            return error  # only the delegate can compute it
+        except (CallCancelledError, DefaultDelegateWarning, RefusedByKernel) as left:
+            return left
+        finally:
+            self._saved = None
+        return None
+
+    def _run_originals(self) -> None:
+        try:
+            self._originals.run()
+            self._originals.deliver()
+        except (CallCancelledError, UnresolvedOpError):
+            raise
+        except Exception as own:  # noqa: BLE001 - whatever users get without the delegate
+            raise RefusedByKernel(own) from None
+        for tensor in self._outputs:
+            if tensor.buffer_handle != NO_HANDLE:
+                self._subgraph.buffers.release([tensor])
+
+    # -- taking the delegate off ---------------------------------------------------------------
+
+    def _leave_out(self, error: Exception, phase: DelegatePhase) -> None:
+        leave_out(self._subgraph.session, self.delegate, self._incident(error, phase))
+
+    def retire(self) -> None:
+        """Let the original nodes run from now on, where Delegraph has kernels for them."""
+        if self._runs is not None:
+            self._subgraph.exchange_eval(self._runs, self._run_in_retirement)
+
+    def _run_in_retirement(self) -> None:
+        if self._has_kernels():  # not before: it prepares them, and what they call may be running
+            self._run_originals()
+        elif self._runs is not None:
+            self._runs()
+
+    def _raise_if_cancelled(self, error: Exception) -> None:
+        if isinstance(error, CallCancelledError):
+            raise error
+        self._subgraph.session.cancellation.raise_if_requested()

@@ -1,0 +1,351 @@
+"""A delegate that is applied by default and fails costs an incident and a warning, nothing else."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph import DelegateFlags, Interpreter
+from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
+from delegraph.errors import DefaultDelegateWarning, DelegateError, DelegateNodeError, NodeError
+from delegraph.runtime.delegates import rest
+from delegraph.runtime.delegates.choice import as_delegate
+from delegraph.schema.options import AddOptions
+from delegraph.testing import constant, graph_model, tensor
+from support import failing_default
+from support.by_name import ByName, X, Y, doubling_while, run, sines
+from support.chosen_plugins import use_plugins_of
+from support.failing_default import Failing
+from support.fake_distributions import write_plugin
+from support.faulty_delegate import Faulty, spoil
+from support.policy_models import MODELS, assert_same, stepped, undelegated
+
+Install = Callable[..., Failing]
+
+STATIC = DelegateFlags.NONE
+DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+
+@pytest.fixture(params=["built in", "configured"])
+def install(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Return what makes a failing delegate the default one, in either of the two ways."""
+    write_plugin(tmp_path / "site", "failing", failing_default.PLUGIN)
+    use_plugins_of(monkeypatch, tmp_path / "site")
+    if request.param == "built in":
+        monkeypatch.delenv(DEFAULT_DELEGATES_VARIABLE)
+        monkeypatch.setattr(rest, "ADDRESS", "fake-failing:failing")
+    else:
+        monkeypatch.setenv(DEFAULT_DELEGATES_VARIABLE, "failing")
+
+    def make(at: str = "never", **arguments: Any) -> Failing:
+        delegate = Failing(at, **arguments)
+        monkeypatch.setattr(failing_default, "NEXT", [delegate])
+        return delegate
+
+    return make
+
+
+def sines_of(interpreter: Interpreter, x: Any = X) -> Any:
+    interpreter.resize_tensor_input(0, x.shape)
+    return run(interpreter, x)
+
+
+def y_of(interpreter: Interpreter) -> Any:
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+
+# -- each phase ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flags", [STATIC, DYNAMIC], ids=["static", "dynamic"])
+@pytest.mark.parametrize("phase", ["initialize", "claim", "init", "prepare", "eval"])
+def test_it_costs_one_warning_and_the_answers_are_right(
+    install: Install, phase: str, flags: DelegateFlags
+) -> None:
+    delegate = install(phase, flags=flags)
+    with pytest.warns(DefaultDelegateWarning) as given:
+        interpreter = _used()
+    assert len(given) == 1
+    assert Path(given[0].filename).is_relative_to(Path(__file__).parents[2])
+    text = str(given[0].message)
+    assert f"'failing', which is applied by default, failed in phase {phase}" in text
+    assert f"boom at {phase}" in text
+    assert "report this text" in text
+    assert "fake-failing" in text
+    assert delegate.visits[phase] == 1
+    [incident] = interpreter.incidents
+    assert (incident.delegate, incident.phase) == ("failing", phase)
+    placement = interpreter.placement
+    assert placement.incidents == (incident,)
+    assert str(placement) == (
+        f"5 nodes: 5 stay with Delegraph's kernels; failing failed in {phase}"
+    )
+    assert placement.to_json()["incidents"][0]["error"] == incident.error
+
+
+def _used(**arguments: Any) -> Interpreter:
+    """Return an interpreter that has been used, and resized up and back."""
+    core = Interpreter(model_content=sines(), delegates=[])
+    interpreter = Interpreter(model_content=sines(), **arguments)
+    np.testing.assert_allclose(run(interpreter), run(core), rtol=1e-6)
+    for x in (X[:1], X, X * 2):
+        np.testing.assert_allclose(sines_of(interpreter, x), sines_of(core, x), rtol=1e-6)
+    return interpreter
+
+
+def test_one_that_does_not_fail_gives_neither(install: Install) -> None:
+    delegate = install()
+    interpreter = Interpreter(model_content=sines())
+    np.testing.assert_allclose(sines_of(interpreter, X[:1]), Y[:1], rtol=1e-6)
+    np.testing.assert_allclose(sines_of(interpreter), Y, rtol=1e-6)
+    assert delegate.visits["eval"] == 4
+    assert interpreter.incidents == ()
+    assert interpreter.placement.delegates == ("failing",)
+
+
+@pytest.mark.parametrize("flags", [STATIC, DYNAMIC], ids=["static", "dynamic"])
+def test_failing_after_a_resize(install: Install, flags: DelegateFlags) -> None:
+    install("prepare", n=4 if flags is STATIC else 3, flags=flags)
+    interpreter = Interpreter(model_content=sines())
+    np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+    assert interpreter.placement.partitions
+    interpreter.resize_tensor_input(0, (1,))
+    with pytest.warns(DefaultDelegateWarning, match="prepare"):
+        interpreter.allocate_tensors()
+    np.testing.assert_allclose(run(interpreter, X[:1]), Y[:1], rtol=1e-6)
+    assert interpreter.placement.partitions == ()
+    np.testing.assert_allclose(sines_of(interpreter), Y, rtol=1e-6)
+    assert interpreter.placement.delegates == ()
+
+
+@pytest.mark.parametrize("invoke", [1, 3])
+def test_failing_in_an_invoke(install: Install, invoke: int) -> None:
+    """With results half written, and in the second of two partitions."""
+    delegate = install("eval", n=2 * invoke, spoil=_spoil_outputs)
+    interpreter = Interpreter(model_content=sines())
+    interpreter.allocate_tensors()
+    for i in range(1, 6):
+        interpreter.set_tensor(0, X * i)
+        if i == invoke:
+            with pytest.warns(DefaultDelegateWarning, match="eval"):
+                interpreter.invoke()
+        else:
+            interpreter.invoke()
+        np.testing.assert_allclose(
+            y_of(interpreter), np.sin(X * i) + X * i + np.sin(2 * X * i), rtol=1e-5
+        )
+    assert delegate.visits["eval"] == 2 * invoke
+    assert "failing takes 4 in 2 partitions (quarantined" in str(interpreter.placement)
+    np.testing.assert_allclose(sines_of(interpreter, X[:1]), Y[:1], rtol=1e-6)
+    assert interpreter.placement.delegates == ()
+
+
+def _spoil_outputs(context: Any, node: Any) -> None:
+    for index in node.outputs:
+        context.tensors[index].data[...] = np.nan
+
+
+def test_failing_while_it_is_closed_is_only_logged(
+    install: Install, caplog: pytest.LogCaptureFixture
+) -> None:
+    install("free")
+    with Interpreter(model_content=sines()) as interpreter:
+        np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+    assert "failed to close: RuntimeError: boom at free" in caplog.text
+
+
+def test_in_a_subgraph_that_another_one_calls(install: Install) -> None:
+    for phase, n in (("claim", 1), ("init", 1), ("prepare", 1), ("eval", 1), ("eval", 3)):
+        install(phase, n=n, ops=("ADD", "LESS"))
+        with pytest.warns(DefaultDelegateWarning, match=f"phase {phase}") as given:
+            interpreter = _doubled()
+        assert len(given) == 1
+        assert len({incident.phase for incident in interpreter.incidents}) == 1
+
+
+def _doubled() -> Interpreter:
+    interpreter = Interpreter(model_content=doubling_while())
+    for _ in range(2):
+        assert run(interpreter, np.array([1.5], np.float32)) == [12]
+    return interpreter
+
+
+# -- what the core refuses -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flags", [STATIC, DYNAMIC], ids=["static", "dynamic"])
+@pytest.mark.parametrize("at", ["never", "prepare"])
+def test_what_the_core_refuses_is_its_error_and_no_incident(
+    install: Install, at: str, flags: DelegateFlags
+) -> None:
+    model = _adding_four()
+    refused = _error(Interpreter(model_content=model, delegates=[]), (3,))
+    install(at, n=2, flags=flags)
+    interpreter = Interpreter(model_content=model)
+    x = np.ones(4, np.float32)
+    np.testing.assert_array_equal(run(interpreter, x), x + x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = _error(interpreter, (3,))
+        assert (type(found), str(found)) == (type(refused), str(refused))
+        assert found.node_index == refused.node_index
+    assert interpreter.incidents == ()
+    interpreter.resize_tensor_input(0, (4,))
+    if at == "prepare":
+        with pytest.warns(DefaultDelegateWarning, match="prepare"):
+            interpreter.allocate_tensors()
+    np.testing.assert_array_equal(run(interpreter, x), x + x)
+    assert interpreter.placement.delegates == (() if at == "prepare" else ("failing",))
+
+
+def _adding_four() -> bytes:
+    """Return a model that adds a constant of four elements."""
+    return graph_model(
+        [("ADD", "x ones", "y", AddOptions())],
+        inputs="x",
+        outputs="y",
+        tensors={"x": tensor((4,)), "ones": constant(np.ones(4, np.float32))},
+    )
+
+
+def _error(interpreter: Interpreter, shape: tuple[int, ...]) -> NodeError:
+    interpreter.resize_tensor_input(0, shape)
+    with pytest.raises(NodeError) as caught:
+        interpreter.allocate_tensors()
+    return caught.value
+
+
+# -- named ones ----------------------------------------------------------------------------------
+
+
+def test_one_that_is_named_raises_as_before(install: Install) -> None:
+    install("eval")
+    interpreter = Interpreter(model_content=sines(), delegates=["failing"])
+    with pytest.raises(DelegateError, match="boom at eval"):
+        run(interpreter)
+    assert interpreter.incidents == ()
+
+
+@pytest.mark.parametrize("on_failure", ["raise", "fallback", "shadow"])
+def test_on_failure_is_about_named_ones(install: Install, on_failure: Any) -> None:
+    install("eval")
+    with pytest.warns(DefaultDelegateWarning) as given:
+        _used(on_failure=on_failure)
+    assert len(given) == 1
+
+
+def test_another_delegate_stays_applied(install: Install) -> None:
+    install("eval", ops=("ADD", "MUL"))
+    if not rest.ADDRESS.startswith("fake-"):
+        pytest.skip("configured delegates do not apply beside those that are named")
+    with pytest.warns(DefaultDelegateWarning):
+        interpreter = _used(delegates=[ByName("SIN")])
+    np.testing.assert_allclose(sines_of(interpreter, X[:1]), Y[:1], rtol=1e-6)
+    assert interpreter.placement.delegates == ("by_name",)
+
+
+def test_it_does_not_come_back_with_a_delegate_that_is_applied_later(install: Install) -> None:
+    install("eval")
+    interpreter = Interpreter(model_content=sines())
+    with pytest.warns(DefaultDelegateWarning):
+        run(interpreter)
+    interpreter.modify_graph_with_delegate(ByName("SIN"))
+    np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+    interpreter.remove_delegate("by_name")
+    np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+    assert interpreter.placement.delegates == ()
+
+
+def test_as_an_error_the_warning_is_raised_and_the_next_call_works(install: Install) -> None:
+    install("eval")
+    interpreter = Interpreter(model_content=sines())
+    with pytest.raises(DefaultDelegateWarning, match="boom at eval"):
+        run(interpreter)
+    np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+
+
+# -- models with everything that delegates may meet ----------------------------------------------
+
+
+def _by_default(name: str, delegate: Faulty, **policy: Any) -> tuple[Interpreter, list[Any]]:
+    """Return an interpreter that has a delegate by default, and its results."""
+    model, steps = MODELS[name]
+    interpreter = Interpreter(model_content=model, delegates=[], **policy)
+    session, applied = interpreter.session, as_delegate(delegate)
+    session.by_default, session.rest = [applied], applied
+    session.apply(applied)
+    if name in ("resource", "branch"):
+        session.resources["", "v"] = np.zeros(4, np.float32)
+    return interpreter, stepped(interpreter, steps)
+
+
+@pytest.mark.parametrize("policy", [{}, {"validate": True}, {"on_failure": "shadow"}], ids=str)
+@pytest.mark.parametrize("run", [1, 2, 3])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_run_that_fails_is_repeated_from_the_state_before_it(
+    name: str, run: int, policy: dict[str, Any]
+) -> None:
+    def fail(context: Any, node: Any, number: int) -> None:
+        if number >= run:
+            for index in node.outputs:
+                spoil(context.tensors[index].data)
+            raise OSError("device lost")
+
+    delegate = Faulty(fault=fail, dynamic=True)
+    with pytest.warns(DefaultDelegateWarning, match=r"phase eval.*device lost") as given:
+        interpreter, results = _by_default(name, delegate, **policy)
+    assert len(given) == 1
+    assert_same(results, undelegated(name))
+    calls_others = name in ("loop", "branch")  # there the caller's partition runs meanwhile
+    assert 1 <= len(interpreter.incidents) <= 1 + calls_others
+    assert run <= delegate.runs <= run + calls_others
+    assert all(incident.count == 1 for incident in interpreter.incidents)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("when", [1, 2, 3])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_preparation_that_fails_leaves_the_model_to_the_core(
+    name: str, when: int, dynamic: bool
+) -> None:
+    count = 0
+
+    def fail(context: Any, node: Any, number: int) -> None:
+        nonlocal count
+        count += 1
+        if count == when:
+            raise ValueError("too large")
+
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        delegate = Faulty(before_prepare=fail, dynamic=dynamic)
+        interpreter, results = _by_default(name, delegate)
+    assert_same(results, undelegated(name))
+    assert len(given) == len(interpreter.incidents)
+    assert len(given) == 1 or (count < when or "static-sized" in interpreter.incidents[0].error)
+
+
+@pytest.mark.parametrize("ops", [("WHERE",), ("CAST", "MUL"), ("GREATER", "CAST")])
+def test_what_is_prepared_while_invoking_falls_back_there(ops: tuple[str, ...]) -> None:
+    def fail(context: Any, node: Any, number: int) -> None:
+        raise ValueError("no")
+
+    with pytest.warns(DefaultDelegateWarning, match="phase prepare"):
+        _, results = _by_default("dynamic", Faulty(*ops, before_prepare=fail, dynamic=True))
+    assert_same(results, undelegated("dynamic"))
+
+
+def test_an_operator_without_kernel_is_still_the_delegates_error() -> None:
+    model = graph_model([("Twice", "x", "y")], inputs="x", outputs="y")
+    interpreter = Interpreter(model_content=model, delegates=[])
+    applied = as_delegate(Failing("eval", ops=("Twice",)))
+    interpreter.session.by_default = [applied]
+    interpreter.session.apply(applied)
+    with pytest.raises(DelegateNodeError, match="boom at eval"):
+        run(interpreter)
+    assert interpreter.incidents == ()
