@@ -34,6 +34,7 @@ COMMANDS = (
     "compile",
     "memory",
     "report",
+    "test-operators",
     "plugins",
     "cache",
     "doctor",
@@ -103,7 +104,7 @@ class CommandGroup(click.Group):
 
 
 def _own_command(name: str) -> click.Command:
-    command: click.Command = import_module(f"delegraph.cli.{name}").command
+    command: click.Command = import_module(f"delegraph.cli.{name.replace('-', '_')}").command
     return command
 
 

@@ -40,7 +40,7 @@ def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpr
     )
 
 
-def open_by_default(content: bytes, threads: int = 1) -> Interpreter:
+def open_by_default(content: bytes, *, threads: int = 1) -> Interpreter:
     """Return Delegraph's interpreter as a user gets it who names no delegate, with limits."""
     return Interpreter(
         model_content=content,
@@ -60,7 +60,9 @@ def open_official(content: bytes) -> Any:
     )
 
 
-def open_official_with(content: bytes, delegate: Delegate, threads: int = 1) -> LiteRtInterpreter:
+def open_official_with(
+    content: bytes, delegate: Delegate, *, threads: int = 1
+) -> LiteRtInterpreter:
     """Return the official interpreter with a delegate of ours."""
     from delegraph.native.litert.interpreter import LiteRtInterpreter
 
@@ -90,6 +92,7 @@ def run(
     outputs = []
     types: list[TensorType] = []
     delegated = False
+    incidents: tuple[str, ...] = ()
     try:
         interpreter = open_it(content)
         for step in range(invokes):
@@ -99,11 +102,12 @@ def run(
             outputs.append([np.array(_output(interpreter, detail)) for detail in details])
         types = [_type_of(detail["dtype"]) for detail in details]
         delegated = _is_delegated(interpreter)
+        incidents = tuple(map(str, getattr(interpreter, "incidents", ())))
         if hasattr(interpreter, "close"):
             interpreter.close()
     except Exception as error:  # noqa: BLE001 - whatever it raises is judged
         return Run(outputs, types, error)
-    return Run(outputs, types, None, delegated)
+    return Run(outputs, types, None, delegated, incidents)
 
 
 def _output(interpreter: Any, detail: dict[str, Any]) -> Any:

@@ -69,12 +69,14 @@ class Run(NamedTuple):
         types: of the outputs.
         error: what ended it; None if nothing did.
         delegated: whether a delegate had a node.
+        incidents: what a delegate did wrong while the runtime went on, in words.
     """
 
     outputs: list[list[NDArray[Any]]]
     types: list[TensorType]
     error: BaseException | None
     delegated: bool = False
+    incidents: tuple[str, ...] = ()
 
 
 _BUILTIN = (

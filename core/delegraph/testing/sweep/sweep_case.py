@@ -23,6 +23,7 @@ class SweepCase:
         tolerance: largest difference of floats to the official interpreter, relative and beside the
             largest output.
         described: types, options and oddities, on one line.
+        threads: of the delegate's side; the other side has one.
     """
 
     op: str
@@ -31,3 +32,4 @@ class SweepCase:
     is_random: bool = False
     tolerance: float = 1e-5
     described: str = ""
+    threads: int = 1

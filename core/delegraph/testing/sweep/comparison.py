@@ -1,0 +1,254 @@
+"""What a sweep compares: two runs of each case, and when they count as different."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.errors import ArgumentError, DelegraphError
+from delegraph.native.litert.installed_runtimes import interpreter_module
+from delegraph.runtime.delegates.choice import as_delegate
+from delegraph.schema.options import AddOptions
+from delegraph.testing.one_op import one_op_model, tensor
+from delegraph.testing.sweep import hosts
+from delegraph.testing.sweep.judging import (
+    OFFICIAL,
+    OURS,
+    Announce,
+    Ending,
+    Fault,
+    Run,
+    difference_fault,
+    error_fault,
+    innermost,
+)
+from delegraph.testing.sweep.nudging import NUDGES, nudged
+from delegraph.testing.sweep.sweep_case import Arrays, SweepCase
+
+CORE = "core"
+"""In a delegate's place: Delegraph's own kernels, compared with the official interpreter."""
+
+Runtime = Literal["delegraph", "litert"]
+Open = Callable[[bytes], Any]
+
+_LIMITS = ("memory_limit=", "time_limit=")
+
+
+def _unannounced(phase: str) -> None:
+    """Ignore which phase begins."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two interpreters that run each case: the one that is right, and the one that is tested.
+
+    Attributes:
+        delegate: as ``--delegate`` takes it, or ``core``.
+        runtime: ``litert`` applies the delegate in the official interpreter, and compares with that
+            interpreter alone.
+        by_default: whether the delegate comes with ``Interpreter(...)`` as its default. Then errors
+            must be the core's in class and words, and incidents count as different.
+        make: returns a new delegate; None for the installed one of that name.
+    """
+
+    delegate: str
+    runtime: Runtime = "delegraph"
+    by_default: bool = False
+    make: Callable[[], Delegate] | None = None
+
+    @property
+    def is_core(self) -> bool:
+        """Whether the core's kernels are tested, and no delegate."""
+        return self.delegate == CORE
+
+    @property
+    def is_official_right(self) -> bool:
+        """Whether the official interpreter gives the right answers."""
+        return self.is_core or self.runtime == "litert"
+
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        """What the delegate promises; nothing for the core."""
+        return Capabilities() if self.is_core else self._made().capabilities()
+
+    def warm_up(self) -> None:
+        """Load what each process would have to load again.
+
+        Raises:
+            ArgumentError: the delegate is not the default one, or the core has no such comparison.
+            PluginError: the delegate is not installed, or cannot be used.
+        """
+        if self.by_default:
+            _require_default(self)
+        elif self.is_core and self.runtime == "litert":
+            raise ArgumentError("'core' is no delegate that the official interpreter can have")
+        _ = self.capabilities
+        if self.is_official_right:
+            interpreter_module()
+
+    def judge(self, case: SweepCase, announce: Announce = _unannounced) -> Ending:
+        """Try a case.
+
+        Args:
+            case: the model and what it is fed.
+            announce: is told what runs next, so that a crash can be ascribed.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ending = self._judged(case, announce)
+        return ending._replace(group=case.op)
+
+    def _judged(self, case: SweepCase, announce: Announce) -> Ending:
+        announce(OFFICIAL if self.is_official_right else OURS)
+        right = run_case(self._open_right, case)
+        announce(OURS)
+        mine = run_case(lambda content: self._open_tested(content, case.threads), case)
+        fault = self._fault(right, mine, case, announce)
+        if fault is not None:
+            if self.is_official_right and hosts.is_undefined(
+                right, lambda: run_case(self._open_right, case), announce
+            ):
+                return Ending("not judged")
+            return Ending("fault", fault)
+        if (right.error is None) != (mine.error is None):
+            return Ending("not judged")
+        return Ending("equal" if mine.error is None else "refused", None, mine.delegated)
+
+    def _fault(self, right: Run, mine: Run, case: SweepCase, announce: Announce) -> Fault | None:
+        if mine.error is not None:
+            fault = self._error_fault(mine.error, right.error)
+            if fault is not None:
+                return fault
+        if mine.incidents and self.by_default:
+            return Fault("incident", mine.incidents[0][:300], _phase(mine.incidents[0]))
+        if self.is_official_right and (right.error is not None or _is_limit(mine.error)):
+            return None  # ours computes more, and has limits
+        promised = self._promised(right, case)
+        fault = _difference(right, mine, promised, case.is_random)
+        if fault is None or fault.kind != "differs" or not _has_floats(case):
+            return fault
+        announce(OFFICIAL if self.is_official_right else OURS)
+        others = [run_case(self._open_right, _nudged(case, i + 1)) for i in range(NUDGES)]
+        announce(OURS)
+        return _difference(right, mine, promised, case.is_random, others)
+
+    def _error_fault(self, error: BaseException, other: BaseException | None) -> Fault | None:
+        """Return what is wrong with the error of the tested side."""
+        if self.runtime == "litert" and not isinstance(error, DelegraphError):
+            return None if isinstance(error, RuntimeError | ValueError) else error_fault(error)
+        if not self.is_core and type(error) is type(other) and str(error) == str(other):
+            return None  # the core's own words
+        fault = error_fault(error)
+        if fault is None and self.by_default and other is not None:
+            words = f"{type(error).__name__}: {error} instead of {type(other).__name__}: {other}"
+            return Fault("other words", words[:600], innermost(error))
+        return fault
+
+    def _promised(self, right: Run, case: SweepCase) -> Capabilities:
+        if not self.is_core:
+            return self.capabilities
+        floats = [x for outputs in right.outputs for x in outputs if x.dtype.kind == "f" and x.size]
+        with np.errstate(all="ignore"):
+            sizes = [np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in floats]
+        given = Tolerance(case.tolerance, case.tolerance * float(max(sizes, default=0.0)))
+        names = ("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "COMPLEX64", "COMPLEX128")
+        return Capabilities(tolerance=dict.fromkeys(names, given))
+
+    def _made(self) -> Delegate:
+        return as_delegate(self.delegate) if self.make is None else self.make()
+
+    def _open_right(self, content: bytes) -> Any:
+        return (hosts.open_official if self.is_official_right else hosts.open_ours)(content)
+
+    def _open_tested(self, content: bytes, threads: int) -> Any:
+        if self.by_default:
+            return hosts.open_by_default(content, threads=threads)
+        if self.is_core:
+            return hosts.open_ours(content, threads=threads)
+        if self.runtime == "litert":
+            return hosts.open_official_with(content, self._made(), threads=threads)
+        return hosts.open_ours(content, self._made(), threads=threads)
+
+
+def run_case(open_it: Open, case: SweepCase) -> Run:
+    """Return what an interpreter makes of a case.
+
+    Args:
+        open_it: returns an interpreter of a file.
+        case: the model and what it is fed.
+    """
+    return hosts.run(
+        open_it, case.content, len(case.steps), lambda opened, step: feed(opened, case.steps, step)
+    )
+
+
+def feed(interpreter: Any, steps: tuple[Arrays, ...], step: int) -> None:
+    """Resize where shapes changed, allocate where that is needed, and set every input."""
+    details = interpreter.get_input_details()
+    is_resized = False
+    for detail, array in zip(details, steps[step], strict=True):
+        if tuple(detail["shape"]) != array.shape:
+            interpreter.resize_tensor_input(detail["index"], array.shape)
+            is_resized = True
+    if is_resized or not step:
+        interpreter.allocate_tensors()
+    for detail, array in zip(details, steps[step], strict=True):
+        interpreter.set_tensor(detail["index"], array)
+
+
+def _difference(
+    right: Run,
+    mine: Run,
+    promised: Capabilities,
+    is_random: bool = False,
+    others: list[Run] | None = None,
+) -> Fault | None:
+    return difference_fault(right, mine, promised, is_random, others or ())
+
+
+def _has_floats(case: SweepCase) -> bool:
+    return any(array.dtype == np.float32 for step in case.steps for array in step)
+
+
+def _nudged(case: SweepCase, number: int) -> SweepCase:
+    """Case with floats that are off by roundings, in another way for each number."""
+    rng = np.random.default_rng(number)
+    steps = tuple(
+        tuple(
+            nudged(x, rng, smoothly=number % 2 == 0) if x.dtype == np.float32 else x for x in step
+        )
+        for step in case.steps
+    )
+    return replace(case, steps=steps)
+
+
+def _is_limit(error: BaseException | None) -> bool:
+    return error is not None and any(limit in str(error) for limit in _LIMITS)
+
+
+def _phase(incident: str) -> str:
+    """Return phase and error of an incident without numbers: what makes two the same."""
+    return re.sub(r"[\[\]\d, -]+", " ", incident.partition("subgraph ")[2])[:80].strip()
+
+
+def _require_default(comparison: Comparison) -> None:
+    x = tensor((2, 2))
+    model = one_op_model("ADD", [x, x], [tensor((2, 2))], AddOptions())
+    with hosts.open_by_default(model) as interpreter:
+        interpreter.allocate_tensors()
+        owners = (row.delegate for row in interpreter.placement.nodes)
+        found = sorted({owner for owner in owners if owner})
+    if comparison.runtime != "delegraph" or comparison.delegate not in found:
+        raise ArgumentError(
+            f"{comparison.delegate!r} is no delegate that Interpreter(...) applies by default "
+            f"(found: {', '.join(found) or 'none'}); leave out --default, or --runtime"
+        )

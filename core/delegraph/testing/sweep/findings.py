@@ -1,0 +1,164 @@
+"""What a sweep finds: equal findings taken together, and written with all that repeats them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from delegraph.errors import DelegraphError
+from delegraph.schema.reader import read_model
+from delegraph.testing.sweep.comparison import Comparison
+from delegraph.testing.sweep.judging import Fault
+from delegraph.testing.sweep.sweep_case import SweepCase
+
+KEPT = 40
+"""Cases of one finding whose numbers are kept."""
+
+
+@dataclass
+class Finding:
+    """Cases that end in what looks like one fault.
+
+    Attributes:
+        case: the first of them, or what it was shrunk to.
+        fault: what came of it.
+        numbers: of the first few cases.
+        count: of all cases.
+        state: ``as found``, ``shrunk``, or ``not repeated`` when a new process finds no fault.
+    """
+
+    case: SweepCase
+    fault: Fault
+    numbers: list[int] = field(default_factory=list)
+    count: int = 0
+    state: str = "as found"
+
+    @property
+    def signature(self) -> tuple[str, ...]:
+        """Operators with their types, and the cause: what makes two findings the same."""
+        return (*nodes_of(self.case.content), self.fault.kind, _cause(self.fault))
+
+    @property
+    def name(self) -> str:
+        """A name for files."""
+        return f"{self.case.op}-{self.fault.kind}-{self.numbers[0]}".replace(" ", "-")
+
+    @property
+    def model(self) -> str:
+        """Operators with the types of their inputs, ``ADD(INT16 INT16)``."""
+        return " ".join(nodes_of(self.case.content)) or self.case.op
+
+    def described(self, command: str) -> dict[str, Any]:
+        """Return everything but model and arrays, for JSON.
+
+        Args:
+            command: how the run was started, without the number of the case.
+        """
+        return {
+            "operator": self.case.op,
+            "model": self.model,
+            "kind": self.fault.kind,
+            "where": self.fault.where,
+            "detail": self.fault.detail,
+            "described": self.case.described,
+            "threads": self.case.threads,
+            "state": self.state,
+            "count": self.count,
+            "numbers": self.numbers,
+            "reproduce": f"{command} --first {self.numbers[0]} --cases 1",
+        }
+
+
+class Findings:
+    """The findings of a sweep, one for each signature."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, ...], Finding] = {}
+
+    def add(self, number: int, case: SweepCase, fault: Fault) -> Finding | None:
+        """Count a case; return its finding if it is the first with its signature."""
+        new = Finding(case, fault)
+        known = self._found.setdefault(new.signature, new)
+        known.count += 1
+        if len(known.numbers) < KEPT:
+            known.numbers.append(number)
+        return known if known is new else None
+
+    def __iter__(self) -> Any:
+        return iter(self._found.values())
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def merged(self) -> list[Finding]:
+        """Return the findings, those that were shrunk to one and the same taken together."""
+        found: dict[tuple[str, ...], Finding] = {}
+        for finding in self:
+            known = found.setdefault(finding.signature, finding)
+            if known is not finding:
+                known.count += finding.count
+                known.numbers += finding.numbers[: KEPT - len(known.numbers)]
+        return sorted(found.values(), key=lambda f: (f.case.op, f.fault.kind, -f.count))
+
+
+def command_of(comparison: Comparison, seed: int, operators: tuple[str, ...] = ()) -> str:
+    """Return the command that runs a sweep; ``--first`` and ``--cases`` are to be added.
+
+    Args:
+        comparison: what is compared.
+        seed: of the run.
+        operators: those that were asked for; none for all.
+    """
+    words = ["delegraph test-operators", comparison.delegate, f"--seed {seed}"]
+    words += ["--runtime litert"] * (comparison.runtime == "litert")
+    words += ["--default"] * comparison.by_default
+    return " ".join([*words, *(f"--operator {op}" for op in operators)])
+
+
+def save(finding: Finding, folder: Path, command: str) -> Path:
+    """Write the model, what it is fed and a line of text; return the path of the model."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{finding.name}.tflite"
+    path.write_bytes(finding.case.content)
+    described = finding.described(command)
+    line = "{model}: {kind}: {detail} [{reproduce}]\n".format_map(described)
+    path.with_suffix(".txt").write_text(line, encoding="utf-8")
+    named: dict[str, Any] = {
+        f"invoke{i}_input{j}": array.astype("S") if array.dtype.hasobject else array
+        for i, step in enumerate(finding.case.steps)
+        for j, array in enumerate(step)
+    }
+    np.savez(path.with_suffix(".npz"), **named)
+    return path
+
+
+def remove(finding: Finding, folder: Path) -> None:
+    """Remove the files of a finding."""
+    for suffix in (".tflite", ".txt", ".npz"):
+        (folder / f"{finding.name}{suffix}").unlink(missing_ok=True)
+
+
+def nodes_of(content: bytes) -> tuple[str, ...]:
+    """Return each operator of the main subgraph with the types of its inputs, in order."""
+    try:
+        model = read_model(np.frombuffer(content, np.uint8))
+    except DelegraphError:
+        return ()
+    graph, codes = (model.subgraphs or ())[0], model.operator_codes or ()
+    tensors, found = graph.tensors or (), []
+    for node in graph.operators or ():
+        code = codes[node.opcode_index]
+        types = (tensors[i].type.name if i >= 0 else "-" for i in node.inputs or ())
+        found.append(f"{code.custom_code or code.builtin_code.name}({' '.join(types)})")
+    return tuple(found)
+
+
+def _cause(fault: Fault) -> str:
+    """Return where a fault comes from, or else its text without numbers."""
+    if fault.kind == "differs":
+        return re.sub(r"invoke \d+, output \d+: ([a-z]*).*", r"\1", fault.detail, flags=re.DOTALL)
+    return fault.where or re.sub(r"[\d.,\[\] -]+", " ", fault.detail)[:80]

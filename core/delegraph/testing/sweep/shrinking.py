@@ -1,0 +1,161 @@
+"""Smaller cases that still show a difference: fewer nodes, then shorter axes and plainer values.
+
+Source:
+    Greedy, as in QuickCheck: the first simpler case that still fails is taken, and so on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from delegraph.errors import DelegraphError
+from delegraph.runtime.interpreter import Interpreter
+from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.schema import tables
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
+from delegraph.testing.sweep.comparison import feed
+from delegraph.testing.sweep.hosts import MEMORY_LIMIT, TIME_LIMIT
+from delegraph.testing.sweep.judging import Ending, Fault
+from delegraph.testing.sweep.sweep_case import Arrays, SweepCase
+from delegraph.tools.shrinking import shrunk
+
+Fails = Callable[[SweepCase], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class _Records:
+    """A case as :mod:`delegraph.tools.shrinking` changes it."""
+
+    records: tables.Model
+    steps: tuple[Arrays, ...]
+    reference: tables.Model | None = None
+
+
+def smallest(
+    case: SweepCase, fault: Fault, judge: Callable[[SweepCase], Ending], seconds: float
+) -> SweepCase:
+    """Return the simplest case found in *seconds* that ends in the same kind of fault.
+
+    Args:
+        case: shows *fault*.
+        fault: its kind must stay, and its place where it has one.
+        judge: returns what comes of a case, even if that ends a process.
+        seconds: after which the simplest so far is returned.
+    """
+    end = time.monotonic() + seconds
+
+    def fails(simpler: SweepCase) -> bool:
+        if time.monotonic() > end:
+            return False
+        found = judge(simpler).fault
+        return found is not None and (found.kind, found.where) == (fault.kind, fault.where)
+
+    if case.threads > 1:
+        case = _first([replace(case, threads=1)], fails) or case
+    if len(case.steps) > 1:
+        case = _first((replace(case, steps=(step,)) for step in case.steps), fails) or case
+    case = _fewer_nodes(case, fails)
+    try:
+        records = read_model(np.frombuffer(case.content, np.uint8))
+    except DelegraphError:
+        return case
+    found = shrunk(
+        _Records(records, case.steps), lambda simpler: fails(_with_records(case, simpler))
+    )
+    return _with_records(case, found)
+
+
+def _first(cases: Iterator[SweepCase] | list[SweepCase], fails: Fails) -> SweepCase | None:
+    return next(filter(fails, cases), None)
+
+
+def _with_records(case: SweepCase, changed: _Records) -> SweepCase:
+    try:
+        content = write_model(changed.records)
+    except (TypeError, OverflowError):
+        return case
+    return replace(case, content=content, steps=changed.steps)
+
+
+def _fewer_nodes(case: SweepCase, fails: Fails) -> SweepCase:
+    """Return a case of the fewest consecutive nodes that fail, fed with what the core computed."""
+    try:
+        model = read_model(np.frombuffer(case.content, np.uint8))
+    except DelegraphError:
+        return case
+    count = len((model.subgraphs or ())[0].operators or ()) if model.subgraphs else 0
+    if count < 2:
+        return case
+    values = _all_values(case)
+    for size in range(1, count):
+        for start in range(count - size + 1):
+            part = _part(case, model, range(start, start + size), values)
+            if part is not None and fails(part):
+                return part
+    return case
+
+
+def _all_values(case: SweepCase) -> list[dict[int, np.ndarray]]:
+    """Tensors of the main subgraph at each step, as the core computes them, as far as it does."""
+    found: list[dict[int, np.ndarray]] = []
+    try:
+        with Interpreter(
+            model_content=case.content,
+            experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+            experimental_preserve_all_tensors=True,
+            delegates=[],
+            num_threads=1,
+            memory_limit=MEMORY_LIMIT,
+            time_limit=TIME_LIMIT,
+        ) as interpreter:
+            for step in range(len(case.steps)):
+                feed(interpreter, case.steps, step)
+                interpreter.invoke()
+                values: dict[int, np.ndarray] = {}
+                for detail in interpreter.get_tensor_details():
+                    try:
+                        values[detail["index"]] = np.array(interpreter.get_tensor(detail["index"]))
+                    except (DelegraphError, ValueError):
+                        continue  # has no data
+                found.append(values)
+    except Exception:  # noqa: BLE001 - the core may be what is wrong
+        return found
+    return found
+
+
+def _part(
+    case: SweepCase, model: tables.Model, nodes: range, values: list[dict[int, np.ndarray]]
+) -> SweepCase | None:
+    """Case of some consecutive nodes; None where what they read is not known at every step."""
+    graph, *others = model.subgraphs or ()
+    kept = (graph.operators or ())[nodes.start : nodes.stop]
+    tensors, buffers = graph.tensors or (), model.buffers or ()
+    made = {i for node in kept for i in node.outputs or ()}
+    read = {i for node in kept for i in node.inputs or () if i >= 0} - made
+    fed = sorted(
+        i for i in read
+        if (buffers[tensors[i].buffer].data is None and not tensors[i].is_variable)
+        or i in (graph.inputs or ())
+    )  # fmt: skip
+    given = dict(zip(graph.inputs or (), range(len(graph.inputs or ())), strict=True))
+    steps = []
+    for number, step in enumerate(case.steps):
+        known = values[number] if number < len(values) else {}
+        arrays = [step[given[i]] if i in given else known.get(i) for i in fed]
+        if any(array is None for array in arrays):
+            return None
+        steps.append(tuple(array for array in arrays if array is not None))
+    declared = list(tensors)
+    for i, array in zip(fed, steps[0], strict=True):
+        if i not in given:
+            declared[i] = tensors[i].replace(shape=array.shape, shape_signature=None)
+    part = graph.replace(
+        operators=kept, tensors=tuple(declared), inputs=tuple(fed), outputs=tuple(sorted(made))
+    )
+    changed = model.replace(subgraphs=(part, *others), signature_defs=None)
+    return _with_records(case, _Records(changed, tuple(steps)))

@@ -1,0 +1,222 @@
+"""Runs a sweep: cases over processes, findings shrunk and written, counts by operator."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.testing.sweep.comparison import Comparison
+from delegraph.testing.sweep.findings import Finding, Findings, command_of, remove, save
+from delegraph.testing.sweep.generator import sweep_case, sweep_operators
+from delegraph.testing.sweep.judging import OUTCOMES
+from delegraph.testing.sweep.shrinking import smallest
+from delegraph.testing.sweep.sweep_case import SweepCase
+from delegraph.tools.progress import Progress, untold
+
+if TYPE_CHECKING:
+    from delegraph.testing.sweep.workers import Limits
+
+NO_END = 1 << 40
+"""Cases of a sweep that only time ends."""
+
+TWO_THREADS = 0.1
+"""Share of the cases whose tested side has two threads."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep is asked for.
+
+    Attributes:
+        comparison: what is compared.
+        seed: with the number of a case, says what it is.
+        first: number of the first case.
+        cases: how many; None for as many as time allows.
+        seconds: after which no case is begun; None for no limit.
+        operators: those that cases are about; empty for all.
+        jobs: processes.
+        folder: where findings are written; None for nowhere.
+        case_seconds: of processor time that a case may take.
+        shrink_seconds: that a finding may take to become smaller.
+    """
+
+    comparison: Comparison
+    seed: int = 0
+    first: int = 0
+    cases: int | None = None
+    seconds: float | None = 60.0
+    operators: tuple[str, ...] = ()
+    jobs: int = 1
+    folder: Path | None = None
+    case_seconds: int = 10
+    shrink_seconds: float = 10.0
+
+    def case(self, number: int) -> SweepCase:
+        """Case with a number; the same one in any process."""
+        made = sweep_case(self.seed, number, self.operators or sweep_operators())
+        two = Random(f"threads:{self.seed}:{number}").random() < TWO_THREADS
+        return replace(made, threads=2) if two else made
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """How a sweep ended.
+
+    Attributes:
+        plan: what was asked for.
+        counts: by operator: how many cases ended how.
+        findings: what differed.
+        seconds: that the cases took.
+    """
+
+    plan: Plan
+    counts: dict[str, Counter[str]]
+    findings: tuple[Finding, ...]
+    seconds: float
+
+    @property
+    def cases(self) -> int:
+        """How many cases were tried."""
+        return sum(row["cases"] for row in self.counts.values())
+
+    @property
+    def differences(self) -> tuple[Finding, ...]:
+        """The findings that a new process repeats."""
+        return tuple(f for f in self.findings if f.state != "not repeated")
+
+    @property
+    def command(self) -> str:
+        """What runs it again, without the number of a case."""
+        return command_of(self.plan.comparison, self.plan.seed, self.plan.operators)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON-ready dictionary."""
+        plan = self.plan
+        return {
+            "delegate": plan.comparison.delegate,
+            "runtime": plan.comparison.runtime,
+            "default": plan.comparison.by_default,
+            "seed": plan.seed,
+            "first": plan.first,
+            "cases": self.cases,
+            "seconds": self.seconds,
+            "operators": {op: dict(row) for op, row in self.counts.items()},
+            "findings": [finding.described(self.command) for finding in self.findings],
+        }
+
+
+COLUMNS = ("cases", "equal", "refused by both", "left to the core", "different", "not judged")
+"""Counts of an operator."""
+
+
+def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
+    """Try the cases of a plan.
+
+    Args:
+        plan: what to try.
+        progress: is told how far the sweep is.
+
+    Raises:
+        ArgumentError: an operator is unknown, or this system cannot fork processes.
+        PluginError: the delegate is not installed, or cannot be used.
+    """
+    require_runnable(plan.operators)
+    from delegraph.testing.sweep.workers import Campaign, Limits
+
+    plan.comparison.warm_up()
+    plan.case(plan.first)
+    gc.collect()
+    gc.freeze()  # workers share what is there; their collector need not look at it
+    limits = Limits(plan.case_seconds)
+    operators = plan.operators or sweep_operators()
+    end = plan.first + (NO_END if plan.cases is None else plan.cases)
+    campaign = Campaign(
+        plan.comparison.judge,
+        plan.case,
+        numbers=range(plan.first, end),
+        jobs=plan.jobs,
+        limits=limits,
+        groups=operators,
+    )
+    findings, begin = Findings(), time.monotonic()
+    command = command_of(plan.comparison, plan.seed, plan.operators)
+    for found in campaign.run(1e9 if plan.seconds is None else plan.seconds):
+        if found is not None:
+            new = findings.add(found.number, found.case, found.fault)
+            if new is not None and plan.folder is not None:
+                save(new, plan.folder, command)
+        _tell(progress, plan, campaign.tried(), time.monotonic() - begin, len(findings))
+    seconds = time.monotonic() - begin
+    counts = {op: _row(campaign.counts_of(op), plan.comparison.is_core) for op in operators}
+    gc.unfreeze()
+    shrink(findings, plan, limits, progress)
+    kept = findings.merged()
+    if plan.folder is not None:
+        for finding in findings:
+            if not any(finding is each for each in kept):
+                remove(finding, plan.folder)
+        for finding in kept:
+            save(finding, plan.folder, command)
+    tried = {op: row for op, row in counts.items() if row["cases"]}
+    return SweepResult(plan, tried, tuple(kept), seconds)
+
+
+def require_runnable(operators: Sequence[str]) -> None:
+    """Check that this system forks processes, and that there are cases of *operators*."""
+    if not hasattr(os, "fork"):
+        raise ArgumentError(
+            "a sweep forks processes, which this system cannot; run it on Linux or macOS, or in WSL"
+        )
+    known = sweep_operators()
+    for op in operators:
+        if op not in known:
+            raise ArgumentError(
+                f"there are no cases of an operator {op!r}{did_you_mean(op, known)}; operators "
+                "are named as in the schema, such as CONV_2D"
+            )
+
+
+def shrink(findings: Findings, plan: Plan, limits: Limits, progress: Progress) -> None:
+    """Make the cases of findings smaller, and note those that a new process does not repeat."""
+    from delegraph.testing.sweep.workers import Judge
+
+    for done, finding in enumerate(findings):
+        progress(f"shrinking {finding.case.op}", done, len(findings))
+        with Judge(plan.comparison.judge, limits) as judge:
+            again = judge(finding.case).fault
+            if again is None or again.kind != finding.fault.kind:
+                finding.state = "not repeated"
+                continue
+            finding.case = smallest(finding.case, again, judge, plan.shrink_seconds)
+            finding.fault = judge(finding.case).fault or again
+            finding.state = "shrunk"
+
+
+def _tell(progress: Progress, plan: Plan, tried: int, seconds: float, findings: int) -> None:
+    rate = tried / (seconds + 1e-9)
+    text = f"{tried:,} cases, {rate:.0f} a second, {findings} findings"
+    if plan.cases is not None:
+        progress(text, tried, plan.cases)
+    else:
+        progress(text, min(seconds, plan.seconds or seconds), plan.seconds)
+
+
+def _row(found: Counter[str], is_core: bool) -> Counter[str]:
+    """Counts of an operator by :data:`COLUMNS`."""
+    left = 0 if is_core else max(0, found["equal"] - found["delegated"])
+    return Counter({
+        "cases": sum(found[outcome] for outcome in OUTCOMES),
+        "equal": found["equal"],
+        "refused by both": found["refused"],
+        "left to the core": left,
+        "different": found["fault"],
+        "not judged": found["not judged"],
+    })  # fmt: skip
