@@ -89,6 +89,18 @@ class SimpleDelegateKernelInterface(ABC):
         Those whose shape is known only while invoking get other memory each time.
         """
 
+    def may_fail_halfway(self) -> bool:
+        """Return whether an :meth:`eval` that raises may have changed variables or resources.
+
+        Optional. A host that repeats a failed run on other kernels asks after each :meth:`prepare`.
+        Where the answer is False it need not copy variables before each run, which costs as much as
+        a small recurrent layer.
+
+        Returns:
+            True, the default: they may be anything then.
+        """
+        return True
+
     def close(self) -> None:  # noqa: B027 - most hold nothing
         """Let go of what the kernel holds; called once, and nothing after it.
 

@@ -94,16 +94,14 @@ class Session(SharedState):
         """
         if subgraph.is_allocated and not subgraph.plan.undone:
             return
-        stack = self._stacks[subgraph.spec.index] if self._stacks else None
-        if stack is not None and self.by_default:
-            from delegraph.runtime.delegates import default_failures
-
-            default_failures.allocate(stack, subgraph)
-            self.delegates[:] = default_failures.without_those_off(self.subgraphs, self.delegates)
+        if not self._stacks:
+            subgraph.allocate()
             return
-        if stack is not None:
-            stack.reapply()
-        subgraph.allocate()
+        self._stacks[subgraph.spec.index].allocate()
+        if self.supervision.has_quarantined:
+            from delegraph.runtime.delegates.default_failures import without_those_off
+
+            self.delegates[:] = without_those_off(self.subgraphs, self.delegates)
 
     def allocate_first(self) -> None:
         """Allocate the first subgraph, once its nodes are where rules and ``require`` want them.

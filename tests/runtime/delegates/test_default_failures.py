@@ -22,7 +22,7 @@ from support.by_name import ByName, X, Y, doubling_while, run, sines
 from support.chosen_plugins import use_plugins_of
 from support.failing_default import Failing
 from support.fake_distributions import write_plugin
-from support.faulty_delegate import Faulty, spoil
+from support.faulty_delegate import Faulty, FaultyKernel, spoil
 from support.policy_models import MODELS, assert_same, stepped, undelegated
 
 Install = Callable[..., Failing]
@@ -349,3 +349,22 @@ def test_an_operator_without_kernel_is_still_the_delegates_error() -> None:
     with pytest.raises(DelegateNodeError, match="boom at eval"):
         run(interpreter)
     assert interpreter.incidents == ()
+
+
+def test_a_kernel_that_says_it_fails_at_once_or_not_at_all_gets_no_copies() -> None:
+    """Its word is taken: what it did to a variable stays."""
+
+    class Kernel(FaultyKernel):
+        def may_fail_halfway(self) -> bool:
+            return False
+
+    class Trusted(Faulty):
+        def create_delegate_kernel_interface(self) -> Any:
+            return Kernel(self)
+
+    def fail(context: Any, node: Any, number: int) -> None:
+        raise OSError("device lost")
+
+    with pytest.warns(DefaultDelegateWarning):
+        _, results = _by_default("variable", Trusted(fault=fail, dynamic=True))
+    assert not np.array_equal(results[0], undelegated("variable")[0])

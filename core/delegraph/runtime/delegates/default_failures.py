@@ -11,7 +11,7 @@ While nodes are prepared or run inside an invoke, ``default_guard.py`` does that
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from delegraph.errors import CallCancelledError, DelegateError
 from delegraph.runtime.delegates.default_incidents import (
@@ -23,10 +23,23 @@ from delegraph.runtime.delegates.delegated_plan import delegate_name
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
-    from delegraph.runtime.delegates.delegate_stack import DelegateStack
     from delegraph.runtime.delegates.plan_state import AppliedDelegate
     from delegraph.runtime.shared_state import SharedState
     from delegraph.runtime.subgraph import Subgraph
+
+
+class Stack(Protocol):
+    """The delegates of one subgraph: ``delegate_stack.DelegateStack``."""
+
+    @property
+    def wanted(self) -> list[AppliedDelegate]:
+        """The delegates in force, and those that a resize has taken off."""
+
+    def start_again(self, delegates: Iterable[AppliedDelegate]) -> None:
+        """Take all delegates off; :meth:`reapply` will apply *delegates*."""
+
+    def reapply(self) -> None:
+        """Apply those that wait."""
 
 
 # -- one that cannot be applied ------------------------------------------------------------------
@@ -71,40 +84,60 @@ def _core_refuses(first: Subgraph) -> bool:
 # -- allocating ----------------------------------------------------------------------------------
 
 
-def allocate(stack: DelegateStack, subgraph: Subgraph) -> None:
-    """Allocate a subgraph that may have default delegates, without those of them that fail.
+def allocate(
+    stack: Stack,
+    subgraph: Subgraph,
+    wanted: Sequence[AppliedDelegate],
+    error: Exception | None,
+) -> None:
+    """Allocate a subgraph without those of its default delegates that fail or have failed.
+
+    Args:
+        stack: of the subgraph.
+        subgraph: the subgraph.
+        wanted: the delegates that it had before the allocation was tried.
+        error: why that failed; None if it did not, or was not tried.
 
     Raises:
         DelegateError: a delegate that users named cannot be applied to the new shapes.
         NodeError: what the core raises without the default delegates.
     """
-    session, wanted = subgraph.session, stack.wanted
-    if _without_failed(session, wanted) != wanted:
-        stack.start_again(_without_failed(session, wanted))
+    session = subgraph.session
+    if error is None:
+        error = _error_of_allocating(stack, subgraph, _without_failed(session, stack.wanted))
+        if error is None and _without_failed(session, stack.wanted) != stack.wanted:
+            error = _error_of_allocating(stack, subgraph, _without_failed(session, stack.wanted))
+    if error is not None:
+        _allocate_without(stack, subgraph, wanted, error)
+
+
+def _error_of_allocating(
+    stack: Stack, subgraph: Subgraph, delegates: Sequence[AppliedDelegate]
+) -> Exception | None:
+    """Allocate a subgraph with these delegates; return what went wrong."""
     try:
+        if delegates != stack.wanted:
+            stack.start_again(delegates)
         stack.reapply()
         subgraph.allocate()
     except CallCancelledError:
         raise
-    except Exception as error:
-        defaults = [each for each in wanted if session.is_by_default(each.delegate)]
-        if not defaults:
-            raise
-        _allocate_without(stack, subgraph, wanted, error)
-    kept = _without_failed(session, stack.wanted)
-    if kept != stack.wanted:  # one has failed, and its guard has stepped in
-        stack.start_again(kept)
-        stack.reapply()
-        subgraph.allocate()
+    except Exception as error:  # noqa: BLE001 - raised when no default delegate is left
+        return error
+    return None
 
 
 def _allocate_without(
-    stack: DelegateStack,
+    stack: Stack,
     subgraph: Subgraph,
     wanted: Sequence[AppliedDelegate],
     error: Exception,
 ) -> None:
-    """Allocate without the default delegate that has failed; without all of them if need be."""
+    """Allocate without the default delegate that has failed; without all of them if need be.
+
+    Raises:
+        Exception: *error*, or a later one, once no default delegate is left.
+    """
     session = subgraph.session
     left = list(_without_failed(session, wanted))
     failed: list[tuple[Delegate, Exception]] = []
@@ -112,13 +145,8 @@ def _allocate_without(
         guilty = _guilty(session, left, error)
         failed.append((guilty, error))
         left = [each for each in left if each.delegate is not guilty]
-        stack.start_again(left)
-        try:
-            stack.reapply()
-            subgraph.allocate()
-        except CallCancelledError:
-            raise
-        except Exception as next_error:  # noqa: BLE001 - raised when no default delegate is left
+        next_error = _error_of_allocating(stack, subgraph, left)
+        if next_error is not None:
             error = next_error
             continue
         for delegate, reason in failed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from delegraph.delegation.simple_delegate import SimpleDelegateKernelInterface
 from delegraph.errors import (
     CallCancelledError,
     DefaultDelegateWarning,
@@ -17,7 +18,6 @@ from delegraph.errors import (
 from delegraph.operators.asynchronous import AsyncEval
 from delegraph.operators.registration import Eval, NativeEval, Node
 from delegraph.runtime.delegates.buffer_handles import NO_HANDLE
-from delegraph.runtime.delegates.default_incidents import leave_out
 from delegraph.runtime.delegates.fallback import Before, Guard, phase_of
 from delegraph.runtime.delegates.partition_state import SavedState
 from delegraph.runtime.node_errors import RefusedByKernel
@@ -60,13 +60,21 @@ class DefaultGuard(Guard):
         policy = self._policy
         if policy.validate or policy.on_failure == "shadow" or isinstance(step, AsyncEval):
             return super()._guarded(step)
+        try:
+            keeps_state = bool(self._state) and self._may_fail_halfway()
+        except Exception as error:  # noqa: BLE001 - a plugin's code
+            return self._prepared_instead(error)
         if isinstance(step, NativeEval):
-            run = self._keeping_state(step.run) if self._state else step.run
+            run = self._keeping_state(step.run) if keeps_state else step.run
             self._runs = NativeEval(run, self._rescued)
         else:
-            self._runs = self._rescuing(self._keeping_state(step) if self._state else step)
+            self._runs = self._rescuing(self._keeping_state(step) if keeps_state else step)
         self._subgraph.session.supervision.watch(self)
         return self._runs
+
+    def _may_fail_halfway(self) -> bool:
+        kernel = self._node.user_data
+        return not isinstance(kernel, SimpleDelegateKernelInterface) or kernel.may_fail_halfway()
 
     # -- running -------------------------------------------------------------------------------
 
@@ -138,6 +146,8 @@ class DefaultGuard(Guard):
     # -- taking the delegate off ---------------------------------------------------------------
 
     def _leave_out(self, error: Exception, phase: DelegatePhase) -> None:
+        from delegraph.runtime.delegates.default_incidents import leave_out  # here: few fail
+
         leave_out(self._subgraph.session, self.delegate, self._incident(error, phase))
 
     def retire(self) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON
-from delegraph.errors import DelegateError, DelegatePhase, in_words
+from delegraph.errors import CallCancelledError, DelegateError, DelegatePhase, in_words
 from delegraph.runtime.delegates.checked_nodes import check_nodes, order_errors
 from delegraph.runtime.delegates.delegate_node import as_delegate_node
 from delegraph.runtime.delegates.delegated_plan import delegate_name
@@ -214,6 +214,32 @@ class DelegateStack:
                 self._subgraph.restore(self._base, shapes=False)
             finally:
                 self._plan.undone = applied
+
+    def allocate(self) -> None:
+        """Apply again the delegates that a resize has taken off, and allocate the subgraph.
+
+        Default delegates that fail stay off; see ``default_failures``.
+
+        Raises:
+            DelegateError: as of :meth:`reapply`.
+            NodeError: a node cannot be prepared, or the tensors do not fit in memory.
+        """
+        subgraph, wanted = self._subgraph, self.wanted
+        session, failure = subgraph.session, None
+        if not session.supervision.has_quarantined:
+            try:
+                self.reapply()
+                subgraph.allocate()
+            except CallCancelledError:
+                raise
+            except Exception as error:
+                if not any(session.is_by_default(each.delegate) for each in wanted):
+                    raise
+                failure = error
+        if failure is not None or session.supervision.has_quarantined:
+            from delegraph.runtime.delegates import default_failures
+
+            default_failures.allocate(self, subgraph, wanted, failure)
 
     def reapply(self) -> None:
         """Apply again the delegates that a resize has taken off.

@@ -125,6 +125,11 @@ class Supervision:
         self._credit: dict[tuple[int, int], float] = {}
         self._running: WeakSet[Retires] = WeakSet()
 
+    @property
+    def has_quarantined(self) -> bool:
+        """Whether any delegate has been quarantined."""
+        return bool(self._quarantined)
+
     def watch(self, running: Retires) -> None:
         """Have *running* retire once its delegate is quarantined."""
         self._running.add(running)

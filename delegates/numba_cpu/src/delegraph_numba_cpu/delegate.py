@@ -23,7 +23,7 @@ from delegraph.delegation.dry_run import is_dry_run
 from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.cpu import level_named, physical_cores
-from delegraph_numba_cpu.failures import wrong_position
+from delegraph_numba_cpu.failures import can_fail, wrong_position
 from delegraph_numba_cpu.guarded_memory import is_guarded
 from delegraph_numba_cpu.guarded_program import GuardedProgram
 from delegraph_numba_cpu.kernel_library import library
@@ -181,6 +181,10 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
                 self._raise_why(context, program)
 
         return run
+
+    def may_fail_halfway(self) -> bool:
+        program = self.program
+        return program is None or isinstance(program, GuardedProgram) or can_fail(program)
 
     @staticmethod
     def _raise_why(context: DelegateContext, program: Program) -> NoReturn:

@@ -28,6 +28,11 @@ class WrongPosition:
         return f"position {self.position} is outside [0, {self.size})"
 
 
+def can_fail(program: Program) -> bool:
+    """Return whether a run of a program may find something wrong with the data."""
+    return any(row.block is GATHER for row in program.rows)
+
+
 def wrong_position(program: Program) -> WrongPosition | None:
     """Return what a run failed by, and forget it; None when it was not that."""
     found = None
