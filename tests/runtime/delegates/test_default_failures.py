@@ -13,6 +13,7 @@ import pytest
 from delegraph import DelegateFlags, Interpreter
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import DefaultDelegateWarning, DelegateError, DelegateNodeError, NodeError
+from delegraph.native import LiteRtInterpreter
 from delegraph.runtime.delegates import rest
 from delegraph.runtime.delegates.choice import as_delegate
 from delegraph.schema.options import AddOptions
@@ -166,6 +167,25 @@ def test_in_a_subgraph_that_another_one_calls(install: Install) -> None:
             interpreter = _doubled()
         assert len(given) == 1
         assert len({incident.phase for incident in interpreter.incidents}) == 1
+
+
+@pytest.mark.parametrize("install", ["configured"], indirect=True)
+@pytest.mark.parametrize("phase", ["initialize", "claim", "init", "prepare", "eval"])
+def test_in_litert_it_costs_one_warning_too(install: Install, phase: str) -> None:
+    pytest.importorskip("ai_edge_litert")
+    install(phase)
+    with pytest.warns(DefaultDelegateWarning, match=f"phase {phase}.*boom at {phase}") as given:
+        interpreter = _used_litert()
+    assert len(given) == 1
+    assert {incident.phase for incident in interpreter.incidents} == {phase}
+    assert interpreter.placement.incidents == interpreter.incidents
+
+
+def _used_litert() -> LiteRtInterpreter:
+    interpreter = LiteRtInterpreter(model_content=sines())
+    for _ in range(2):
+        np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)  # type: ignore[arg-type]
+    return interpreter
 
 
 def _doubled() -> Interpreter:

@@ -160,6 +160,8 @@ class LiteRtDelegate:
         rules: BoundRules | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
         on_failure: LiteRtOnFailure | None = None,
+        *,
+        is_default: bool = False,
     ) -> None:
         self.delegate = delegate
         self.model = model
@@ -169,7 +171,7 @@ class LiteRtDelegate:
         self.last_exception: BaseException | None = None
         self.claims: dict[int, Claims] = {}
         self.profile: Profile | None = None
-        self.failures = Failures(delegate, on_failure)
+        self.failures = Failures(delegate, on_failure, is_default=is_default)
         self._resources: WeakValueDictionary[int, _Resources] = WeakValueDictionary()
         self._buffers: dict[tuple[int, int], BufferContext] = {}  # by context and handle
         self._applying = _Applying()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Literal, get_args
 
@@ -15,6 +16,7 @@ from delegraph.native.litert.fallback import with_fallback
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Node, Registration
 from delegraph.runtime.arguments import check_choice
+from delegraph.runtime.delegates.default_incidents import warn_of
 from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incidents
 
@@ -28,19 +30,41 @@ class Failures:
     Args:
         delegate: the delegate.
         on_failure: None is ``"fallback"`` for one in a process of its own, else ``"raise"``.
+        is_default: whether it is applied by default: then it is ``"fallback"`` always.
 
     Raises:
         ArgumentError: another *on_failure*.
 
     Attributes:
+        is_default: whether it is applied by default.
         incidents: what it did wrong while others stepped in.
     """
 
-    def __init__(self, delegate: Delegate, on_failure: LiteRtOnFailure | None) -> None:
+    def __init__(
+        self,
+        delegate: Delegate,
+        on_failure: LiteRtOnFailure | None,
+        *,
+        is_default: bool = False,
+    ) -> None:
         check_choice("on_failure in LiteRT", on_failure, [None, *get_args(LiteRtOnFailure)])
         self._delegate = delegate
-        self._raises = FailurePolicy(on_failure).of(delegate).on_failure == "raise"
+        policy = FailurePolicy(on_failure).of(delegate, is_default=is_default)
+        self._raises = policy.on_failure == "raise"
+        self._has_warned = False
+        self.is_default = is_default
         self.incidents = Incidents()
+
+    def record(self, incident: Incident, heir: str = "Delegraph's kernels") -> None:
+        """Add an incident; the first of a default delegate is a warning.
+
+        Raises:
+            DefaultDelegateWarning: where users turn warnings into errors.
+        """
+        self.incidents.record(incident, heir, logging.INFO if self.is_default else logging.WARNING)
+        if self.is_default and not self._has_warned:
+            self._has_warned = True
+            warn_of(incident, heir)
 
     def guarded(self, registration: Registration) -> Registration:
         """Return the registration of one of its nodes, with what happens where that fails."""
@@ -51,7 +75,7 @@ class Failures:
     ) -> None:
         operators, nodes = context.operators, node.options.nodes_to_replace
         at = context.subgraph_index
-        self.incidents.record(self._incident(at, operators, nodes, node.index, phase, error))
+        self.record(self._incident(at, operators, nodes, node.index, phase, error))
 
     def partition_failed(
         self,
@@ -69,7 +93,7 @@ class Failures:
         nodes = params.nodes_to_replace
         if self._raises or any(_is_foreign(operators[i]) for i in nodes if i in operators):
             raise error
-        self.incidents.record(
+        self.record(
             self._incident(subgraph_index, operators, nodes, -1, error.phase or "init", error),
             "LiteRT's kernels",
         )

@@ -18,6 +18,11 @@ from delegraph.errors import ArgumentError, DelegateError, StateError
 from delegraph.native.litert import thunks
 from delegraph.native.litert.delegate import LiteRtDelegate
 from delegraph.native.litert.failures import LiteRtOnFailure
+from delegraph.native.litert.given_delegates import (
+    AnnouncedDelegates,
+    failed_while_made,
+    split_delegates,
+)
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.native.litert.placement import placement_of, require_allowed
 from delegraph.native.litert.switch_interval import switching
@@ -110,7 +115,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         found = placement_rules(rules)
         self._rules = BoundRules(found, self._model) if found else None
         isolation = Isolation(isolate, timeout)
-        given = _split(experimental_delegates or (), isolation)
+        given = split_delegates(experimental_delegates or (), isolation)
         own = [*given, *as_delegates(delegates, isolation)]
         self._by_default: Sequence[Delegate] = ()
         is_left_open = delegates is None and experimental_delegates is None
@@ -121,21 +126,42 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         self._delegates = [
             delegate
             if hasattr(delegate, "_get_native_delegate_pointer")
-            else LiteRtDelegate(delegate, self._model, numerics, self._rules, cache_dir, on_failure)
+            else LiteRtDelegate(
+                delegate,
+                self._model,
+                numerics,
+                self._rules,
+                cache_dir,
+                on_failure,
+                is_default=any(delegate is known for known in self._by_default),
+            )
             for delegate in own
         ]
         self._made = [d for d, given in zip(self._delegates, own, strict=True) if d is not given]
         self._switch_interval = switch_interval
         self._messages = _Messages()
-        with self._raising(self._refused):
-            self._official = module.Interpreter(
-                model_path=None if model_path is None else os.fspath(model_path),
-                model_content=model_content,
-                experimental_delegates=_Delegates(self._delegates, on_loaded),
-                num_threads=checked_num_threads(num_threads),
-                experimental_op_resolver_type=module.OpResolverType[resolver],
-                **arguments,
-            )
+
+        def made() -> Any:
+            with self._raising(self._refused):
+                return module.Interpreter(
+                    model_path=None if model_path is None else os.fspath(model_path),
+                    model_content=model_content,
+                    experimental_delegates=AnnouncedDelegates(self._delegates, on_loaded),
+                    num_threads=checked_num_threads(num_threads),
+                    experimental_op_resolver_type=module.OpResolverType[resolver],
+                    **arguments,
+                )
+
+        self._left_out: Sequence[LiteRtDelegate] = ()
+        try:
+            self._official = made()
+        except Exception as error:
+            self._left_out = [delegate for delegate in self._own if delegate.failures.is_default]
+            if not self._left_out:
+                raise
+            self._delegates = [each for each in self._delegates if each not in self._left_out]
+            self._official = made()  # raises what the runtime itself is against
+            failed_while_made(self._left_out, error)
 
     # -- running -------------------------------------------------------------------------------
 
@@ -186,12 +212,14 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         The runtime's own delegates are among them as far as they show: after
         ``allocate_tensors``, in the first subgraph.
         """
-        return placement_of(self._model, self._own, self._interpreter, self._by_default)
+        official, by_default = self._interpreter, self._by_default
+        return placement_of(self._model, self._own, official, by_default, self.incidents)
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
         """What delegates did wrong while ``on_failure`` let the interpreter go on."""
-        return tuple(incident for delegate in self._own for incident in delegate.incidents)
+        own = (*self._left_out, *self._own)
+        return tuple(incident for delegate in own for incident in delegate.incidents)
 
     @property
     def _own(self) -> list[LiteRtDelegate]:
@@ -310,35 +338,8 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         raise type(failure)(news).with_traceback(failure.__traceback__) if news != text else failure
 
 
-class _Delegates(list[Any]):
-    """Delegates for the official constructor, which asks for the first once the model is loaded."""
-
-    def __init__(self, delegates: Sequence[Any], on_loaded: Callable[[], object] | None) -> None:
-        super().__init__(delegates)
-        self._on_loaded = on_loaded
-
-    def __bool__(self) -> bool:
-        return True  # or the official one does not ask for the first of none
-
-    def __iter__(self) -> Iterator[Any]:
-        if self._on_loaded is not None:
-            self._on_loaded()
-        return super().__iter__()
-
-
 def _no_stop() -> None:
     """Nothing: the official interpreter stops for nobody."""
-
-
-def _split(delegates: Sequence[Any], isolation: Isolation) -> list[Any]:
-    """Return delegates with all but those that are an official interpreter's turned to ours."""
-    if isinstance(delegates, str):
-        raise ArgumentError(f"experimental_delegates is a list; write [{delegates!r}]")
-    found: list[Any] = []
-    for delegate in delegates:
-        is_official = hasattr(delegate, "_get_native_delegate_pointer")
-        found += [delegate] if is_official else as_delegates([delegate], isolation)
-    return found
 
 
 def _raising_call(interpreter: LiteRtInterpreter, method: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.incident import Incident
 from delegraph.delegation.placement import (
     Crossing,
     NodePlacement,
@@ -47,6 +48,7 @@ def placement_of(
     delegates: Sequence[LiteRtDelegate],
     official: Any,
     by_default: Sequence[Delegate] = (),
+    incidents: tuple[Incident, ...] = (),
 ) -> Placement:
     """Return where every node of *model* runs.
 
@@ -54,7 +56,8 @@ def placement_of(
         model: what the interpreter runs.
         delegates: those of ours, in the order in which they were applied.
         official: the interpreter, asked for the sizes of tensors and for its own delegates' nodes.
-        by_default: delegates among them that nobody but the user's configuration asks for.
+        by_default: delegates among them that only the user's configuration asks for.
+        incidents: what delegates did wrong so far.
     """
     names = list(dict.fromkeys(delegate.delegate_name for delegate in delegates))
     nodes: list[NodePlacement] = []
@@ -78,6 +81,7 @@ def placement_of(
         tuple(spec.name for spec in model.subgraphs),
         notes=notes_of([delegate.delegate for delegate in delegates], by_default),
         host="LiteRT",
+        incidents=incidents,
     )
 
 

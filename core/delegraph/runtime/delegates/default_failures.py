@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from delegraph.errors import CallCancelledError, DelegateError
+from delegraph.errors import CallCancelledError
 from delegraph.runtime.delegates.default_incidents import (
-    causes,
+    blamed,
     incident_of,
     leave_out,
 )
-from delegraph.runtime.delegates.delegated_plan import delegate_name
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
@@ -142,7 +141,8 @@ def _allocate_without(
     left = list(_without_failed(session, wanted))
     failed: list[tuple[Delegate, Exception]] = []
     while any(session.is_by_default(each.delegate) for each in left):
-        guilty = _guilty(session, left, error)
+        defaults = [a.delegate for a in left if session.is_by_default(a.delegate)]
+        guilty = blamed(defaults, error)
         failed.append((guilty, error))
         left = [each for each in left if each.delegate is not guilty]
         next_error = _error_of_allocating(stack, subgraph, left)
@@ -154,13 +154,6 @@ def _allocate_without(
         return
     stack.start_again(wanted)  # the core is against it: with other shapes all may be well
     raise error from error.__cause__
-
-
-def _guilty(session: SharedState, applied: Sequence[AppliedDelegate], error: Exception) -> Delegate:
-    """Return the default delegate that an error names; the last one if it names none of them."""
-    names = {each.delegate for each in causes(error) if isinstance(each, DelegateError)}
-    defaults = [each.delegate for each in applied if session.is_by_default(each.delegate)]
-    return next((d for d in defaults if delegate_name(d) in names), defaults[-1])
 
 
 def _without_failed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from delegraph.delegation.incident import Incident
@@ -27,16 +27,29 @@ def leave_out(session: SharedState, delegate: object, incident: Incident) -> Non
     session.supervision.quarantine(delegate)
     if not session.supervision.has_warned:
         session.supervision.has_warned = True
-        warnings.warn(_warning(incident), DefaultDelegateWarning, stacklevel=_outside())
+        warn_of(incident)
 
 
-def _warning(incident: Incident) -> str:
+def warn_of(incident: Incident, heir: str = "Delegraph's kernels") -> None:
+    """Give the warning of an incident.
+
+    Args:
+        incident: what a default delegate did wrong.
+        heir: what computes its nodes instead.
+
+    Raises:
+        DefaultDelegateWarning: where users turn warnings into errors.
+    """
+    warnings.warn(_warning(incident, heir), DefaultDelegateWarning, stacklevel=_outside())
+
+
+def _warning(incident: Incident, heir: str) -> str:
     at = f" at node {incident.node_index} of subgraph {incident.subgraph}"
     return (
         f"delegate {incident.delegate!r}, which is applied by default, failed in phase "
-        f"{incident.phase}{at * (incident.node_index >= 0)}: {incident.error}. Delegraph's kernels "
-        "compute the model instead: the results are right, and take longer. Please report this "
-        "text, what 'delegraph doctor' prints and the model to the authors of "
+        f"{incident.phase}{at * (incident.node_index >= 0)}: {incident.error}. {heir} compute its "
+        "nodes instead: the results are right, and take longer. Please report this text, what "
+        "'delegraph doctor' prints and the model to the authors of "
         f"{_origin(incident.delegate)}. delegates=[] does without default delegates."
     )
 
@@ -67,6 +80,12 @@ def incident_of(delegate: Delegate, subgraph: int, error: BaseException) -> Inci
     node = -1 if found.node_index is None else found.node_index
     phase = found.phase or "claim"
     return Incident(delegate_name(delegate), subgraph, node, (), phase, in_words(found))
+
+
+def blamed(delegates: Sequence[Delegate], error: BaseException) -> Delegate:
+    """Return the delegate that an error names; the last one if it names none of them."""
+    names = {each.delegate for each in causes(error) if isinstance(each, DelegateError)}
+    return next((d for d in delegates if delegate_name(d) in names), delegates[-1])
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -1,0 +1,54 @@
+"""The delegates that an official interpreter is made with, and those it is made without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from delegraph.errors import ArgumentError
+from delegraph.native.litert.delegate import LiteRtDelegate
+from delegraph.runtime.delegates.choice import as_delegates
+from delegraph.runtime.delegates.default_incidents import blamed, incident_of
+from delegraph.runtime.isolation.isolation import Isolation
+
+
+class AnnouncedDelegates(list[Any]):
+    """Delegates for the official constructor, which asks for the first once the model is loaded."""
+
+    def __init__(self, delegates: Sequence[Any], on_loaded: Callable[[], object] | None) -> None:
+        super().__init__(delegates)
+        self._on_loaded = on_loaded
+
+    def __bool__(self) -> bool:
+        return True  # or the official one does not ask for the first of none
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._on_loaded is not None:
+            self._on_loaded()
+        return super().__iter__()
+
+
+def split_delegates(delegates: Sequence[Any], isolation: Isolation) -> list[Any]:
+    """Return delegates with all but those that are an official interpreter's turned to ours.
+
+    Raises:
+        ArgumentError: a single name instead of a list.
+    """
+    if isinstance(delegates, str):
+        raise ArgumentError(f"experimental_delegates is a list; write [{delegates!r}]")
+    found: list[Any] = []
+    for delegate in delegates:
+        is_official = hasattr(delegate, "_get_native_delegate_pointer")
+        found += [delegate] if is_official else as_delegates([delegate], isolation)
+    return found
+
+
+def failed_while_made(delegates: Sequence[LiteRtDelegate], error: Exception) -> None:
+    """Record that default delegates failed while an interpreter was made, which has none of them.
+
+    Raises:
+        DefaultDelegateWarning: where users turn warnings into errors.
+    """
+    delegate = blamed([each.delegate for each in delegates], error)
+    guilty = next(each for each in delegates if each.delegate is delegate)
+    guilty.failures.record(incident_of(delegate, 0, error), "LiteRT's kernels")
