@@ -33,6 +33,17 @@ def test_plain_types(op, dtype, shape, axes, keep_dims):
     assert_agrees(op, inputs, [dtype.upper()], options, tolerance=1e-5)
 
 
+@pytest.mark.parametrize("keep_dims", [False, True])
+@pytest.mark.parametrize(("shape", "axes"), [((2, 9, 11, 7), (1, 2)), ((3, 50), (0,))], ids=str)
+def test_a_float_mean_divides_by_the_count(shape, axes, keep_dims):
+    inputs = [fed(random_floats(3, shape)), constant(np.int32(axes))]
+    model, arrays = model_and_arrays(
+        "MEAN", inputs, [tensor(())], ReducerOptions(keep_dims=keep_dims)
+    )
+    (mine,), (theirs,) = delegraph_outputs(model, arrays), official_outputs(model, arrays)
+    np.testing.assert_array_equal(mine, theirs)
+
+
 @pytest.mark.parametrize("op", OPS)
 def test_axes_may_come_while_invoking(op):
     inputs = [fed(random_floats(2, (3, 4, 5))), fed(np.int32([2, 0]))]

@@ -226,13 +226,11 @@ class _Extreme:
 
 def _float_mean(r: Reduction) -> Eval:
     run_sum = _run(np.add, r)
-    with np.errstate(all="ignore"):
-        factor = np.float32(1) / np.float32(r.count)
-    y = r.y
+    y, count = r.y, np.float32(r.count)
 
     def run() -> None:
         run_sum()
-        np.multiply(y.data, factor, y.data)
+        np.divide(y.data, count, y.data)
 
     return run
 

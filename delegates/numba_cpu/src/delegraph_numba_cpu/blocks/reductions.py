@@ -6,12 +6,13 @@ from delegraph_numba_cpu.blocks import Block
 
 _AXES = "source target outer length inner tiles "
 
-SUM_F32 = Block("sum_f32", "reductions", _AXES + "factor:f")
-PRODUCT_F32 = Block("product_f32", "reductions", _AXES + "factor:f")
-"""Results are multiplied by ``factor``."""
+SUM_F32 = Block("sum_f32", "reductions", _AXES + "divisor:f")
+"""Sums are divided by ``divisor``, as TFLite divides for a mean; a reciprocal rounds otherwise."""
 
-MAX_F32 = Block("max_f32", "reductions", _AXES + "factor:f")
-"""So are the elements; by -1 the largest becomes the smallest."""
+PRODUCT_F32 = Block("product_f32", "reductions", _AXES)
+
+MAX_F32 = Block("max_f32", "reductions", _AXES + "sign:f")
+"""Elements and results are multiplied by ``sign``; by -1 the largest becomes the smallest."""
 
 SUM_BYTES = Block("sum_bytes", "reductions", _AXES + "mask flip")
 """int32 sums of sign-extended bytes ``& mask``: -1 for int8, 255 for uint8; ``flip`` is 0."""

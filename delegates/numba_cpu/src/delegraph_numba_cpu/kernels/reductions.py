@@ -29,7 +29,8 @@ from delegraph_numba_cpu.kernels.machine import (
 from delegraph_numba_cpu.kernels.registry import kernel
 from delegraph_numba_cpu.kernels.vector_ir import first_lanes, integer, splat
 
-SOURCE, TARGET, OUTER, LENGTH, INNER, TILES, FACTOR = blocks.SUM_F32.slots(*blocks.SUM_F32.names)
+SOURCE, TARGET, OUTER, LENGTH, INNER, TILES, DIVISOR = blocks.SUM_F32.slots(*blocks.SUM_F32.names)
+(SIGN,) = blocks.MAX_F32.slots("sign")
 MASK, FLIP = blocks.SUM_BYTES.slots("mask", "flip")
 STRIP = 4 * r.LANES
 """Elements of ``inner`` that a tile has at least."""
@@ -50,9 +51,9 @@ def not_in_order(block, source, length):
 @jit
 def largest_in_order(block, source, length):
     """Return the largest of a row's floats after the last NaN; NaN where none follow."""
-    largest = real(block, FACTOR) * load_f32(source)
+    largest = real(block, SIGN) * load_f32(source)
     for i in range(1, length):
-        value = real(block, FACTOR) * load_f32(source + 4 * i)
+        value = real(block, SIGN) * load_f32(source + 4 * i)
         largest = largest if largest > value else value
     return largest
 
@@ -149,9 +150,15 @@ def as_is(block, vector):
 
 
 @jit
-def times_factor(block, vector):
-    """Return the vector times the block's factor."""
-    return r.multiply_floats(vector, r.floats(real(block, FACTOR)))
+def over_divisor(block, vector):
+    """The vector divided by the block's divisor."""
+    return r.divide_floats(vector, r.floats(real(block, DIVISOR)))
+
+
+@jit
+def times_sign(block, vector):
+    """The vector times the block's sign."""
+    return r.multiply_floats(vector, r.floats(real(block, SIGN)))
 
 
 @jit
@@ -172,12 +179,12 @@ BYTES = (r.ints, r.widen_signed, r.store_low_bytes, r.cut_ints, r.first_int, sto
 plus, times, larger = (r.folder(r.FLOATS, function) for function in (r.plus, r.times, r.larger))
 zero, one, least = np.float32(0), np.float32(1), np.float32("-inf")
 
-reduction(blocks.SUM_F32, zero, (4, 4), FLOATS, r.add_floats, plus, as_is, times_factor)
+reduction(blocks.SUM_F32, zero, (4, 4), FLOATS, r.add_floats, plus, as_is, over_divisor)
 
-reduction(blocks.PRODUCT_F32, one, (4, 4), FLOATS, r.multiply_floats, times, as_is, times_factor)
+reduction(blocks.PRODUCT_F32, one, (4, 4), FLOATS, r.multiply_floats, times, as_is, as_is)
 
 reduction(
-    blocks.MAX_F32, least, (4, 4), FLOATS, r.larger_floats, larger, times_factor, times_factor,
+    blocks.MAX_F32, least, (4, 4), FLOATS, r.larger_floats, larger, times_sign, times_sign,
     r.nan_bits, largest_in_order,
 )  # fmt: skip
 

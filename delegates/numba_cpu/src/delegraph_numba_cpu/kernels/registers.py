@@ -128,6 +128,7 @@ def smaller(x, y):
 
 
 add_floats, multiply_floats = binary(FLOATS, plus), binary(FLOATS, times)
+divide_floats = binary(FLOATS, lambda x, y: x / y)
 larger_floats, smaller_floats = binary(FLOATS, larger), binary(FLOATS, smaller)
 add_ints, multiply_ints = binary(INTS, plus), binary(INTS, times)
 larger_ints, smaller_ints = binary(INTS, larger), binary(INTS, smaller)

@@ -138,7 +138,7 @@ def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
         worst = limits.max if smallest else limits.min
         fill(builder, Part.of(builder, y), np.array(worst, y.dtype))
     elif type == "FLOAT32":
-        reduce(builder, axes, blocks.MAX_F32, target, factor=-1.0 if smallest else 1.0)
+        reduce(builder, axes, blocks.MAX_F32, target, sign=-1.0 if smallest else 1.0)
     else:
         flip = -1 if smallest else 0
         reduce(builder, axes, blocks.MAX_BYTES, target, mask=_MASKS[type], flip=flip)
@@ -150,7 +150,7 @@ def lower_product(call: Call, builder: ProgramBuilder) -> None:
     if axes.count and axes.x.type.name == "INT32":
         reduce_int32(builder, axes, target, blocks.PRODUCT)
     elif axes.count:
-        reduce(builder, axes, blocks.PRODUCT_F32, target, factor=1.0)
+        reduce(builder, axes, blocks.PRODUCT_F32, target)
 
 
 def lower_sum(call: Call, builder: ProgramBuilder) -> None:
@@ -160,7 +160,7 @@ def lower_sum(call: Call, builder: ProgramBuilder) -> None:
         return
     target = builder.tensor(y.index)
     if axes.x.type.name == "FLOAT32":
-        reduce(builder, axes, blocks.SUM_F32, target, factor=1.0)
+        reduce(builder, axes, blocks.SUM_F32, target, divisor=1.0)
         return
     if axes.x.type.name == "INT32":
         reduce_int32(builder, axes, target, blocks.SUM)
@@ -202,9 +202,7 @@ def lower_mean(call: Call, builder: ProgramBuilder) -> None:
         return
     target = builder.tensor(y.index)
     if axes.x.type.name == "FLOAT32":
-        with np.errstate(all="ignore"):
-            factor = float(np.float32(1) / np.float32(axes.length))
-        reduce(builder, axes, blocks.SUM_F32, target, factor=factor)
+        reduce(builder, axes, blocks.SUM_F32, target, divisor=float(axes.length))
     elif axes.x.type.name == "INT32":
         reduce_int32(builder, axes, target, blocks.MEAN)
     elif not axes.length:
