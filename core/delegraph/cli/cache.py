@@ -21,7 +21,7 @@ Groups = dict[tuple[str, str], list["CacheEntry"]]
 @click.group("cache")
 @diagnosis_options
 def command() -> None:
-    """Look at what delegates have compiled and keep, or remove it.
+    """Look at what delegates have compiled, or remove it.
 
     It lies in $DELEGRAPH_CACHE, else in this user's folder for caches.
     """

@@ -142,7 +142,7 @@ def command(
     inputs: InputRequest,
     runs: int | None,
 ) -> None:
-    """Compare a model's outputs in two set-ups, on the same inputs.
+    """Compare outputs in two set-ups, on the same inputs.
 
     The options name what is tested; --reference what it is compared with.
     """

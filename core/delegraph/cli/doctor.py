@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @json_option
 @diagnosis_options
 def command(time_limit: float, as_json: bool) -> int:
-    """Look for what is wrong: processor, versions, plugins, caches.
+    """Look for what is wrong: versions, plugins, caches.
 
     For a report of a fault this says all that matters. Another process imports every delegate's own
     module, so it may take a while. Exits with 1 when something is broken.

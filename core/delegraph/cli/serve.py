@@ -104,7 +104,7 @@ def command(
     grace: int,
     ray_address: str | None,
 ) -> None:
-    """Serve a model to many clients, by the Open Inference Protocol.
+    """Serve a model to many clients (Open Inference Protocol).
 
     KServe has the endpoints, REST and gRPC on all addresses of this machine; Ray Serve has the
     replicas and batches the requests. /v2/health/ready answers once the delegates are warm. SIGTERM

@@ -79,12 +79,12 @@ DETAIL_SHOWN = 200
 @json_option
 @diagnosis_options
 def command(delegate: str, as_json: bool, **options: Any) -> None:
-    """Try generated models of every operator on a delegate, and compare with Delegraph's kernels.
+    """Try generated models on a delegate, and compare results.
 
-    DELEGATE is an installed delegate, or "core": Delegraph's own kernels, which are compared with
-    the official interpreter. Each case is a small model that is invoked a few times, resized
-    between. Cases run in processes of their own, so a crash is a finding, too. Does not run on
-    Windows. The exit code is 1 when something differs.
+    DELEGATE is an installed delegate, one of a file FILE.py, or "core": Delegraph's own kernels,
+    which are compared with the official interpreter. Each case is a small model that is invoked a
+    few times, resized between. Cases run in processes of their own, so a crash is a finding, too.
+    Does not run on Windows. The exit code is 1 when something differs.
     """
     result = _swept(delegate, options)
     if as_json:

@@ -40,7 +40,7 @@ from delegraph.testing.conformance.subject import (
 from delegraph.testing.conformance.transpositions import transposed_are_right
 from delegraph.testing.conformance.witness import WITNESS, check_begins
 from delegraph.testing.operator_case import OperatorCase
-from delegraph.testing.pytest_plugin import RESULT
+from delegraph.testing.pytest_plugin import RESULT, SWEEPS
 
 CONTRACT: Sequence[Callable[[Subject], None]] = (
     contract.name_is_stable,
@@ -182,6 +182,17 @@ class DelegateConformance:
         with _verdict(request, subject, "numbers", "generated models"):
             most = subject.effort.examples
             check_generated_models(subject, self.examples if most is None else most)
+
+    def test_sweep(self, subject: Subject, request: pytest.FixtureRequest) -> None:
+        """So they are on as many models as ``--delegate-sweep`` gives time for."""
+        minutes: float = request.config.getoption("delegate_sweep")
+        seed: int = request.config.getoption("delegate_seed")
+        with _verdict(request, subject, "numbers", f"a sweep with seed {seed}"):
+            from delegraph.testing.conformance.sweeping import sweep_finds_nothing
+
+            sweep_finds_nothing(subject, minutes, seed)
+
+    setattr(test_sweep, SWEEPS, True)
 
 
 _TESTED: dict[type, Sequence[Subject | Identity]] = {}

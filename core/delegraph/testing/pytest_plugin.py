@@ -14,6 +14,9 @@ import pytest
 RESULT = "delegraph-conformance"
 """Under this name tests leave notes for the scorecard, in ``user_properties``."""
 
+SWEEPS = "delegraph_sweeps"
+"""The attribute of a test function that sweeps."""
+
 TIME_LIMIT = 120.0
 """Seconds that a check may take for one model."""
 
@@ -38,6 +41,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "their own, or with 0, for debuggers and coverage, in this one (default: %(default)g)",
     )
     _add_quick(group, "--delegate-quick")
+    _add_sweep(group)
+
+
+def _add_sweep(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--delegate-sweep",
+        metavar="MINUTES",
+        type=float,
+        help="try generated models for so long, too; what is found is written (default: none)",
+    )
+    group.addoption(
+        "--delegate-seed",
+        metavar="N",
+        type=int,
+        default=0,
+        help="which models those are (default: %(default)d)",
+    )
 
 
 def _add_quick(group: pytest.OptionGroup, name: str) -> None:
@@ -72,6 +92,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("delegate_timeout") < 0:
         raise pytest.UsageError("--delegate-timeout is negative; 0 is for no limit")
     config.pluginmanager.register(_Notes(config), _NOTES)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out sweeps, which take as long as they are given, where none is asked for."""
+    if config.getoption("delegate_sweep") is None:
+        items[:] = [i for i in items if not getattr(getattr(i, "function", 0), SWEEPS, False)]
 
 
 def add_failure(config: pytest.Config, note: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError, DelegraphError
 from delegraph.native.litert.installed_runtimes import interpreter_module
+from delegraph.plugins.delegate_file import delegate_from_file
 from delegraph.runtime.delegates.choice import as_delegate
 from delegraph.schema.options import AddOptions
 from delegraph.testing.one_op import one_op_model, tensor
@@ -33,6 +34,7 @@ from delegraph.testing.sweep.judging import (
 )
 from delegraph.testing.sweep.nudging import NUDGES, nudged
 from delegraph.testing.sweep.sweep_case import Arrays, SweepCase
+from delegraph.tools.setup import file_and_options
 
 CORE = "core"
 """In a delegate's place: Delegraph's own kernels, compared with the official interpreter."""
@@ -52,18 +54,20 @@ class Comparison:
     """Two interpreters that run each case: the one that is right, and the one that is tested.
 
     Attributes:
-        delegate: as ``--delegate`` takes it, or ``core``.
+        delegate: as ``--delegate`` or ``--delegate-file`` takes it, or ``core``.
         runtime: ``litert`` applies the delegate in the official interpreter, and compares with that
             interpreter alone.
         by_default: whether the delegate comes with ``Interpreter(...)`` as its default. Then errors
             must be the core's in class and words, and incidents count as different.
         make: returns a new delegate; None for the installed one of that name.
+        promised: what the delegate promises; None for what it says itself.
     """
 
     delegate: str
     runtime: Runtime = "delegraph"
     by_default: bool = False
     make: Callable[[], Delegate] | None = None
+    promised: Capabilities | None = None
 
     @property
     def is_core(self) -> bool:
@@ -78,6 +82,8 @@ class Comparison:
     @cached_property
     def capabilities(self) -> Capabilities:
         """What the delegate promises; nothing for the core."""
+        if self.promised is not None:
+            return self.promised
         return Capabilities() if self.is_core else self._made().capabilities()
 
     def warm_up(self) -> None:
@@ -164,7 +170,12 @@ class Comparison:
         return Capabilities(tolerance=dict.fromkeys(names, given))
 
     def _made(self) -> Delegate:
-        return as_delegate(self.delegate) if self.make is None else self.make()
+        if self.make is not None:
+            return self.make()
+        path, options = file_and_options(self.delegate)
+        if path.endswith(".py"):
+            return delegate_from_file(path, options)
+        return as_delegate(self.delegate)
 
     def _open_right(self, content: bytes) -> Any:
         return (hosts.open_official if self.is_official_right else hosts.open_ours)(content)

@@ -28,7 +28,8 @@ def sweep_case(seed: int, number: int, operators: Sequence[str]) -> SweepCase:
     chance = Random(f"{seed}:{number}")
     op = chance.choice(list(operators))
     case = chance.choice(_cases(op, seed))
-    return SweepCase(op, case.model(), case.steps, case.is_random, case.tolerance, case.op)
+    steps = case.steps * 2 if len(case.steps) == 1 else case.steps
+    return SweepCase(op, case.model(), steps, case.is_random, case.tolerance, case.op)
 
 
 @lru_cache(512)

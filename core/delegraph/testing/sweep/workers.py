@@ -18,6 +18,7 @@ import resource
 import signal
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -77,7 +78,9 @@ class Worker:
         self._last_words.truncate(0)
         self._last_words.seek(0)
         self.process = CONTEXT.Process(target=self._run, daemon=True)
-        self.process.start()
+        with warnings.catch_warnings():  # the child uses no lock of another thread
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self.process.start()
 
     def _run(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)

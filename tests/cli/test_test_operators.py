@@ -1,0 +1,80 @@
+"""``delegraph test-operators``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("resource", reason="a sweep's workers are POSIX processes")
+
+from support.command import Command
+
+FAULTY = """
+from support.faulty_delegate import Faulty, off_by
+
+delegate = Faulty("ADD", fault=off_by(1))
+"""
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    path = tmp_path / "faulty.py"
+    path.write_text(FAULTY)
+    return path
+
+
+def test_a_finding_is_shown_and_its_command_repeats_it(delegraph: Command, faulty: Path) -> None:
+    given = ("test-operators", faulty, "--operator", "ADD", "--seed", 2)
+    first = delegraph(*given, "--cases", 40, "--json")
+    assert first.code == 1
+    found = first.json["findings"][0]
+    assert found["kind"] == "differs"
+    assert first.json["operators"]["ADD"]["different"] == sum(
+        f["count"] for f in first.json["findings"]
+    )
+    program, *words = found["reproduce"].split()
+    assert program == "delegraph"
+    again = delegraph(*words, "--json")
+    assert again.code == 1
+    (same,) = again.json["findings"]
+    assert (same["model"], same["numbers"]) == (found["model"], found["numbers"][:1])
+    assert again.json["cases"] == 1
+
+
+def test_counts_are_shown_by_operator(delegraph: Command) -> None:
+    result = delegraph(
+        "test-operators", "add_sub", "--cases", 60, "--operator", "SUB", "--operator", "ABS"
+    )
+    assert result.code == 0
+    assert result.lines[0] == "operator cases equal refused by both left to the core"
+    assert [line.split()[0] for line in result.lines[1:4]] == ["ABS", "SUB", "all"]
+    assert "Findings" not in result.out
+
+
+def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "findings"
+    result = delegraph(
+        "test-operators", faulty, "--operator", "ADD", "--cases", 20, "--output", folder
+    )
+    assert result.code == 1
+    assert result.err.startswith("error: ")
+    assert f"written to {folder}" in result.out
+    assert len(list(folder.glob("*.tflite"))) == len(list(folder.glob("*.npz"))) > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("nothing",), "nothing"),
+        (("core", "--runtime", "litert"), "'core' is no delegate"),
+        (("add_sub", "--default"), "'add_sub' is no delegate that Interpreter"),
+        (("add_sub", "--operator", "AD"), "no cases of an operator 'AD'"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused(
+    delegraph: Command, words: tuple[str, ...], message: str
+) -> None:
+    result = delegraph("test-operators", *words, "--cases", 1)
+    assert result.code in (2, 3)
+    assert message in result.err

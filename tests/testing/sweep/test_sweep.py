@@ -1,0 +1,156 @@
+"""A sweep finds what is planted, makes it small, folds it, and repeats itself."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("resource", reason="a sweep's workers are POSIX processes")
+
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.errors import ArgumentError, DelegateError
+from delegraph.testing.sweep.comparison import Comparison
+from delegraph.testing.sweep.findings import Finding
+from delegraph.testing.sweep.sweep import Plan, SweepResult, run_sweep
+from support.faulty_delegate import Fault, Faulty
+
+CASES = 300
+EXACT = {"FLOAT32": Tolerance()}
+
+
+def swept(
+    *, operators: tuple[str, ...] = ("ADD", "MUL"), folder: Path | None = None, **faults: Any
+) -> SweepResult:
+    """Sweep a delegate that takes ADD alone."""
+    comparison = Comparison("faulty", make=lambda: Faulty("ADD", tolerance=EXACT, **faults))
+    plan = Plan(comparison, seed=1, cases=CASES, seconds=None, operators=operators, jobs=2)
+    return run_sweep(replace(plan, folder=folder, shrink_seconds=5.0))
+
+
+def in_first_output(types: tuple[Any, ...], change: Any) -> Fault:
+    """Fault of outputs of one of the dtypes *types*."""
+
+    def fault(context: Any, node: Any, run: int) -> None:
+        y = context.tensors[node.outputs[0]].data
+        if y.dtype in types and y.size:
+            change(y.reshape(-1), run)
+
+    return fault
+
+
+def add_one(y: Any, run: int) -> None:
+    y[-1] += 1
+
+
+def refuse(context: Any, node: Any, run: int) -> None:
+    raise DelegateError("this delegate has no room for the node; make it smaller")
+
+
+def divide_by_zero(context: Any, node: Any, run: int) -> None:
+    _ = 1 // (run - run)
+
+
+def abort(context: Any, node: Any, run: int) -> None:
+    os.abort()
+
+
+def only(result: SweepResult) -> Finding:
+    (finding,) = result.differences
+    return finding
+
+
+def elements(finding: Finding) -> int:
+    """How many numbers the model of a finding is fed."""
+    return sum(array.size for step in finding.case.steps for array in step)
+
+
+def test_a_sound_delegate_is_equal_everywhere() -> None:
+    result = swept()
+    assert not result.findings
+    assert result.cases == CASES
+    assert result.counts["ADD"]["left to the core"] < result.counts["ADD"]["equal"]
+    assert result.counts["MUL"]["left to the core"] == result.counts["MUL"]["equal"]
+
+
+def test_one_wrong_element_of_one_type_is_one_finding() -> None:
+    finding = only(swept(fault=in_first_output((np.dtype(np.int16),), add_one)))
+    assert finding.model == "ADD(INT16 INT16)"
+    assert finding.fault.kind == "differs"
+    assert finding.count > 1
+    assert finding.state == "shrunk"
+    assert elements(finding) <= 2
+    assert len(finding.case.steps) == 1
+
+
+@pytest.mark.parametrize(
+    ("act", "kind"),
+    [(refuse, "refuses alone"), (divide_by_zero, "bare text"), (abort, "crash")],
+)
+def test_what_a_delegate_raises_alone_is_found(act: Fault, kind: str) -> None:
+    result = swept(at_prepare=act)
+    assert {finding.fault.kind for finding in result.differences} == {kind}
+    assert result.counts["MUL"]["different"] == 0
+    assert result.counts["ADD"]["different"] == sum(f.count for f in result.findings)
+
+
+def test_a_fault_of_the_second_invoke_keeps_two_invokes() -> None:
+    def fault(context: Any, node: Any, run: int) -> None:
+        y = context.tensors[node.outputs[0]].data
+        if run > 1 and y.dtype == np.float32 and y.size:
+            y.reshape(-1)[0] += 1
+
+    finding = only(swept(fault=fault))
+    assert len(finding.case.steps) > 1
+
+
+def test_the_same_seed_makes_the_same_cases_and_another_seed_others() -> None:
+    plan = Plan(Comparison("core"), seed=3)
+    cases = [plan.case(number) for number in range(50)]
+    again = [plan.case(number) for number in reversed(range(50))][::-1]
+    others = [replace(plan, seed=4).case(number) for number in range(50)]
+    assert [(c.op, c.content, c.threads) for c in cases] == [
+        (c.op, c.content, c.threads) for c in again
+    ]
+    assert {c.content for c in cases}.isdisjoint(c.content for c in others if len(c.content) > 900)
+    assert {c.threads for c in cases} == {1, 2}
+
+
+def test_findings_are_written_with_what_repeats_them(tmp_path: Path) -> None:
+    result = swept(folder=tmp_path, fault=in_first_output((np.dtype(np.int16),), add_one))
+    finding = only(result)
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".npz", ".tflite", ".txt"]
+    assert (tmp_path / f"{finding.name}.tflite").read_bytes() == finding.case.content
+    with np.load(tmp_path / f"{finding.name}.npz") as arrays:
+        assert arrays["invoke0_input0"].dtype == np.int16
+    text = (tmp_path / f"{finding.name}.txt").read_text()
+    number = finding.numbers[0]
+    assert text.startswith("ADD(INT16 INT16): differs: invoke 1, output 0: ")
+    assert text.endswith(f"--operator ADD --operator MUL --first {number} --cases 1]\n")
+
+
+def test_operators_without_cases_are_refused_by_name() -> None:
+    with pytest.raises(ArgumentError, match=r"no cases of an operator 'COVN_2D'.*CONV_2D"):
+        swept(operators=("COVN_2D",))
+
+
+def test_a_system_without_fork_is_told_where_sweeps_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+    with pytest.raises(ArgumentError, match="cannot; run it on Linux or macOS"):
+        swept()
+
+
+def test_by_default_must_be_a_default_delegate() -> None:
+    with pytest.raises(ArgumentError, match=r"'core' is no delegate that .* applies by default"):
+        run_sweep(Plan(Comparison("core", by_default=True), cases=1))
+
+
+def test_the_core_is_compared_with_the_official_interpreter() -> None:
+    pytest.importorskip("ai_edge_litert")
+    result = run_sweep(Plan(Comparison("core"), cases=100, operators=("ABS", "TILE"), jobs=2))
+    assert not result.findings
+    assert sum(row["equal"] for row in result.counts.values()) > 30
