@@ -1,9 +1,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from delegraph import Interpreter
+from delegraph.errors import DefaultDelegateWarning
+from delegraph.runtime.delegates.choice import as_delegate
+from support.by_name import ByName, sines
 from support.command import Command
 from support.fake_distributions import write_plugin
 
@@ -37,3 +42,27 @@ def test_what_is_broken_exits_with_1(fresh_delegraph: Command, tmp_path: Path) -
     assert {"processor", "system", "python", "versions", "caches", "variables"} < shown.json.keys()
     assert [p["outcome"] for p in shown.json["plugins"] if p["name"] == "broken"] == ["failed"]
     assert shown.json["findings"][0]["level"] == "error"
+
+
+class Lost(ByName):
+    def is_node_supported_by_delegate(self, *about: Any) -> bool:
+        raise OSError("device lost")
+
+
+def test_what_default_delegates_failed_at_is_shown(
+    fresh_delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "cache"))
+    interpreter = Interpreter(model_content=sines(), delegates=[])
+    session = interpreter.session
+    session.by_default = [as_delegate(Lost("ADD"))]
+    with pytest.warns(DefaultDelegateWarning):
+        session.apply(session.by_default[0])
+    environment = {"DELEGRAPH_PLUGINS": "", "DELEGRAPH_CACHE": str(tmp_path / "cache")}
+    ran = fresh_delegraph("doctor", **environment)
+    assert "Failures of default delegates" in ran.lines
+    assert "delegate by_name claim" in " ".join(ran.out.split())
+    assert "device lost" in ran.out
+    [failure] = fresh_delegraph("doctor", "--json", **environment).json["default_failures"]
+    assert (failure["delegate"], failure["phase"]) == ("by_name", "claim")
+    assert failure["is_skipped"] is False

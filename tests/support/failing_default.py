@@ -35,10 +35,11 @@ class Failing(ByName):
         n: int = 1,
         ops: tuple[str, ...] = ("ADD", "SIN"),
         flags: DelegateFlags = DelegateFlags.ALLOW_DYNAMIC_TENSORS,
+        error: type[Exception] = RuntimeError,
         spoil: Callable[[Any, Any], None] | None = None,
     ) -> None:
         super().__init__(*ops, flags=flags, name="failing")
-        self.at, self.n, self.spoil = at, n, spoil
+        self.at, self.n, self.error, self.spoil = at, n, error, spoil
         self.visits: dict[str, int] = {}
 
     def reach(self, phase: str, *about: Any) -> None:
@@ -47,7 +48,7 @@ class Failing(ByName):
         if phase == self.at and self.visits[phase] >= self.n:
             if self.spoil is not None:
                 self.spoil(*about)
-            raise RuntimeError(f"boom at {phase}")
+            raise self.error(f"boom at {phase}")
 
     def initialize(self, context: Any) -> None:
         self.reach("initialize")

@@ -24,9 +24,13 @@ from delegraph.cli.printing import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from delegraph.runtime.delegates.failure_memory import KnownFailure
     from delegraph.tools.default_delegates import DefaultDelegates
     from delegraph.tools.machine_report import Cache, MachineReport
     from delegraph.tools.plugin_survey import SurveyedPlugin
+
+
+SHOWN_FAILURES = 10
 
 
 @click.command("doctor")
@@ -41,6 +45,7 @@ def command(time_limit: float, as_json: bool) -> int:
     """
     from delegraph.cli import COMMANDS
     from delegraph.plugins import PluginSet
+    from delegraph.runtime.delegates.failure_memory import known_failures
     from delegraph.tools.default_delegates import defaults_among
     from delegraph.tools.machine_report import check_machine, machine_report
     from delegraph.tools.plugin_check import Level, errors_first
@@ -53,15 +58,21 @@ def command(time_limit: float, as_json: bool) -> int:
         by_default = defaults_among(PluginSet(plugins=tuple(each.plugin for each in surveyed)))
         distributions = [each.plugin.distribution for each in surveyed]
         findings = errors_first([*check_machine(report, distributions), *found])
+    failures = known_failures()
     is_ok = not any(finding.level is Level.ERROR for finding in findings)
     if as_json:
         plugins = [_plugin(each) for each in surveyed]
         shown = [finding_json(finding) for finding in findings]
-        offered = {"plugins": plugins, "by_default": by_default.to_json()}
+        offered = {
+            "plugins": plugins,
+            "by_default": by_default.to_json(),
+            "default_failures": [failure.to_json() for failure in failures],
+        }
         print_json({"ok": is_ok, **asdict(report), **offered, "findings": shown})
     else:
         out = console()
         _print(out, report, surveyed, by_default)
+        _print_failures(out, failures)
         heading(out, "Findings" if findings else "All is well")
         print_findings(out, findings)
         out.print(f"  {plural(len(findings), 'finding')}")
@@ -111,6 +122,22 @@ def _print(
     print_table(
         out, ("folder", "set by", "state"), [(c.path, c.source, _state(c)) for c in report.caches]
     )
+
+
+def _print_failures(out: Console, failures: Sequence[KnownFailure]) -> None:
+    """Print what default delegates failed at in earlier processes, the latest first."""
+    if not failures:
+        return
+    from delegraph.errors import printable
+
+    heading(out, "Failures of default delegates")
+    rows = [
+        (f.origin, f.phase, f.model[:12], "skipped" if f.is_skipped else "", printable(f.error))
+        for f in failures[:SHOWN_FAILURES]
+    ]
+    print_table(out, ("distribution", "phase", "model", "", "error"), rows)
+    if len(failures) > SHOWN_FAILURES:
+        out.print(f"  and {len(failures) - SHOWN_FAILURES} more; --json has all of them")
 
 
 def _state(cache: Cache) -> str:

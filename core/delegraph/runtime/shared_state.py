@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from delegraph.graph.model import Model
     from delegraph.operators.custom_op import AnyCustomOp
     from delegraph.operators.registration import CallableSubgraph
+    from delegraph.operators.tensor import Tensor
+    from delegraph.runtime.delegates.failure_memory import FailureMemory
     from delegraph.runtime.delegates.failure_policy import FailurePolicy
     from delegraph.runtime.delegates.plan_state import Barred
     from delegraph.runtime.options import Options
@@ -44,6 +46,8 @@ class SharedState:
         incidents: what delegates did wrong while Delegraph went on.
         supervision: which delegates are quarantined, and which runs are recomputed.
         by_default: the delegates that are applied though no argument or option names them.
+        failure_memory: what those of the configuration failed at in earlier processes; None
+            without such.
         cancellation: whether the call that runs is asked to stop.
         calls: lets one call run at a time.
         profile: where the nodes that run are recorded; None while nobody asks.
@@ -71,6 +75,7 @@ class SharedState:
         self.incidents = Incidents()
         self.supervision = Supervision()
         self.by_default: Sequence[Delegate] = ()
+        self.failure_memory: FailureMemory | None = None
         self.cancellation = (
             Cancellation(options.time_limit)
             if options.cancellation is None
@@ -97,6 +102,12 @@ class SharedState:
         self.profile = profile
         for context in self.contexts:
             context.is_profiling = profile is not None  # type: ignore[misc]  # each is this runtime's
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The inputs of the first subgraph."""
+        first = self.callees[0]
+        return [first.tensors[index] for index in first.inputs if index >= 0]
 
     def is_by_default(self, delegate: object) -> bool:
         """Return whether a delegate is applied by default."""

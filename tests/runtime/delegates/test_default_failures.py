@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from delegraph import DelegateFlags, Interpreter
+from delegraph.delegation.blob_cache import CACHE_VARIABLE
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import DefaultDelegateWarning, DelegateError, DelegateNodeError, NodeError
 from delegraph.native import LiteRtInterpreter
-from delegraph.runtime.delegates import rest
+from delegraph.runtime.delegates import failure_memory, rest
 from delegraph.runtime.delegates.choice import as_delegate
 from delegraph.schema.options import AddOptions
 from delegraph.testing import constant, graph_model, tensor
@@ -30,6 +31,13 @@ Install = Callable[..., Failing]
 
 STATIC = DelegateFlags.NONE
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder in which failures are kept."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.fixture(params=["built in", "configured"])
@@ -388,3 +396,95 @@ def test_a_kernel_that_says_it_fails_at_once_or_not_at_all_gets_no_copies() -> N
     with pytest.warns(DefaultDelegateWarning):
         _, results = _by_default("variable", Trusted(fault=fail, dynamic=True))
     assert not np.array_equal(results[0], undelegated("variable")[0])
+
+
+# -- remembering ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any time counts as long."""
+    monkeypatch.setattr(failure_memory, "SLOW", 0.0)
+
+
+configured = pytest.mark.parametrize("install", ["configured"], indirect=True)
+
+
+@configured
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("flags", [STATIC, DYNAMIC], ids=["static", "dynamic"])
+@pytest.mark.parametrize("phase", ["init", "prepare"])
+def test_what_took_long_to_fail_is_not_tried_at_the_next_start(
+    install: Install, phase: str, flags: DelegateFlags, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(phase, flags=flags)
+    with pytest.warns(DefaultDelegateWarning):
+        _used()
+    again = install(phase, flags=flags)
+    with pytest.warns(DefaultDelegateWarning, match="known from an earlier process") as given:
+        interpreter = _used()
+    assert len(given) == 1
+    assert again.visits == {}
+    assert interpreter.incidents[0].phase == phase
+    [known] = failure_memory.known_failures()
+    assert (known.delegate, known.phase, known.is_skipped) == ("failing", phase, True)
+    monkeypatch.setattr(failure_memory, "version", lambda name: "99")
+    updated = install(phase, flags=flags)
+    with pytest.warns(DefaultDelegateWarning, match=f"boom at {phase}"):
+        _used()
+    assert updated.visits[phase] == 1
+
+
+@configured
+@pytest.mark.usefixtures("slow")
+def test_only_the_shapes_that_it_failed_for_are_remembered(install: Install) -> None:
+    for warning in ("boom at prepare", "known from an earlier process"):
+        install("prepare", n=3)
+        interpreter = Interpreter(model_content=sines())
+        np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+        assert interpreter.placement.partitions
+        interpreter.resize_tensor_input(0, (1,))
+        with pytest.warns(DefaultDelegateWarning, match=warning):
+            interpreter.allocate_tensors()
+        np.testing.assert_allclose(run(interpreter, X[:1]), Y[:1], rtol=1e-6)
+
+
+def test_what_failed_at_once_is_tried_again_and_known_to_the_doctor(install: Install) -> None:
+    for _ in range(2):
+        delegate = install("prepare")
+        with pytest.warns(DefaultDelegateWarning, match="boom"):
+            _used()
+        assert delegate.visits["prepare"] == 1
+    [known] = failure_memory.known_failures()
+    assert known.origin.startswith("fake-failing ")
+    assert "boom at prepare" in known.error
+    assert not known.is_skipped
+
+
+@configured
+@pytest.mark.usefixtures("slow")
+def test_what_may_pass_is_tried_again(install: Install) -> None:
+    for _ in range(2):
+        delegate = install("prepare", error=MemoryError)
+        with pytest.warns(DefaultDelegateWarning, match="boom"):
+            _used()
+        assert delegate.visits["prepare"] == 1
+
+
+@configured
+@pytest.mark.usefixtures("slow")
+def test_a_cache_that_cannot_be_used_costs_nothing(install: Install, cache: Path) -> None:
+    cache.write_text("no folder")
+    for _ in range(2):
+        install("prepare")
+        with pytest.warns(DefaultDelegateWarning, match="boom"):
+            _used()
+    cache.unlink()
+    install("prepare")
+    with pytest.warns(DefaultDelegateWarning, match="boom"):
+        _used()
+    for file in cache.rglob("*.blob"):
+        file.write_bytes(b"{")
+    install("prepare")
+    with pytest.warns(DefaultDelegateWarning, match="boom"):
+        _used()

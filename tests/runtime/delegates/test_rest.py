@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from delegraph import DelegateFlags, Interpreter
+from delegraph.delegation.blob_cache import CACHE_VARIABLE
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import DefaultDelegateWarning, DelegateError, PlacementError
 from delegraph.runtime.delegates import rest
@@ -29,7 +30,7 @@ class Taker(ByName):
 
 @hookimpl
 def delegraph_delegates():
-    make = lambda: Taker("ADD", name="taker")
+    make = lambda: {made}
     return [DelegateSpec("taker", "takes two operators", lambda: make, is_ready={is_ready})]
 """
 
@@ -40,11 +41,16 @@ Install = Callable[..., None]
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Return what installs the delegate that computes the rest."""
 
-    def write(is_ready: str = "lambda: True", claim: str = "pass") -> None:
-        code = TAKING.format(is_ready=is_ready, claim=claim)
+    def write(
+        is_ready: str = "lambda: True",
+        claim: str = "pass",
+        made: str = "Taker('ADD', name='taker')",
+    ) -> None:
+        code = TAKING.format(is_ready=is_ready, claim=claim, made=made)
         write_plugin(tmp_path / "site", "taker", code)
         use_plugins_of(monkeypatch, tmp_path / "site")
 
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.delenv(DEFAULT_DELEGATES_VARIABLE)
     monkeypatch.setattr(rest, "ADDRESS", "fake-taker:taker")
     return write
@@ -171,6 +177,16 @@ def test_where_it_fails_the_model_runs_all_the_same(install: Install) -> None:
     [incident] = made.incidents
     assert (incident.delegate, incident.phase) == ("taker", "claim")
     assert "broken" in incident.error
+
+
+def test_one_that_cannot_be_made_is_an_incident(install: Install) -> None:
+    install(made="1 // 0")
+    with pytest.warns(DefaultDelegateWarning, match="phase initialize: .*ZeroDivisionError"):
+        made = interpreter()
+    made.allocate_tensors()
+    made.invoke()
+    assert [incident.phase for incident in made.incidents] == ["initialize"]
+    assert str(made.placement).endswith("; taker failed in initialize")
 
 
 def test_a_delegate_that_is_applied_later_comes_before_it(install: Install) -> None:

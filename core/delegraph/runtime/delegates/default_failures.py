@@ -60,7 +60,7 @@ def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bo
     """
     if _core_refuses(first):
         return True
-    leave_out(first.session, delegate, incident_of(delegate, 0, error))
+    leave_out(first.session, delegate, incident_of(delegate, 0, error), error)
     return False
 
 
@@ -150,7 +150,8 @@ def _allocate_without(
             error = next_error
             continue
         for delegate, reason in failed:
-            leave_out(session, delegate, incident_of(delegate, subgraph.spec.index, reason))
+            found = incident_of(delegate, subgraph.spec.index, reason)
+            leave_out(session, delegate, found, reason)
         return
     stack.start_again(wanted)  # the core is against it: with other shapes all may be well
     raise error from error.__cause__

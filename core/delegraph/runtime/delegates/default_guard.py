@@ -148,7 +148,8 @@ class DefaultGuard(Guard):
     def _leave_out(self, error: Exception, phase: DelegatePhase) -> None:
         from delegraph.runtime.delegates.default_incidents import leave_out  # here: few fail
 
-        leave_out(self._subgraph.session, self.delegate, self._incident(error, phase))
+        session = self._subgraph.session
+        leave_out(session, self.delegate, self._incident(error, phase), error)
 
     def retire(self) -> None:
         """Let the original nodes run from now on, where Delegraph has kernels for them."""

@@ -11,23 +11,65 @@ from typing import TYPE_CHECKING
 from delegraph.delegation.incident import Incident
 from delegraph.errors import DefaultDelegateWarning, DelegateError, in_words
 from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.delegates.failure_memory import FailureMemory, origin_of
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
     from delegraph.runtime.shared_state import SharedState
 
 
-def leave_out(session: SharedState, delegate: object, incident: Incident) -> None:
+def leave_out(
+    session: SharedState,
+    delegate: object,
+    incident: Incident,
+    error: BaseException | None = None,
+) -> None:
     """Do without a default delegate from now on; say why, by a warning the first time.
+
+    Args:
+        session: of the interpreter.
+        delegate: the delegate.
+        incident: what it did wrong.
+        error: what it raised, to be remembered; None where it is known already.
+
+    Raises:
+        DefaultDelegateWarning: where users turn warnings into errors.
+    """
+    session.supervision.quarantine(delegate)
+    tell(session, delegate, incident, error)
+
+
+def tell(
+    session: SharedState, delegate: object, incident: Incident, error: BaseException | None
+) -> None:
+    """Record, remember and warn of what a default delegate did wrong; see :func:`leave_out`.
 
     Raises:
         DefaultDelegateWarning: where users turn warnings into errors.
     """
     session.incidents.record(incident, level=logging.INFO)  # the warning says it
-    session.supervision.quarantine(delegate)
+    if error is not None:
+        memory = session.failure_memory
+        if memory is None:
+            memory = FailureMemory(session.model.content, session.cache_dir)
+        memory.keep(delegate, incident, error, session.inputs)
     if not session.supervision.has_warned:
         session.supervision.has_warned = True
         warn_of(incident)
+
+
+def recall_failures(session: SharedState, memory: FailureMemory) -> None:
+    """Leave out default delegates that failed slowly in an earlier process, at these shapes.
+
+    Raises:
+        DefaultDelegateWarning: where users turn warnings into errors.
+    """
+    memory.begin()
+    for delegate in session.by_default:
+        if not session.supervision.is_quarantined(delegate):
+            known = memory.recall(delegate, delegate_name(delegate), session.inputs)
+            if known is not None:
+                leave_out(session, delegate, known)
 
 
 def warn_of(incident: Incident, heir: str = "Delegraph's kernels") -> None:
@@ -50,18 +92,8 @@ def _warning(incident: Incident, heir: str) -> str:
         f"{incident.phase}{at * (incident.node_index >= 0)}: {incident.error}. {heir} compute its "
         "nodes instead: the results are right, and take longer. Please report this text, what "
         "'delegraph doctor' prints and the model to the authors of "
-        f"{_origin(incident.delegate)}. delegates=[] does without default delegates."
+        f"{origin_of(incident.delegate)}. delegates=[] does without default delegates."
     )
-
-
-def _origin(name: str) -> str:
-    """Return the distribution of a delegate with its version, as far as it is known."""
-    from delegraph.plugins.plugin_set import installed  # here: few interpreters need it
-
-    for offer in installed().offers():
-        if offer.spec.name == name:
-            return f"{offer.plugin.distribution} {offer.plugin.version}"
-    return f"delegate {name!r}"
 
 
 def _outside() -> int:

@@ -76,6 +76,15 @@ def apply(
     is_nested = session.options.cancellation is not None  # a kernel's own, which asks for the rest
     if is_left_open and are_wanted(resolver) and not is_nested:
         asked_for = session.by_default = configured(session.options.isolation)
+        if asked_for:
+            from delegraph.runtime.delegates.default_incidents import recall_failures
+            from delegraph.runtime.delegates.failure_memory import FailureMemory
+
+            names = default_delegates()[0] or ()
+            addresses = {id(d): name for d, name in zip(asked_for, names, strict=True)}
+            content, folder = session.model.content, session.cache_dir
+            session.failure_memory = FailureMemory(content, folder, addresses)
+            recall_failures(session, session.failure_memory)
     if takes_more:
         asked_for = added_to(asked_for, session, resolver)
     if asked_for:

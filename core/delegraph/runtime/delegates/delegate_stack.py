@@ -226,6 +226,10 @@ class DelegateStack:
         """
         subgraph, wanted = self._subgraph, self.wanted
         session, failure = subgraph.session, None
+        if session.failure_memory is not None:
+            from delegraph.runtime.delegates.default_incidents import recall_failures
+
+            recall_failures(session, session.failure_memory)
         if not session.supervision.has_quarantined:
             try:
                 self.reapply()

@@ -12,7 +12,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from delegraph.errors import PluginError, UnknownDelegateError
+from delegraph.delegation.incident import Incident
+from delegraph.errors import PluginError, UnknownDelegateError, in_words
 from delegraph.plugins.plugin import is_ready
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.delegates.delegated_plan import delegate_name
@@ -32,7 +33,7 @@ def apply_to_the_rest(session: Session) -> None:
 
     Where it fails the model runs without it; see ``default_failures``.
     """
-    delegate = ready_delegate()
+    delegate = ready_delegate(session)
     if delegate is None:
         return
     name = delegate_name(delegate)
@@ -66,16 +67,27 @@ def rest_of(session: Session) -> Delegate | None:
     return next((delegate for delegate in session.delegates if delegate is session.rest), None)
 
 
-def ready_delegate() -> Delegate | None:
-    """Return a new delegate; None where it is not installed or would have to compile first."""
+def ready_delegate(session: Session) -> Delegate | None:
+    """Return a new delegate; None where it is not installed or would have to compile first.
+
+    One that cannot be made is an incident.
+    """
     plugins = installed()
     try:
-        if not is_ready(plugins.find(ADDRESS).spec):
-            logger.info("%s is not applied by default: its kernels would be compiled", ADDRESS)
-            return None
-        return plugins.create_delegate(ADDRESS)
+        offered = plugins.find(ADDRESS)
     except UnknownDelegateError:
         return None
     except PluginError as error:
         logger.info("%s is not applied by default: %s", ADDRESS, error)
+        return None
+    if not is_ready(offered.spec):
+        logger.info("%s is not applied by default: its kernels would be compiled", ADDRESS)
+        return None
+    try:
+        return plugins.create_delegate(ADDRESS)
+    except PluginError as error:
+        from delegraph.runtime.delegates.default_incidents import tell
+
+        name, text = offered.spec.name, in_words(error)
+        tell(session, None, Incident(name, 0, -1, (), "initialize", text), error)
         return None

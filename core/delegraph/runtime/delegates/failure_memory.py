@@ -1,0 +1,182 @@
+"""Failures of default delegates, kept for ``delegraph doctor`` and for the next start.
+
+A delegate that took long to find out that it cannot compile a model would take as long at each
+start. So such a failure is known to later processes, for the same model, shapes and delegate, until
+the delegate's distribution or Delegraph has another version, or ``delegraph cache clear``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from importlib_metadata import version
+
+from delegraph.delegation.blob_cache import BlobCache, cache_entries
+from delegraph.delegation.cache_files import read_safe
+from delegraph.delegation.incident import Incident
+from delegraph.errors import DelegateProcessError, DelegraphError
+from delegraph.plugins.plugin_set import installed
+
+if TYPE_CHECKING:
+    from delegraph.operators.tensor import Tensor
+
+logger = logging.getLogger(__name__)
+
+NAMESPACE = "default-failures"
+
+SLOW = 1.0
+"""Seconds from which on a failure is worth remembering."""
+
+_COMPILING = ("init", "prepare")
+_PASSING = (MemoryError, OSError, DelegateProcessError)  # may be over the next time
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFailure:
+    """A failure of a default delegate, in this or an earlier process.
+
+    Attributes:
+        delegate: its name.
+        origin: its distribution with the version.
+        model: SHA-256 of the model's bytes.
+        shapes: of the model's inputs.
+        phase: what it was doing.
+        error: the error in words.
+        is_skipped: whether it is not applied to this model any more.
+    """
+
+    delegate: str
+    origin: str
+    model: str
+    shapes: tuple[tuple[int, ...], ...]
+    phase: str
+    error: str
+    is_skipped: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON-ready dictionary."""
+        return asdict(self)
+
+
+class FailureMemory:
+    """What is known of the failures of one model's default delegates.
+
+    Args:
+        content: the model's bytes.
+        cache_dir: the folder of the cache; None for the user's own.
+        addresses: how the configuration names delegates, by ``id`` of the delegate. Failures of
+            others are kept for the doctor alone.
+    """
+
+    def __init__(
+        self, content: Any, cache_dir: Path | None, addresses: Mapping[int, str] | None = None
+    ) -> None:
+        self._content = content
+        self._cache_dir = cache_dir
+        self._addresses = addresses or {}
+        self._digest = ""
+        self._recalled: set[tuple[str, tuple[tuple[int, ...], ...]]] = set()
+        self.begin()
+
+    def begin(self) -> None:
+        """Take the time: something that may fail begins."""
+        self._start = time.monotonic()
+
+    def recall(self, delegate: object, name: str, inputs: Sequence[Tensor]) -> Incident | None:
+        """Return what a delegate of the configuration failed by before, for the present shapes."""
+        address = self._addresses.get(id(delegate))
+        if address is None or (address, _shapes(inputs)) in self._recalled:
+            return None
+        self._recalled.add((address, _shapes(inputs)))
+        try:
+            cache = self._cache(name)
+            found = cache.read(self._key(address, inputs)) if cache.folder.is_dir() else None
+            known = None if found is None else json.loads(found)
+        except (OSError, ValueError, DelegraphError) as error:
+            logger.debug("failures of earlier processes cannot be read: %s", error)
+            return None
+        if known is None or not known["is_skipped"]:
+            return None
+        when = "known from an earlier process; 'delegraph cache clear' lets it try again"
+        return Incident(name, 0, -1, (), known["phase"], f"{known['error']} ({when})")
+
+    def keep(
+        self, delegate: object, incident: Incident, error: BaseException, inputs: Sequence[Tensor]
+    ) -> None:
+        """Remember a failure; where the cache cannot be used nothing is remembered."""
+        address = self._addresses.get(id(delegate))
+        is_slow = time.monotonic() - self._start >= SLOW
+        is_compiling = incident.phase in _COMPILING and not any(_is_passing(error))
+        failure = KnownFailure(
+            incident.delegate,
+            origin_of(incident.delegate),
+            self._model(),
+            _shapes(inputs),
+            incident.phase,
+            incident.error,
+            is_skipped=address is not None and is_slow and is_compiling,
+        )
+        try:
+            content = json.dumps(failure.to_json(), sort_keys=True).encode()
+            self._cache(incident.delegate).put(self._key(address or "", inputs), content)
+        except (OSError, DelegraphError) as reason:
+            logger.debug("the failure cannot be kept: %s", reason)
+
+    def _model(self) -> str:
+        self._digest = self._digest or hashlib.sha256(self._content).hexdigest()
+        return self._digest
+
+    def _key(self, address: str, inputs: Sequence[Tensor]) -> str:
+        return f"{address} {self._model()} {_shapes(inputs)}"
+
+    def _cache(self, name: str) -> BlobCache:
+        text = f"{origin_of(name)}-delegraph-{version('delegraph')}"
+        return BlobCache(NAMESPACE, re.sub(r"[^A-Za-z0-9._-]", "-", text)[-100:], self._cache_dir)
+
+
+def known_failures(folder: Path | None = None) -> list[KnownFailure]:
+    """Return the failures that a cache has, the latest first.
+
+    Args:
+        folder: of the cache; None for the user's own.
+    """
+    found = []
+    try:
+        entries = [e for e in cache_entries(folder) if e.namespace == NAMESPACE]
+    except (OSError, DelegraphError) as error:
+        logger.debug("failures of earlier processes cannot be read: %s", error)
+        return []
+    for entry in entries:
+        try:
+            told = json.loads(read_safe(entry.path))
+            told["shapes"] = tuple(map(tuple, told["shapes"]))
+            found.append(KnownFailure(**told))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            logger.debug("%s cannot be read: %s", entry.path, error)
+    return found
+
+
+def _shapes(inputs: Sequence[Tensor]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tensor.shape for tensor in inputs)
+
+
+def _is_passing(error: BaseException | None) -> Iterator[bool]:
+    while error is not None:
+        yield isinstance(error, _PASSING)
+        error = error.__cause__
+
+
+def origin_of(name: str) -> str:
+    """Return the distribution of a delegate with its version, as far as it is known."""
+    for offer in installed().offers():
+        if offer.spec.name == name:
+            return f"{offer.plugin.distribution} {offer.plugin.version}"
+    return f"delegate {name}"
