@@ -20,6 +20,7 @@ from delegraph.runtime.delegates.choice import as_delegate
 from delegraph.schema.options import AddOptions
 from delegraph.testing import constant, graph_model, tensor
 from support import failing_default
+from support.asynchronous_delegate import LateFaulty
 from support.by_name import ByName, X, Y, doubling_while, run, sines
 from support.chosen_plugins import use_plugins_of
 from support.failing_default import Failing
@@ -267,10 +268,9 @@ def test_on_failure_is_about_named_ones(install: Install, on_failure: Any) -> No
     assert len(given) == 1
 
 
+@pytest.mark.parametrize("install", ["built in"], indirect=True)
 def test_another_delegate_stays_applied(install: Install) -> None:
     install("eval", ops=("ADD", "MUL"))
-    if not rest.ADDRESS.startswith("fake-"):
-        pytest.skip("configured delegates do not apply beside those that are named")
     with pytest.warns(DefaultDelegateWarning):
         interpreter = _used(delegates=[ByName("SIN")])
     np.testing.assert_allclose(sines_of(interpreter, X[:1]), Y[:1], rtol=1e-6)
@@ -333,6 +333,20 @@ def test_a_run_that_fails_is_repeated_from_the_state_before_it(
     assert 1 <= len(interpreter.incidents) <= 1 + calls_others
     assert run <= delegate.runs <= run + calls_others
     assert all(incident.count == 1 for incident in interpreter.incidents)
+
+
+@pytest.mark.parametrize("run", [1, 2])
+@pytest.mark.parametrize("name", MODELS)
+def test_an_asynchronous_run_that_fails_is_repeated_too(name: str, run: int) -> None:
+    def fail(context: Any, node: Any, number: int) -> None:
+        if number >= run:
+            raise OSError("device lost")
+
+    late = LateFaulty("SIN", "ADD", "MUL", "RNN", "IF", fault=fail, dynamic=True)
+    with pytest.warns(DefaultDelegateWarning, match=r"phase eval.*device lost") as given:
+        _, results = _by_default(name, late)
+    assert len(given) == 1
+    assert_same(results, undelegated(name))
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
