@@ -21,6 +21,7 @@ from delegraph.runtime.delegates.choice import as_delegate
 from delegraph.schema.options import AddOptions
 from delegraph.testing.one_op import one_op_model, tensor
 from delegraph.testing.sweep import hosts
+from delegraph.testing.sweep.documented import documented_refusal
 from delegraph.testing.sweep.judging import (
     OFFICIAL,
     OURS,
@@ -118,11 +119,15 @@ class Comparison:
         right = run_case(self._open_right, case)
         announce(OURS)
         mine = run_case(lambda content: self._open_tested(content, case.threads), case)
+        if right.error is None and _is_static_only(mine.error):
+            return Ending("not judged")
         fault = self._fault(right, mine, case, announce)
         if fault is not None:
             if self.is_official_right and hosts.is_undefined(
                 right, lambda: run_case(self._open_right, case), announce
             ):
+                return Ending("not judged")
+            if self.is_core and fault.kind == "refuses alone" and documented_refusal(mine.error):
                 return Ending("not judged")
             return Ending("fault", fault)
         if (right.error is None) != (mine.error is None):
@@ -244,6 +249,11 @@ def _nudged(case: SweepCase, number: int) -> SweepCase:
 
 def _is_limit(error: BaseException | None) -> bool:
     return error is not None and any(limit in str(error) for limit in _LIMITS)
+
+
+def _is_static_only(error: BaseException | None) -> bool:
+    """Whether a static delegate was given a graph with dynamic tensors: a rule of TFLite."""
+    return "only supports static-sized tensors" in str(error or "")
 
 
 def _phase(incident: str) -> str:

@@ -6,10 +6,25 @@ from collections.abc import Sequence
 from functools import lru_cache
 from random import Random
 
+from delegraph.errors import DelegraphError
+from delegraph.schema.writer import write_model
+from delegraph.testing.conformance.bricks import palette_cases
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import MAKERS, cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
+from delegraph.testing.sweep.chains import adapted, can_read, chain_names, chained
+from delegraph.testing.sweep.hosts import open_ours
+from delegraph.testing.sweep.oddities import ODDITIES, Draft
 from delegraph.testing.sweep.sweep_case import SweepCase
+
+CHAINS = 0.3
+"""Share of cases with several operators."""
+
+ODD = (0, 0, 0, 1, 1, 1, 1, 2, 2, 3)
+"""How many oddities a case has, each as likely as the others."""
+
+TWO_THREADS = 0.2
+"""Share of cases in which the tested side has two threads."""
 
 
 def sweep_operators() -> tuple[str, ...]:
@@ -27,11 +42,95 @@ def sweep_case(seed: int, number: int, operators: Sequence[str]) -> SweepCase:
     """
     chance = Random(f"{seed}:{number}")
     op = chance.choice(list(operators))
-    case = chance.choice(_cases(op, seed))
-    steps = case.steps * 2 if len(case.steps) == 1 else case.steps
-    return SweepCase(op, case.model(), steps, case.is_random, case.tolerance, case.op)
+    if chance.random() < CHAINS and not _is_stateful(op):
+        names = chain_names(chance, operators)
+        case, draft = _chain(chance, names)
+        op, label = names[0], " > ".join(names)
+    else:
+        case = chance.choice(_cases(op, seed))
+        draft, label = Draft(case.records, case.steps), op
+    if len(draft.steps) == 1:
+        draft = Draft(draft.records, draft.steps * 2)
+    plain, names_of = draft, []
+    for _ in range(chance.choice(ODD)):
+        oddity = chance.choice(ODDITIES)
+        changed = oddity(chance, draft)
+        if changed is not None:
+            draft = changed
+            names_of.append(oddity.__name__)
+    threads = 2 if chance.random() < TWO_THREADS else 1
+    try:
+        content = write_model(draft.records)
+    except (TypeError, OverflowError):  # an option that its field cannot hold
+        draft, names_of = plain, []
+        content = write_model(draft.records)
+    described = " ".join([label, *names_of])
+    return SweepCase(op, content, draft.steps, case.is_random, case.tolerance, described, threads)
+
+
+def base_cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
+    """Cases of an operator that sweeps with a seed draw from; made once in a process."""
+    _palette(op)
+    return _cases(op, seed)
+
+
+def _is_stateful(op: str) -> bool:
+    return op in ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "WHILE", "IF")
+
+
+def _chain(chance: Random, names: Sequence[str]) -> tuple[OperatorCase, Draft]:
+    """First case of a chain, and the chain; cases of the palette fit each other."""
+    first, draft = None, None
+    for name in names:
+        fitting = _palette(name)
+        if not fitting:
+            continue
+        if first is None or draft is None:
+            first, draft = chance.choice(fitting)
+        else:
+            reading = [added for _, added in fitting if can_read(draft, added)]
+            if not reading:
+                others = (adapted(draft, added) for _, added in fitting)
+                reading = [added for added in others if added is not None]
+            draft = chained(chance, draft, chance.choice(reading or [a for _, a in fitting]))
+    if first is None or draft is None:
+        case = chance.choice(_cases(names[0], 0))
+        return case, Draft(case.records, case.steps)
+    return first, draft
 
 
 @lru_cache(512)
 def _cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
     return tuple(cases(op, seed=seed, count=20))
+
+
+@lru_cache(512)
+def _palette(op: str) -> tuple[tuple[OperatorCase, Draft], ...]:
+    """Cases of one subgraph that the core computes, with the shapes that outputs have there."""
+    found = []
+    for case in palette_cases(op, 16):
+        if len(case.records.subgraphs or ()) == 1 and not case.is_random and len(case.steps) == 1:
+            draft = _sized(case)
+            if draft is not None:
+                found.append((case, draft))
+    return tuple(found)
+
+
+def _sized(case: OperatorCase) -> Draft | None:
+    draft = Draft(case.records, case.steps)
+    try:
+        with open_ours(case.model()) as interpreter:
+            details = interpreter.get_input_details()
+            for detail, array in zip(details, case.steps[0], strict=True):
+                if tuple(detail["shape"]) != array.shape:
+                    return None
+            interpreter.allocate_tensors()
+            for detail, array in zip(details, case.steps[0], strict=True):
+                interpreter.set_tensor(detail["index"], array)
+            interpreter.invoke()
+            for detail in interpreter.get_output_details():
+                shape = tuple(int(n) for n in detail["shape"])
+                draft = draft.with_tensor(detail["index"], shape=shape)
+    except DelegraphError:
+        return None
+    return draft

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.findings import Finding, Findings, command_of, remove, save
-from delegraph.testing.sweep.generator import sweep_case, sweep_operators
+from delegraph.testing.sweep.generator import base_cases, sweep_case, sweep_operators
 from delegraph.testing.sweep.judging import OUTCOMES
 from delegraph.testing.sweep.shrinking import smallest
 from delegraph.testing.sweep.sweep_case import SweepCase
@@ -117,6 +117,10 @@ COLUMNS = ("cases", "equal", "refused by both", "left to the core", "different",
 """Counts of an operator."""
 
 
+FEW = 1000
+"""Cases for which each worker makes the base cases that it needs."""
+
+
 def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     """Try the cases of a plan.
 
@@ -133,6 +137,8 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
 
     plan.comparison.warm_up()
     plan.case(plan.first)
+    if plan.cases is None or plan.cases > FEW:
+        _make_base_cases(plan, progress)
     gc.collect()
     gc.freeze()  # workers share what is there; their collector need not look at it
     limits = Limits(plan.case_seconds)
@@ -167,6 +173,14 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
             save(finding, plan.folder, command)
     tried = {op: row for op, row in counts.items() if row["cases"]}
     return SweepResult(plan, tried, tuple(kept), seconds)
+
+
+def _make_base_cases(plan: Plan, progress: Progress) -> None:
+    """Make the cases that all others are made of, once for all workers."""
+    operators = plan.operators or sweep_operators()
+    for done, op in enumerate(operators):
+        progress(f"cases of {op}", done, len(operators))
+        base_cases(op, plan.seed)
 
 
 def require_runnable(operators: Sequence[str]) -> None:

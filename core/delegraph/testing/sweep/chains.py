@@ -1,0 +1,161 @@
+"""Chains of several operators: nodes of one case read what another case computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from delegraph.schema import tables
+from delegraph.testing.sweep.oddities import Draft
+
+LONGEST = 5
+"""Operators in a chain, at most."""
+
+FUSED = (
+    ("CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D", "ADD"),
+    ("CONV_2D", "ADD", "RELU"),
+    ("CONV_2D", "MAX_POOL_2D"),
+    ("PAD", "CONV_2D"),
+    ("PAD", "DEPTHWISE_CONV_2D", "CONV_2D"),
+    ("DEPTHWISE_CONV_2D", "CONV_2D", "MUL"),
+    ("FULLY_CONNECTED", "ADD", "SOFTMAX"),
+    ("FULLY_CONNECTED", "FULLY_CONNECTED", "LOGISTIC"),
+    ("MUL", "ADD", "RELU6", "MUL"),
+    ("SUB", "SQUARED_DIFFERENCE", "RSQRT", "MUL"),
+    ("LOGISTIC", "MUL", "TANH", "ADD"),
+    ("DEQUANTIZE", "ADD", "QUANTIZE"),
+    ("QUANTIZE", "CONV_2D", "DEQUANTIZE"),
+    ("TRANSPOSE", "BATCH_MATMUL", "SOFTMAX", "BATCH_MATMUL"),
+    ("RESHAPE", "TRANSPOSE", "RESHAPE"),
+    ("CONCATENATION", "SPLIT", "ADD"),
+    ("ADD", "HARD_SWISH", "MUL"),
+    ("ABS", "MAXIMUM", "MINIMUM", "NEG"),
+)
+"""Operators in a row, as converters write them and delegates fuse them."""
+
+
+def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
+    """Names of the operators of a chain: a usual one, or at random; at least two."""
+    known = [names for names in FUSED if set(names) <= set(operators)]
+    if known and chance.random() < 0.7:
+        return chance.choice(known)
+    return tuple(chance.choice(list(operators)) for _ in range(chance.randint(2, LONGEST)))
+
+
+def can_read(first: Draft, second: Draft) -> bool:
+    """Whether an input of the second model can be what a node of the first computes."""
+    made = {_kind(first.tensors[i], first.tensors[i].shape or ()) for i in _computed(first)}
+    inputs = zip(second.main.inputs or (), second.steps[0], strict=True)
+    return any(_kind(second.tensors[i], array.shape) in made for i, array in inputs)
+
+
+def _computed(draft: Draft) -> list[int]:
+    """Indices of the tensors that nodes compute, in the order of the plan."""
+    return [i for node in draft.main.operators or () for i in node.outputs or () if i >= 0]
+
+
+def adapted(first: Draft, second: Draft) -> Draft | None:
+    """Second model for what the first computes: an input with the shape and scale of a tensor.
+
+    Other inputs of the old shape get the new one, as element-wise operators need. None where no
+    tensor has the type and rank of an input.
+    """
+    shape: tuple[int, ...]
+    for index in reversed(_computed(first)):
+        source = first.tensors[index]
+        shape = tuple(source.shape or ())
+        for number, i in enumerate(second.main.inputs or ()):
+            old = second.steps[0][number].shape
+            if second.tensors[i].type == source.type and len(old) == len(shape) and 0 not in shape:
+                return _with_shape(second, old, shape).with_tensor(
+                    i, quantization=source.quantization
+                )
+    return None
+
+
+def _with_shape(draft: Draft, old: tuple[int, ...], new: tuple[int, ...]) -> Draft:
+    """Draft in which inputs and outputs of one shape have another."""
+    inputs = draft.main.inputs or ()
+    arrays = draft.steps[0]
+    fed = tuple(np.resize(a, new) if a.shape == old else a for a in arrays)
+    changed = [i for i, a in zip(inputs, arrays, strict=True) if a.shape == old]
+    changed += [i for i in _computed(draft) if tuple(draft.tensors[i].shape or ()) == old]
+    for i in changed:
+        draft = draft.with_tensor(i, shape=new, shape_signature=None)
+    return replace(draft, steps=(fed,))
+
+
+def chained(chance: Random, first: Draft, second: Draft) -> Draft:
+    """Draft of both models: inputs of the second are tensors of the first, where any fit.
+
+    Outputs of both are outputs of the graph, so that some lie in the middle of the chain; now and
+    then those that are read are none.
+    """
+    if len(second.records.subgraphs or ()) != 1:
+        return first
+    graph, added = first.main, second.main
+    first_tensor, first_buffer = len(first.tensors), len(first.records.buffers or ())
+    place = {i: first_tensor + i for i in range(len(second.tensors))}
+    wired = set()
+    for number, i in enumerate(added.inputs or ()):
+        shape = second.steps[0][number].shape
+        found = _fitting(chance, first, second.tensors[i], shape)
+        if found is not None and chance.random() < 0.9:
+            place[i] = found
+            wired.add(number)
+    tensors = tuple(t.replace(buffer=t.buffer + first_buffer) for t in second.tensors)
+    codes = first.records.operator_codes or ()
+    nodes = tuple(_moved(node, place, len(codes)) for node in added.operators or ())
+    kept = [n for n in range(len(added.inputs or ())) if n not in wired]
+    outputs = tuple(graph.outputs or ())
+    if chance.random() < 0.6:
+        outputs = tuple(i for i in outputs if i not in set(place.values()))
+    changed = first.with_main(
+        tensors=(*first.tensors, *tensors),
+        operators=(*(graph.operators or ()), *nodes),
+        inputs=(*(graph.inputs or ()), *(place[(added.inputs or ())[n]] for n in kept)),
+        outputs=(*outputs, *(place[i] for i in added.outputs or ())),
+    )
+    records = changed.records.replace(
+        operator_codes=(*codes, *(second.records.operator_codes or ())),
+        buffers=(*(first.records.buffers or ()), *(second.records.buffers or ())),
+    )
+    fed = tuple(second.steps[0][n] for n in kept)
+    return replace(Draft(records, first.steps), steps=tuple((*s, *fed) for s in first.steps))
+
+
+def _fitting(
+    chance: Random, first: Draft, wanted: tables.Tensor, shape: tuple[int, ...]
+) -> int | None:
+    """Index of a tensor of the type, shape and quantization of another; the last computed first."""
+    kind = _kind(wanted, shape)
+    same = [
+        i for i in _computed(first) if _kind(first.tensors[i], first.tensors[i].shape or ()) == kind
+    ]
+    if same:
+        return same[-1] if chance.random() < 0.7 else chance.choice(same)
+    return None
+
+
+def _kind(tensor: tables.Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
+    q = tensor.quantization
+    if q is None or q.scale is None:
+        return tensor.type, tuple(shape)
+    points = () if q.zero_point is None else tuple(map(int, q.zero_point))
+    return tensor.type, tuple(shape), tuple(map(float, q.scale)), points
+
+
+def _moved(node: tables.Operator, place: dict[int, int], first_code: int) -> tables.Operator:
+    def moved(indices: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return None if indices is None else tuple(place.get(i, i) for i in indices)
+
+    return node.replace(
+        opcode_index=node.opcode_index + first_code,
+        inputs=moved(node.inputs),
+        outputs=moved(node.outputs),
+        intermediates=moved(node.intermediates),
+    )

@@ -1,0 +1,381 @@
+"""Changes that make a case of the kit odd: one function each, listed in :data:`ODDITIES`.
+
+Each takes a :class:`Draft` and returns a changed one, or None where it does not apply. Models stay
+well-formed files; whether a runtime accepts them is for the runtimes to say, in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.schema import tables
+from delegraph.schema.enums import BuiltinOperator, TensorType
+from delegraph.schema.options import ReshapeOptions, options_field
+from delegraph.schema.table import Scalar, Table
+from delegraph.testing.registered_operators import BUILTIN_VERSIONS
+from delegraph.testing.sweep.sweep_case import Arrays
+
+LENGTHS = (0, 1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127)
+"""Lengths of axes around the widths of vectors and tiles, primes, 1 and 0."""
+
+LARGEST = 1 << 14
+"""Elements of an array that an axis is stretched in."""
+
+FLOATS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 1e-39, 3.4e38, -3.4e38, 1.0, -1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A case while it is made odd.
+
+    Attributes:
+        records: the model; the main subgraph comes first.
+        steps: arrays for its inputs at each invoke.
+    """
+
+    records: tables.Model
+    steps: tuple[Arrays, ...]
+
+    @property
+    def main(self) -> tables.SubGraph:
+        """The main subgraph."""
+        return (self.records.subgraphs or ())[0]
+
+    @property
+    def tensors(self) -> tuple[tables.Tensor, ...]:
+        """The tensors of the main subgraph."""
+        return self.main.tensors or ()
+
+    def with_main(self, **changes: Any) -> Draft:
+        """Draft with other fields of the main subgraph."""
+        others = (self.records.subgraphs or ())[1:]
+        subgraphs = (self.main.replace(**changes), *others)
+        return replace(self, records=self.records.replace(subgraphs=subgraphs))
+
+    def with_tensor(self, index: int, **changes: Any) -> Draft:
+        """Draft with other fields of a tensor."""
+        tensors = list(self.tensors)
+        tensors[index] = tensors[index].replace(**changes)
+        return self.with_main(tensors=tuple(tensors))
+
+    def with_node(self, at: int, **changes: Any) -> Draft:
+        """Draft with other fields of a node."""
+        nodes = list(self.main.operators or ())
+        nodes[at] = nodes[at].replace(**changes)
+        return self.with_main(operators=tuple(nodes))
+
+    def with_data(self, index: int, data: NDArray[Any] | None) -> Draft:
+        """Draft in which a tensor has a buffer of its own: bytes of a constant, or nothing."""
+        buffers = (*(self.records.buffers or ()), tables.Buffer(data=data))
+        changed = self.with_tensor(index, buffer=len(buffers) - 1)
+        return replace(changed, records=changed.records.replace(buffers=buffers))
+
+    def constant(self, index: int) -> NDArray[Any] | None:
+        """Bytes of a constant; None for other tensors."""
+        data: NDArray[Any] | None = (self.records.buffers or ())[self.tensors[index].buffer].data
+        return data
+
+    def constants(self) -> list[int]:
+        """Indices of constants that nodes read, without those whose type NumPy lacks."""
+        read = {i for node in self.main.operators or () for i in node.inputs or () if i >= 0}
+        return sorted(i for i in read if self.constant(i) is not None)
+
+
+Oddity = Callable[[Random, Draft], Draft | None]
+
+
+def no_quantization(chance: Random, draft: Draft) -> Draft | None:
+    """All tensors without quantization, or one of them."""
+    having = [i for i, t in enumerate(draft.tensors) if t.quantization is not None]
+    if not having:
+        return None
+    for index in having if chance.random() < 0.6 else [chance.choice(having)]:
+        draft = draft.with_tensor(index, quantization=None)
+    return draft
+
+
+def odd_quantization(chance: Random, draft: Draft) -> Draft | None:
+    """Other scales and zero points: 0, tiny, huge, none, at the ends, one for each channel."""
+    having = [i for i, t in enumerate(draft.tensors) if _scales(t) is not None]
+    if not having:
+        return None
+    everywhere = chance.random() < 0.3
+    change = chance.choice((_scale, _scale, _zero_point, _channels, _missing))
+    for index in having if everywhere else [chance.choice(having)]:
+        tensor = draft.tensors[index]
+        changes = change(chance, tensor)
+        if changes and tensor.quantization is not None:
+            draft = draft.with_tensor(index, quantization=tensor.quantization.replace(**changes))
+    return draft
+
+
+def _scales(tensor: tables.Tensor) -> NDArray[np.float32] | None:
+    """A tensor's scales; None without any."""
+    q = tensor.quantization
+    return None if q is None or q.scale is None or not len(q.scale) else q.scale
+
+
+def _scale(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
+    factor = chance.choice((0.0, 1e-30, 1e-9, 1e-5, 1e-3, 1e3, 1e9, 1e30, -1.0, 0.5, 2.0))
+    with np.errstate(all="ignore"):
+        return {"scale": np.float32(_scales(tensor)) * np.float32(factor)}
+
+
+def _zero_point(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
+    dtype = NUMPY_DTYPES[tensor.type]
+    if dtype.kind not in "iu":
+        return {}
+    limits = np.iinfo(dtype)
+    zero = chance.choice((limits.min, limits.max, 0, 1, -1))
+    scales = _scales(tensor)
+    return {} if scales is None else {"zero_point": np.full(len(scales), zero, np.int64)}
+
+
+def _channels(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
+    shape = tensor.shape or ()
+    if not shape:
+        return {}
+    axis = chance.randrange(len(shape))
+    count = shape[axis]
+    rng = np.random.default_rng(chance.randrange(1 << 30))
+    first = np.float32(_scales(tensor)).flat[0]
+    points = rng.integers(-2, 3, count) if chance.random() < 0.3 else np.zeros(count, np.int64)
+    scale = (first * rng.uniform(0.5, 2, count)).astype(np.float32)
+    return {"scale": scale, "zero_point": points, "quantized_dimension": axis}
+
+
+def _missing(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
+    """Quantization without its scale, its zero point, or both."""
+    gone = chance.choice((("scale",), ("zero_point",), ("scale", "zero_point")))
+    return dict.fromkeys(gone)
+
+
+def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
+    """Constants in place of all inputs, or of one."""
+    inputs = draft.main.inputs or ()
+    if not inputs:
+        return None
+    fixed = set(range(len(inputs)))
+    if chance.random() < 0.7:
+        fixed = {chance.randrange(len(inputs))}
+    for i in fixed:
+        array = draft.steps[0][i]
+        dtype = NUMPY_DTYPES[draft.tensors[inputs[i]].type]
+        if array.dtype != dtype or array.dtype.kind == "O":
+            return None
+        draft = draft.with_data(inputs[i], _bytes(array)).with_tensor(inputs[i], shape=array.shape)
+    kept = [i for i in range(len(inputs)) if i not in fixed]
+    steps = tuple(tuple(step[i] for i in kept) for step in draft.steps)
+    return replace(draft.with_main(inputs=tuple(inputs[i] for i in kept)), steps=steps)
+
+
+def constant_is_input(chance: Random, draft: Draft) -> Draft | None:
+    """A constant that is listed among the graph's inputs as well."""
+    return _fed_constant(chance, draft, keeps_data=True)
+
+
+def computed_constant(chance: Random, draft: Draft) -> Draft | None:
+    """A constant that becomes an input, fed with the same values."""
+    return _fed_constant(chance, draft, keeps_data=False)
+
+
+def _fed_constant(chance: Random, draft: Draft, *, keeps_data: bool) -> Draft | None:
+    indices = [i for i in draft.constants() if _array(draft, i) is not None]
+    if not indices:
+        return None
+    index = chance.choice(indices)
+    array = _array(draft, index)
+    assert array is not None
+    steps = tuple((*step, array) for step in draft.steps)
+    changed = draft.with_main(inputs=(*(draft.main.inputs or ()), index))
+    return replace(changed if keeps_data else changed.with_data(index, None), steps=steps)
+
+
+def _array(draft: Draft, index: int) -> NDArray[Any] | None:
+    """A dense constant's values; None for packed, sparse and text ones."""
+    tensor, data = draft.tensors[index], draft.constant(index)
+    dtype = NUMPY_DTYPES.get(tensor.type)
+    shape = tuple(tensor.shape or ())
+    if data is None or dtype is None or dtype.kind == "O" or tensor.sparsity is not None:
+        return None
+    raw = np.asarray(data, np.uint8)
+    if raw.size != dtype.itemsize * int(np.prod(shape, dtype=np.int64)):
+        return None
+    return np.frombuffer(raw.tobytes(), dtype).reshape(shape)
+
+
+def _bytes(array: NDArray[Any]) -> NDArray[Any]:
+    return np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+
+
+def absent_input(chance: Random, draft: Draft) -> Draft | None:
+    """A node without one of its later inputs."""
+    at = chance.randrange(max(1, len(draft.main.operators or ())))
+    node = (draft.main.operators or ())[at]
+    inputs = list(node.inputs or ())
+    if len(inputs) < 2:
+        return None
+    if chance.random() < 0.3:
+        return draft.with_node(at, inputs=tuple(inputs[:-1]))
+    inputs[chance.randrange(1, len(inputs))] = -1
+    return draft.with_node(at, inputs=tuple(inputs))
+
+
+def same_tensor_twice(chance: Random, draft: Draft) -> Draft | None:
+    """Two inputs of a node that are one tensor."""
+    at = chance.randrange(max(1, len(draft.main.operators or ())))
+    inputs = list((draft.main.operators or ())[at].inputs or ())
+    pairs = [
+        (i, j) for i, a in enumerate(inputs) for j, b in enumerate(inputs)
+        if i != j and a >= 0 and b >= 0 and draft.tensors[a].type == draft.tensors[b].type
+    ]  # fmt: skip
+    if not pairs:
+        return None
+    i, j = chance.choice(pairs)
+    inputs[j] = inputs[i]
+    return draft.with_node(at, inputs=tuple(inputs))
+
+
+def other_option(chance: Random, draft: Draft) -> Draft | None:
+    """Another value of one option."""
+    at = chance.randrange(max(1, len(draft.main.operators or ())))
+    node = (draft.main.operators or ())[at]
+    options = node.builtin_options or node.builtin_options_2
+    if not isinstance(options, Table):
+        return None
+    kinds = {f.name: f.kind for f in type(options).FIELDS if isinstance(f.kind, Scalar)}
+    if not kinds:
+        return None
+    name = chance.choice(list(kinds))
+    value = _option_value(chance, kinds[name], getattr(options, name))
+    return draft.with_node(at, **options_field(options.replace(**{name: value})))
+
+
+def _option_value(chance: Random, kind: Scalar, now: Any) -> Any:
+    if kind.enum is not None:
+        return chance.choice(list(kind.enum))
+    if kind.dtype.kind == "b":
+        return not now
+    if kind.dtype.kind == "f":
+        return float(np.float32(chance.choice((0.0, 1.0, -1.0, 0.5, 1e-5, 1e5, float(now)))))
+    return chance.choice((0, 1, 2, 3, 4, -1 if kind.dtype.kind == "i" else 5))
+
+
+def other_version(chance: Random, draft: Draft) -> Draft | None:
+    """Another version of each operator that has several."""
+    codes = []
+    for code in draft.records.operator_codes or ():
+        low, high = BUILTIN_VERSIONS.get(code.builtin_code.name, (1, 1))
+        codes.append(code.replace(version=chance.randint(low, high)))
+    return replace(draft, records=draft.records.replace(operator_codes=tuple(codes)))
+
+
+def late_shape(chance: Random, draft: Draft) -> Draft | None:
+    """An input whose shape is known only while invoking: a RESHAPE by a fed shape makes it."""
+    inputs = list(draft.main.inputs or ())
+    shapes = {tuple(a.shape for a in step) for step in draft.steps}
+    if not inputs or len(shapes) != 1:
+        return None
+    number = chance.randrange(len(inputs))
+    index, array = inputs[number], draft.steps[0][number]
+    first = len(draft.tensors)
+    given = draft.tensors[index].replace(name="given", buffer=0)
+    wanted = tables.Tensor(shape=(array.ndim,), type=TensorType.INT32, buffer=0, name="shape")
+    codes = draft.records.operator_codes or ()
+    node = tables.Operator(
+        opcode_index=len(codes), inputs=(first, first + 1), outputs=(index,),
+        **options_field(ReshapeOptions()),
+    )  # fmt: skip
+    inputs[number] = first
+    changed = draft.with_main(
+        tensors=(*draft.tensors, given, wanted), inputs=(*inputs, first + 1),
+        operators=(node, *(draft.main.operators or ())),
+    )  # fmt: skip
+    code = tables.operator_code(BuiltinOperator.RESHAPE, version=1, custom_code=None)
+    records = changed.records.replace(operator_codes=(*codes, code))
+    shape = np.array(array.shape, np.int32)
+    return Draft(records, tuple((*step, shape) for step in draft.steps))
+
+
+def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
+    """Another length for an axis, in the file itself and in all inputs that have it."""
+    stretched = _stretched(chance, draft)
+    if stretched is None:
+        return None
+    for index, array in zip(draft.main.inputs or (), stretched, strict=True):
+        draft = draft.with_tensor(index, shape=array.shape, shape_signature=None)
+    return replace(draft, steps=(stretched, stretched))
+
+
+def resized(chance: Random, draft: Draft) -> Draft | None:
+    """Inputs that are resized before the second invoke, and back after it."""
+    stretched = _stretched(chance, draft)
+    if stretched is None:
+        return None
+    return replace(draft, steps=(draft.steps[0], stretched, draft.steps[0]))
+
+
+def _stretched(chance: Random, draft: Draft) -> Arrays | None:
+    first = draft.steps[0]
+    axes = sorted({(axis, n) for array in first for axis, n in enumerate(array.shape)})
+    if not axes:
+        return None
+    axis, old = chance.choice(axes)
+    new = chance.choice(LENGTHS)
+    everywhere = chance.random() < 0.8
+    arrays, done = [], False
+    for array in first:
+        fits = array.ndim > axis and array.shape[axis] == old and (everywhere or not done)
+        arrays.append(_resized(array, axis, new) if fits else array)
+        done = done or fits
+    return None if any(a.size > LARGEST for a in arrays) else tuple(arrays)
+
+
+def _resized(array: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
+    if not array.size:
+        return np.zeros((*array.shape[:axis], length, *array.shape[axis + 1 :]), array.dtype)
+    return np.asarray(array.take(np.arange(length) % array.shape[axis], axis))
+
+
+def extreme_values(chance: Random, draft: Draft) -> Draft | None:
+    """Inputs and 8- to 64-bit constants at the ends of their types; floats that are no numbers."""
+    rng = np.random.default_rng(chance.randrange(1 << 30))
+    alike = chance.random() < 0.5
+    steps = tuple(tuple(_extreme(rng, a, alike) for a in step) for step in draft.steps)
+    if chance.random() < 0.5:
+        for index in draft.constants():
+            array = _array(draft, index)
+            if array is not None and array.dtype.itemsize <= 2 and array.dtype.kind in "iu":
+                draft = draft.with_data(index, _bytes(_extreme(rng, array, alike)))
+    return replace(draft, steps=steps)
+
+
+def _extreme(rng: np.random.Generator, array: NDArray[Any], alike: bool) -> NDArray[Any]:
+    """The array with ends of its type: one of them everywhere, or here and there."""
+    if array.dtype.kind == "f":
+        ends: Sequence[Any] = FLOATS
+    elif array.dtype.kind in "iu":
+        limits = np.iinfo(array.dtype)
+        ends = (limits.min, limits.max, limits.min + 1, 0, 1)
+    else:
+        return array
+    with np.errstate(all="ignore"):
+        values = np.array(ends).astype(array.dtype)
+    if alike:
+        return np.asarray(np.full_like(array, rng.choice(values)))
+    drawn = rng.choice(values, array.shape)
+    return np.asarray(np.where(rng.random(array.shape) < 0.5, drawn, array))
+
+
+ODDITIES: tuple[Oddity, ...] = (
+    no_quantization, odd_quantization, constant_inputs, constant_is_input, computed_constant,
+    absent_input, same_tensor_twice, other_option, other_version, late_shape, stretched_axis,
+    resized, extreme_values,
+)  # fmt: skip

@@ -1,0 +1,84 @@
+"""The cases of a sweep: the same for the same number, odd in every way, many of them valid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+
+from delegraph.errors import DelegraphError
+from delegraph.schema.reader import read_model
+from delegraph.testing.operator_case import operator_case
+from delegraph.testing.sweep.chains import FUSED
+from delegraph.testing.sweep.comparison import run_case
+from delegraph.testing.sweep.generator import sweep_case, sweep_operators
+from delegraph.testing.sweep.hosts import open_ours
+from delegraph.testing.sweep.oddities import ODDITIES, Draft
+
+OPERATORS = ("ADD", "CONV_2D", "FULLY_CONNECTED", "MEAN", "MUL", "RESHAPE", "SOFTMAX")
+CASES = 600
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return [sweep_case(5, number, OPERATORS) for number in range(CASES)]
+
+
+def test_a_number_is_one_case(drawn):
+    for number in range(0, CASES, 37):
+        again, case = sweep_case(5, number, OPERATORS), drawn[number]
+        assert (again.content, again.described) == (case.content, case.described)
+        for mine, theirs in zip(again.steps, case.steps, strict=True):
+            for x, y in zip(mine, theirs, strict=True):
+                np.testing.assert_array_equal(x, y)
+
+
+def test_another_seed_is_another_case(drawn):
+    others = [sweep_case(6, number, OPERATORS).content for number in range(20)]
+    assert others != [case.content for case in drawn[:20]]
+
+
+def test_each_oddity_occurs(drawn):
+    found = Counter(word for case in drawn for word in case.described.split())
+    assert {oddity.__name__ for oddity in ODDITIES} <= set(found)
+
+
+def test_chains_are_wired(drawn):
+    chains = [case for case in drawn if ">" in case.described]
+    assert len(chains) > CASES / 10
+    wired = 0
+    for case in chains:
+        (graph, *_) = read_model(np.frombuffer(case.content, np.uint8)).subgraphs
+        made = {i for node in graph.operators for i in node.outputs}
+        wired += any(i in made for node in graph.operators for i in node.inputs)
+    assert wired > len(chains) / 2
+
+
+def test_most_cases_are_computed(drawn):
+    errors = [run_case(open_ours, case).error for case in drawn]
+    assert all(error is None or isinstance(error, DelegraphError) for error in errors)
+    assert sum(error is None for error in errors) > 0.5 * CASES
+
+
+def test_usual_chains_are_of_operators_with_cases():
+    assert {name for names in FUSED for name in names} <= set(sweep_operators())
+
+
+@pytest.mark.parametrize("oddity", ODDITIES, ids=lambda oddity: oddity.__name__)
+def test_an_oddity_that_does_not_apply_says_so(oddity, chance, nothing):
+    changed = oddity(chance, nothing)
+    assert changed is None or changed.records.subgraphs
+
+
+@pytest.fixture
+def chance():
+    return Random(1)
+
+
+@pytest.fixture
+def nothing():
+    """Draft of a model without inputs, constants, quantization or options."""
+    case = operator_case("ADD", [], ["FLOAT32"])
+    return Draft(case.records, ((),))
