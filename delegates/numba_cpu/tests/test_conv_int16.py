@@ -207,3 +207,34 @@ def test_groups_and_several_outputs_a_channel_are_refused() -> None:
     assert "groups: is 2" in str(conv((1, 4, 4, 8), 8, groups=2).refusal())
     assert "multiplier: is 3" in str(depthwise((1, 4, 4, 2), 6).refusal())
     assert "taps" in str(depthwise((1, 20, 20, 2), 2, (17, 16)).refusal())
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_other_channels_after_a_resize_are_computed(op: str, level: str) -> None:
+    options: Any = Conv2DOptions(stride_w=1, stride_h=1)
+    shape = (8, 3, 3, 4)
+    if op == "DEPTHWISE_CONV_2D":
+        options = DepthwiseConv2DOptions(stride_w=1, stride_h=1, depth_multiplier=1)
+        shape = (1, 3, 3, 8)
+    node = Node(op, (1, 5, 5, shape[3]), shape, options)
+    interpreters = [
+        Interpreter(model_content=node.model, delegates=delegates)
+        for delegates in ([], [NumbaCpuDelegate(NumbaCpuOptions(cpu=level))])  # type: ignore[arg-type]  # a name of a level
+    ]
+    assert interpreters[1].placement.nodes[0].delegate == "numba_cpu"
+    for channels in (8, 4, 16) if op == "CONV_2D" else (8, 4, 2, 1, 8):
+        x = np.random.default_rng(channels).integers(-32768, 32768, (1, 5, 5, channels))
+        right, mine = (output(each, x.astype(np.int16)) for each in interpreters)
+        np.testing.assert_array_equal(mine, right)
+
+
+def output(interpreter: Interpreter, x: Array) -> Array:
+    """Output of an interpreter whose input is resized to an array's shape."""
+    index = interpreter.get_input_details()[0]["index"]
+    interpreter.resize_tensor_input(index, x.shape)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(index, x)
+    interpreter.invoke()
+    found: Array = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return found

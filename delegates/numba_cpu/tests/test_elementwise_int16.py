@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
+from delegraph.errors import ModelError
 from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.testing import constant, tensor
@@ -144,3 +145,26 @@ def test_multiples_of_quarter_turns_are_cut_to_few_bits() -> None:
     mantissas = np.frexp(np.stack([first, second]))[0]
     np.testing.assert_array_equal(mantissas * 2.0**29 % 1, 0)
     np.testing.assert_array_equal(mantissas[0] * 2.0**27 % 1, 0)
+
+
+@pytest.mark.parametrize("missing", [(0, 1, 2), (0,), (2,)], ids=str)
+@pytest.mark.parametrize("op", OPTIONS)
+def test_plain_integers_are_left_to_the_core(op: str, missing: tuple[int, ...]) -> None:
+    a, b = operand(3, 40, seed=1), operand(3, 40, seed=2)
+    scales: list[float | None] = [None if i in missing else 0.5 for i in range(3)]
+    inputs = [fed(x, scale=scale) for x, scale in zip((a, b), scales, strict=False)]
+    case = operator_case(op, inputs, [tensor((), "INT16", scale=scales[2])], OPTIONS[op]())
+    answers = []
+    for delegates in ([], [NumbaCpuDelegate(NumbaCpuOptions())]):
+        try:
+            interpreter = Interpreter(model_content=case.model(), delegates=delegates)
+            interpreter.allocate_tensors()
+        except ModelError as error:
+            answers.append(str(error))
+            continue
+        assert interpreter.placement.nodes[0].delegate is None
+        for index, x in enumerate((a, b)):
+            interpreter.set_tensor(index, x)
+        interpreter.invoke()
+        answers.append(interpreter.get_tensor(2).tolist())
+    assert answers[0] == answers[1]

@@ -101,6 +101,14 @@ def check_one_scale(tensor: Tensor) -> Rejection | None:
     return Rejection("scales", actual=scales, expected=1, tensor=tensor.index)
 
 
+def check_positive_scale(tensor: Tensor) -> Rejection | None:
+    """Return a rejection unless a tensor has one scale, above 0."""
+    rejection = check_one_scale(tensor)
+    if rejection is None and not 0 < tensor.scale < np.inf:
+        return Rejection("scale", actual=tensor.scale, expected="above 0", tensor=tensor.index)
+    return rejection
+
+
 def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
     """Return a rejection unless there is one scale, or one for each channel of a shape."""
     quantization = tensor.quantization

@@ -8,13 +8,17 @@ from functools import partial
 
 import numpy as np
 
-from delegraph import Tensor
+from delegraph import Rejection, Tensor
 from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph.arithmetic.fixed_point import power_of_two, quantize_multiplier
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators import pairs
 from delegraph_numba_cpu.operators.chains import Chain, operand
-from delegraph_numba_cpu.operators.checks import activation_of
+from delegraph_numba_cpu.operators.checks import (
+    activation_of,
+    check_positive_scale,
+    first_rejection,
+)
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import ProgramBuilder
 
@@ -128,6 +132,15 @@ def _stored(call: Call, chain: Chain, x: int, factor: float) -> int:
     return chain.step(Operation.STORE_INT16, [x], *scaling, y.zero_point, low, high)
 
 
-_OPERATOR = Operator(pairs.check_pair, lower_pair, ("INT16",), pairs.FEATURES)
+def check_scaled_pair(call: Call) -> Rejection | None:
+    """Reject plain integers, which the core computes, beside what :func:`check_pair` rejects."""
+    rejection = pairs.check_pair(call)
+    if rejection is not None:
+        return rejection
+    tensors = (call.input(0), call.input(1), call.output())
+    return first_rejection(*(check_positive_scale(tensor) for tensor in tensors))
+
+
+_OPERATOR = Operator(check_scaled_pair, lower_pair, ("INT16",), pairs.FEATURES)
 
 register_variants("INT16", dict.fromkeys((*pairs.SUMS, pairs.PRODUCT), _OPERATOR))

@@ -23,9 +23,11 @@ from delegraph.errors import OperatorError
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat, TensorType
 from delegraph_numba_cpu.blocks import conv_int16 as blocks
 from delegraph_numba_cpu.operators.checks import check_bias, check_type, first_rejection
+from delegraph_numba_cpu.operators.conv_groups import joined_groups
 from delegraph_numba_cpu.operators.convolution_windows import (
     check_images,
     check_one_group,
+    groups_of,
     windows_of,
 )
 from delegraph_numba_cpu.operators.products_int8 import (
@@ -159,12 +161,28 @@ def _outputs(call: Call) -> int:
 
 
 def weights_of(call: Call) -> Weights:
-    """Return a node's weights, ``[O, K]``, outputs first whatever the operator."""
-    weight = call.input(1)
+    """A node's weights, ``[O, K]``, outputs first whatever the operator.
+
+    Groups of channels make a matrix with zeros where an output does not read a channel.
+    """
+    weight, groups = call.input(1), _groups(call)
     values: Array = dense_values(weight)
     if call.name == "DEPTHWISE_CONV_2D":
         values = values.reshape(-1, values.shape[-1]).T
+    if groups > 1:
+        taps = math.prod(weight.shape[1:3])
+        (values,) = joined_groups(values.reshape(_outputs(call), taps, -1), groups, groups)
     return values.reshape(_outputs(call), -1).astype(np.int16)
+
+
+def _groups(call: Call) -> int:
+    """Groups that are joined: none in depthwise convolutions, which have kernels of their own."""
+    if call.name == "CONV_2D":
+        return groups_of(call)
+    if call.name == "DEPTHWISE_CONV_2D" and call.input(0).shape:
+        channels = call.input(0).shape[3]
+        return 1 if channels == _outputs(call) else channels
+    return 1
 
 
 def check_product(call: Call) -> Rejection | None:
@@ -196,12 +214,7 @@ def check_conv(call: Call) -> Rejection | None:
 
 
 def lower_conv(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution.
-
-    Raises:
-        OperatorError: images turned out to have more channels than the weights.
-    """
-    _require(check_one_group(call))
+    """Emit a convolution; one that has groups only since a resize is computed, too."""
     _emit(call, builder, windows_of(call), call.input(0).shape[3])
 
 
@@ -219,18 +232,8 @@ def check_depthwise(call: Call) -> Rejection | None:
 
 
 def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a depthwise convolution; one of a single channel is a convolution like any other.
-
-    Raises:
-        OperatorError: images turned out to have other channels than those that are taken.
-    """
-    _require(check_depthwise(call))
+    """Emit a depthwise convolution; one of other channels is a convolution like any other."""
     _emit(call, builder, windows_of(call), call.input(0).shape[3])
-
-
-def _require(refused: Rejection | None) -> None:
-    if refused is not None:
-        raise OperatorError(str(refused))
 
 
 def check_dense(call: Call) -> Rejection | None:
@@ -308,7 +311,9 @@ def _constants(
 ) -> dict[str, Any]:
     """Return the words that follow from weights, bias and scales."""
     return {
-        "weights": builder.packed(("weights", name), lambda: pack(product.weight)),
+        "weights": builder.packed(
+            ("weights", name, pack.__name__, product.weight.shape), lambda: pack(product.weight)
+        ),
         "headers": builder.packed(("headers", name), lambda: _headers(product)),
         "outputs": len(product.weight),
         "low": product.limits[0],
