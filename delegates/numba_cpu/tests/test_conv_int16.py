@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph import Interpreter, Rejection
+from delegraph.errors import ModelError
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.schema.layer_options import (
@@ -227,6 +228,15 @@ def test_other_channels_after_a_resize_are_computed(op: str, level: str) -> None
         x = np.random.default_rng(channels).integers(-32768, 32768, (1, 5, 5, channels))
         right, mine = (output(each, x.astype(np.int16)) for each in interpreters)
         np.testing.assert_array_equal(mine, right)
+
+
+def test_channels_that_make_no_groups_are_rejected() -> None:
+    node = Node("CONV_2D", (1, 5, 5, 9), (8, 3, 3, 3), Conv2DOptions(stride_w=1, stride_h=1))
+    with pytest.raises(ModelError) as right:
+        node.results()
+    with pytest.raises(ModelError) as mine:
+        node.results(NumbaCpuDelegate(NumbaCpuOptions()))
+    assert str(mine.value) == str(right.value)
 
 
 def output(interpreter: Interpreter, x: Array) -> Array:

@@ -210,7 +210,8 @@ def check_product(call: Call) -> Rejection | None:
 
 def check_conv(call: Call) -> Rejection | None:
     """Reject all but convolutions without groups."""
-    return first_rejection(check_images(call), check_one_group(call), check_product(call))
+    found = first_rejection(check_images(call), check_one_group(call))
+    return check_product(call) if found is None else found
 
 
 def lower_conv(call: Call, builder: ProgramBuilder) -> None:
