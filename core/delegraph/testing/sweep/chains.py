@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from delegraph.delegation.partition_tolerance import STEPS
 from delegraph.schema import tables
+from delegraph.schema.enums import TensorType
 from delegraph.testing.sweep.oddities import Draft
 
 LONGEST = 5
@@ -38,6 +40,13 @@ FUSED = (
 """Operators in a row, as converters write them and delegates fuse them."""
 
 
+JUMPING = STEPS | {"BITCAST", "CAST", "LSH_PROJECTION"}
+"""Operators that make a large difference of a float's last bit."""
+
+_FLOATS = (TensorType.FLOAT16, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.BFLOAT16)
+_WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
+
+
 def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
     """Names of the operators of a chain: a usual one, or at random; at least two."""
     known = [names for names in FUSED if set(names) <= set(operators)]
@@ -50,7 +59,19 @@ def can_read(first: Draft, second: Draft) -> bool:
     """Whether an input of the second model can be what a node of the first computes."""
     made = {_kind(first.tensors[i], first.tensors[i].shape or ()) for i in _computed(first)}
     inputs = zip(second.main.inputs or (), second.steps[0], strict=True)
-    return any(_kind(second.tensors[i], array.shape) in made for i, array in inputs)
+    return any(_kind(second.tensors[i], x.shape) in made for i, x in inputs if _reads(second, i))
+
+
+def _reads(draft: Draft, index: int) -> bool:
+    """Whether an input may be computed: floats that decide about steps are fed, so exactly alike.
+
+    Steps are results that jump, and the integers that hybrid operators make of floats.
+    """
+    if draft.tensors[index].type not in _FLOATS:
+        return True
+    codes = draft.records.operator_codes or ()
+    is_hybrid = any(tensor.type in _WEIGHTS for tensor in draft.tensors)
+    return not is_hybrid and JUMPING.isdisjoint(code.builtin_code.name for code in codes)
 
 
 def _computed(draft: Draft) -> list[int]:
@@ -64,13 +85,13 @@ def adapted(first: Draft, second: Draft) -> Draft | None:
     Other inputs of the old shape get the new one, as element-wise operators need. None where no
     tensor has the type and rank of an input.
     """
-    shape: tuple[int, ...]
     for index in reversed(_computed(first)):
         source = first.tensors[index]
         shape = tuple(source.shape or ())
         for number, i in enumerate(second.main.inputs or ()):
             old = second.steps[0][number].shape
-            if second.tensors[i].type == source.type and len(old) == len(shape) and 0 not in shape:
+            fits = second.tensors[i].type == source.type and len(old) == len(shape)
+            if fits and 0 not in shape and _reads(second, i):
                 return _with_shape(second, old, shape).with_tensor(
                     i, quantization=source.quantization
                 )
@@ -103,7 +124,8 @@ def chained(chance: Random, first: Draft, second: Draft) -> Draft:
     wired = set()
     for number, i in enumerate(added.inputs or ()):
         shape = second.steps[0][number].shape
-        found = _fitting(chance, first, second.tensors[i], shape)
+        reads = _reads(second, i)
+        found = _fitting(chance, first, second.tensors[i], shape) if reads else None
         if found is not None and chance.random() < 0.9:
             place[i] = found
             wired.add(number)
