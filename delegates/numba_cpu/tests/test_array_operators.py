@@ -17,6 +17,7 @@ from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema import options as o
 from delegraph.schema.enums import Padding, TensorType
+from delegraph.testing import graph_model
 from delegraph.testing.one_op import TensorDef, constant, tensor
 from delegraph.testing.operator_case import Fed, OperatorCase, fed, operator_case
 from delegraph.testing.operator_cases import cases
@@ -336,6 +337,56 @@ def test_the_first_of_equal_elements_has_the_position(
     for index in (TensorType.INT32, TensorType.INT64):
         options = table(output_type=index)
         check(operator_case(op, [given, known(axis)], [tensor((), index.name)], options), level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("shape", "axes"), [((5, 40), [1]), ((5, 8, 6), [1]), ((3, 7, 9), [1, 2])])
+def test_floats_are_multiplied_in_order(
+    shape: tuple[int, ...], axes: list[int], level: str
+) -> None:
+    values = np.random.default_rng(3).choice(np.float32([1e30, 1e-30, 2, -3, 0]), shape)
+    case = operator_case("REDUCE_PROD", [fed(values), known(axes)], [y()], o.ReducerOptions())
+    (expected,), _ = results(case)
+    (found,), interpreter = results(case, delegate(level))
+    assert is_taken(interpreter)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_mean_is_the_cores_bit_for_bit_where_the_last_axis_stays(keep: bool, level: str) -> None:
+    options = o.ReducerOptions(keep_dims=keep)
+    case = operator_case("MEAN", [x((2, 9, 11, 37)), known([1, 2])], [y()], options)
+    (expected,), _ = results(case)
+    (found,), _ = results(case, delegate(level))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_parameters_made_of_constants_are_left_to_the_core() -> None:
+    model = graph_model(
+        [("RESHAPE", "c s", "axis"), ("SPLIT", "axis x", "a b", o.SplitOptions(num_splits=2))],
+        inputs="x",
+        outputs="a b",
+        tensors={
+            "c": constant(np.int32(1)), "s": constant(np.int32([1])), "x": tensor((3, 4)),
+            "axis": tensor((1,), "INT32"), "a": tensor((3, 2)), "b": tensor((3, 2)),
+        },
+    )  # fmt: skip
+    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate("auto")])
+    interpreter.allocate_tensors()
+    given = np.arange(12, dtype=np.float32).reshape(3, 4)
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], given)
+    interpreter.invoke()
+    parts = [interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details()]
+    np.testing.assert_array_equal(np.concatenate(parts, 1), given)
+    assert [node.delegate for node in interpreter.placement.nodes] == [None, "numba_cpu"]
+
+
+def test_products_have_no_outputs_after_a_resize() -> None:
+    operands = [x((3, 4)), x((7, 4)), x((7,))]
+    case = operator_case("FULLY_CONNECTED", operands, [y()], o.FullyConnectedOptions())
+    none = (numbers((3, 4), "FLOAT32"), *(np.zeros(n, np.float32) for n in ((0, 4), (0,))))
+    check(OperatorCase(case.op, case.records, (*case.steps, none, *case.steps)), "auto")
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -28,8 +28,8 @@ LENGTHS = (0, 1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127)
 LARGEST = 1 << 14
 """Elements of an array that an axis is stretched in."""
 
-FLOATS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 1e-39, 1e30, -1e30, 1.0, -1.0)
-"""Sums of the largest do not overflow, in whatever order they are added."""
+FLOATS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 1e-39, 1.0, -1.0, 100.0, -100.0)
+"""None is so large that a sum depends on the order of its summands by more than roundings."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,6 +49,21 @@ def not_in_order(block, source, length):
 
 
 @jit
+def always(x, y):
+    """Return 1: the order of elements matters, as what overflows on the way stays so."""
+    return 1
+
+
+@jit
+def product_in_order(block, source, length):
+    """Return the product of a row's floats, multiplied one after another as TFLite does."""
+    product = load_f32(source)
+    for i in range(1, length):
+        product *= load_f32(source + 4 * i)
+    return product
+
+
+@jit
 def largest_in_order(block, source, length):
     """Return the largest of a row's floats after the last NaN; NaN where none follow."""
     largest = real(block, SIGN) * load_f32(source)
@@ -181,7 +196,10 @@ zero, one, least = np.float32(0), np.float32(1), np.float32("-inf")
 
 reduction(blocks.SUM_F32, zero, (4, 4), FLOATS, r.add_floats, plus, as_is, over_divisor)
 
-reduction(blocks.PRODUCT_F32, one, (4, 4), FLOATS, r.multiply_floats, times, as_is, as_is)
+reduction(
+    blocks.PRODUCT_F32, one, (4, 4), FLOATS, r.multiply_floats, times, as_is, as_is,
+    always, product_in_order,
+)  # fmt: skip
 
 reduction(
     blocks.MAX_F32, least, (4, 4), FLOATS, r.larger_floats, larger, times_sign, times_sign,

@@ -68,6 +68,8 @@ def check_moved(
 def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
     """Return whether the answer depends on what is known before the first invoke."""
     given = [(i, call.context.tensors[t]) for i, t in enumerate(call.node.inputs) if t >= 0]
+    if all(tensor.is_constant for _, tensor in given):
+        return call.name in FOLDED
     return any(
         not tensor.is_constant and (i in parameters or tensor.type.name in ("INT32", "INT64"))
         for i, tensor in given

@@ -112,7 +112,7 @@ def emit_dense(
     x, weight = call.input(0), call.input(1)
     outputs, depth = weight.shape
     rows = math.prod(x.shape) // depth
-    if rows == 0:
+    if not rows or not outputs:
         return
     one = Window(1, 1, 1, 1, 1, 0)
     over = Windows(Window(rows, 1, 1, 1, rows, 0), one, 1, 4 * depth, outputs)
