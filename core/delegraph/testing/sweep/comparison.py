@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError, DelegraphError
@@ -271,5 +272,6 @@ def _require_default(comparison: Comparison) -> None:
     if comparison.runtime != "delegraph" or comparison.delegate not in found:
         raise ArgumentError(
             f"{comparison.delegate!r} is no delegate that Interpreter(...) applies by default "
-            f"(found: {', '.join(found) or 'none'}); leave out --default, or --runtime"
+            f"(found: {', '.join(found) or 'none'}); leave out --default, or --runtime, or set "
+            f"{DEFAULT_DELEGATES_VARIABLE}={comparison.delegate}"
         )
