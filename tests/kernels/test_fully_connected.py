@@ -230,7 +230,7 @@ def shuffled(rows, depth, units, *, y_scale=1.0, act=Act.NONE, bias=True, worksp
     ]
     outputs = [
         tensor((rows, units), "INT16", scale=y_scale),
-        tensor(workspace or (rows, depth), "UINT8"),
+        tensor((rows, depth) if workspace is None else workspace, "UINT8"),
     ]
     options = FullyConnectedOptions(
         weights_format=Format.SHUFFLED4x16INT8, fused_activation_function=act
@@ -257,12 +257,34 @@ def test_shuffled_weights_are_exact(rows, y_scale, act, numerics):
         (shuffled(2, 32, 8), "2 rows by"),
         (shuffled(4, 24, 8), "multiples of 4 and 16"),
         (shuffled(1, 32, 6), "multiples of 4 and 16"),
-        (shuffled(4, 32, 8, workspace=(1,)), "expected 128 elements"),
     ],
 )
 def test_shuffled_weights_of_other_sizes_are_refused(case, match):
     with pytest.raises(RuntimeError, match=match):
         delegraph_outputs(*model_and_arrays(*case, version=2))
+
+
+@pytest.mark.parametrize(
+    ("rows", "workspace"), [(1, (32,)), (1, (4, 8, 4)), (4, (128,)), (4, (4, 8, 4)), (4, (500,))]
+)
+def test_a_workspace_that_is_large_enough_keeps_its_shape(rows, workspace):
+    model, arrays = model_and_arrays(*shuffled(rows, 32, 8, workspace=workspace), version=2)
+    mine, theirs = delegraph_outputs(model, arrays), official_outputs(model, arrays)
+    np.testing.assert_array_equal(mine[0], theirs[0])
+    assert mine[1].shape == theirs[1].shape == workspace
+    used = slice(32 * rows)
+    np.testing.assert_array_equal(mine[1].reshape(-1)[used], theirs[1].reshape(-1)[used])
+
+
+@pytest.mark.parametrize("workspace", [(), (0,), (1,)], ids=str)
+@pytest.mark.parametrize("rows", [1, 4])
+def test_a_workspace_that_is_too_small_gets_its_size(rows, workspace):
+    small, enough = (
+        delegraph_outputs(*model_and_arrays(*shuffled(rows, 32, 8, workspace=shape), version=2))
+        for shape in (workspace, None)
+    )
+    for mine, right in zip(small, enough, strict=True):
+        np.testing.assert_array_equal(mine, right)
 
 
 def test_both_refuse_shuffled_weights_of_other_types():

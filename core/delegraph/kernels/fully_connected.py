@@ -173,8 +173,9 @@ def _is_shuffled(node: Node) -> bool:
 def _shuffled(context: OpContext, fc: _FullyConnected, workspace: Tensor) -> Eval:
     """Return the evaluation with weights in blocks of 4 rows and 16 columns, one after the other.
 
-    Zero points are 128, whatever the file says. The second output gets the input as the official
-    kernel reorders it. The builtin kernel ignores the fused activation.
+    Zero points are 128, whatever the file says. The second output, a workspace, gets the input as
+    the official kernel reorders it; one that is too small for it gets the input's size. The builtin
+    kernel ignores the fused activation.
 
     Source:
         EvalShuffledQuantized, tflite/kernels/fully_connected.cc; ShuffledFullyConnected,
@@ -190,10 +191,9 @@ def _shuffled(context: OpContext, fc: _FullyConnected, workspace: Tensor) -> Eva
             f"{fc.rows} rows by shuffled weights {list(fc.weight.shape)}, expected 1 or 4 rows by "
             "multiples of 4 and 16"
         )
-    if math.prod(workspace.shape) != fc.rows * fc.depth:
-        raise OperatorError(
-            f"output 1 is {list(workspace.shape)}, expected {fc.rows * fc.depth} elements"
-        )
+    elements = fc.rows * fc.depth
+    if math.prod(workspace.shape) < elements:
+        context.resize_tensor(workspace, (fc.rows, fc.depth))
     multiplier, shift = quantize_multiplier(per_tensor_multiplier(fc.x, fc.weight, fc.bias, fc.y))
     clamp = Act.NONE if context.numerics == "builtin" else fc.options.fused_activation_function
     low, high = quantized_activation_range(clamp, fc.y)
@@ -209,7 +209,7 @@ def _shuffled(context: OpContext, fc: _FullyConnected, workspace: Tensor) -> Eva
         x, y = fc.matrices()
         signed = x ^ np.uint8(128)
         reordered = signed.reshape(fc.rows, -1, 16).swapaxes(0, 1)
-        workspace.data[...] = reordered.reshape(workspace.shape)
+        workspace.data.reshape(-1)[:elements] = reordered.reshape(-1)
         sums = np.matmul(signed.view(np.int8).astype(np.float64), matrix()).astype(np.int64)
         sums += bias_or_zeros(fc.bias, fc.outputs, np.int32)
         scaled = multiply_by_quantized_multiplier(sums, multiplier, shift)
