@@ -164,23 +164,17 @@ def bidirectional_rnn(
     return both(model, *steps)
 
 
-@difference("bidirectional-rnn-aux-without-weights")
+@difference("bidirectional-rnn-short-aux")
 def _() -> list[Sides]:
     return [
-        bidirectional_rnn(hybrid=hybrid, time_major=False, merge=merge, aux=3)
+        bidirectional_rnn(hybrid=hybrid, time_major=not hybrid, aux=2, cross=True)
         for hybrid in (False, True)
-        for merge in (False, True)
     ]
 
 
-@difference("bidirectional-rnn-aux-of-another-length")
+@difference("bidirectional-rnn-hybrid-merged")
 def _() -> Sides:
-    return bidirectional_rnn(hybrid=False, time_major=True, aux=5, cross=True)
-
-
-@difference("bidirectional-rnn-hybrid-time-major")
-def _() -> list[Sides]:
-    return [bidirectional_rnn(hybrid=True, time_major=True, merge=m) for m in (False, True)]
+    return bidirectional_rnn(hybrid=True, time_major=True, merge=True)
 
 
 @difference("conv-weights-of-float16")

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.kernels.recurrent.layers import Pass, bidirectional_eval
+from delegraph.kernels.recurrent.layers import Pass, bidirectional_eval, stacked_inputs
 from delegraph.kernels.recurrent.lstm_cell import FloatLstmCell
 from delegraph.operators.checks import option, require_counts, require_rank, require_type
 from delegraph.operators.lstm_node import LstmOptions, LstmTensors, lstm_tensors
@@ -67,10 +67,10 @@ def prepare(context: OpContext, node: Node) -> Eval:
         tensors.check(batch, x.shape[2], n_aux=0 if aux is None else aux.shape[2])
     if aux is not None and not forward.aux_weights:
         backward.check(batch, aux.shape[2])
-    passes = [_pass(tensors, LstmOptions.of(node)) for tensors in (forward, backward)]
-    return bidirectional_eval(
-        context, node, x, aux, *passes, has_aux_weights=bool(forward.aux_weights)
-    )
+    options = LstmOptions.of(node)
+    passes = _pass(forward, options), _pass(backward, options)
+    inputs = stacked_inputs(x, aux, has_aux_weights=bool(forward.aux_weights))
+    return bidirectional_eval(context, node, x, inputs, passes)
 
 
 def _directions(context: OpContext, node: Node) -> tuple[LstmTensors, LstmTensors]:

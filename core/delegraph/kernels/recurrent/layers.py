@@ -33,6 +33,14 @@ class Cell(Protocol):
         """Move the states on by one time step, in place; the first state is the output."""
 
 
+class Sequence3D(Protocol):
+    """What a layer reads: a tensor, or another view of its elements."""
+
+    @property
+    def data(self) -> Array:
+        """``[T, B, I]`` or ``[B, T, I]``, as it is at this invoke."""
+
+
 @dataclass(frozen=True, slots=True)
 class Direction:
     """One pass over a sequence.
@@ -48,8 +56,8 @@ class Direction:
     """
 
     cell: Callable[[], Cell]
-    input: Tensor
-    aux_input: Tensor | None
+    input: Sequence3D
+    aux_input: Sequence3D | None
     states: tuple[Tensor, ...]
     output: Tensor
     offset: int = 0
@@ -100,32 +108,22 @@ def bidirectional_eval(
     context: OpContext,
     node: Node,
     x: Tensor,
-    aux_input: Tensor | None,
-    forward: Pass,
-    backward: Pass,
-    *,
-    has_aux_weights: bool,
+    inputs: tuple[Sequence3D, Sequence3D | None],
+    passes: tuple[Pass, Pass],
+    rounds: int = 1,
 ) -> Eval:
     """Size a bidirectional layer's outputs and return its eval.
-
-    Layers are stacked in one of two ways. With cross links, both passes see both inputs. Without,
-    there are no weights for the second input, and it takes the first one's place backwards.
 
     Args:
         context: the subgraph's.
         node: its options say whether outputs are merged and time is the first axis.
-        x: the first input.
-        aux_input: the second input, or None.
-        forward: the pass from the first time step to the last.
-        backward: the other one.
-        has_aux_weights: whether the cells have weights for the second input.
-
-    Raises:
-        OperatorError: the inputs differ in batch or time.
+        x: the input of the forward pass.
+        inputs: that of the backward pass, and the auxiliary input of both passes.
+        passes: from the first time step to the last, and back.
+        rounds: how often the whole sequence is run, with the states of the round before.
     """
-    if aux_input is not None:
-        require_shape(aux_input, (*x.shape[:2], *aux_input.shape[2:]))
-    x_backward, aux = (x, aux_input) if has_aux_weights or aux_input is None else (aux_input, None)
+    x_backward, aux = inputs
+    forward, backward = passes
     time_major = bool(option(node, "time_major", False))
     y = output_tensor(context, node, 0)
     if option(node, "merge_outputs", False):
@@ -135,13 +133,28 @@ def bidirectional_eval(
         y_backward, offset = output_tensor(context, node, 1), 0
         context.resize_tensor(y, (*x.shape[:2], forward.n_output))
         context.resize_tensor(y_backward, (*x.shape[:2], backward.n_output))
-    return sequence_eval(
-        (
-            Direction(forward.cell, x, aux, forward.states, y),
-            Direction(backward.cell, x_backward, aux, backward.states, y_backward, offset, True),
-        ),
-        time_major,
+    directions = (
+        Direction(forward.cell, x, aux, forward.states, y),
+        Direction(backward.cell, x_backward, aux, backward.states, y_backward, offset, True),
     )
+    return sequence_eval(directions * rounds, time_major)
+
+
+def stacked_inputs(
+    x: Tensor, aux_input: Tensor | None, *, has_aux_weights: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Input of the backward pass, and auxiliary input of both passes.
+
+    Layers are stacked in one of two ways. With cross links, both passes see both inputs. Without,
+    there are no weights for the second input, and it takes the first one's place backwards.
+
+    Raises:
+        OperatorError: the inputs differ in batch or time.
+    """
+    if aux_input is None:
+        return x, None
+    require_shape(aux_input, (*x.shape[:2], *aux_input.shape[2:]))
+    return (x, aux_input) if has_aux_weights else (aux_input, None)
 
 
 def as_rows(x: Array) -> Array:

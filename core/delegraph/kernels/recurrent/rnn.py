@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -14,6 +15,7 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.recurrent.layers import (
     Direction,
     Pass,
+    Sequence3D,
     as_rows,
     bidirectional_eval,
     sequence_eval,
@@ -167,9 +169,13 @@ def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
 def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
     """Run a fully connected recurrent layer forwards and another one backwards over a sequence.
 
-    Four mistakes of the official kernel are not repeated: it reads an auxiliary input of another
-    length at wrong places; with the batch first, it ignores one that has no weights; with 8-bit
-    weights, it runs time-major sequences once for each time step, and crashes on merged outputs.
+    As the official kernel does: an auxiliary input without weights is what the backward layer
+    reads if time comes first, and nothing reads it if the batch does; time steps of an auxiliary
+    input begin where those of the input would (but for floats with the batch first); with 8-bit
+    weights, a sequence with time first is run once for each of its time steps.
+
+    Raises:
+        OperatorError: tensors do not fit, or the official kernel would read past an input's end.
 
     Source:
         tflite/kernels/bidirectional_sequence_rnn.cc.
@@ -190,13 +196,72 @@ def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
         raise OperatorError("weights for an auxiliary input, and no such input")
     if aux is not None:
         require_rank(aux, 3)
-    batch = x.shape[1] if option(node, "time_major", False) else x.shape[0]
+    time_major = bool(option(node, "time_major", False))
+    batch = x.shape[1] if time_major else x.shape[0]
     for tensors in (forward, backward):
         tensors.check(batch, x.shape[2], 0 if aux is None else aux.shape[2])
-    if aux is not None and not has_aux_weights:
-        backward.check(batch, aux.shape[2])
-    passes = [_pass(node, tensors) for tensors in (forward, backward)]
-    return bidirectional_eval(context, node, x, aux, *passes, has_aux_weights=has_aux_weights)
+    is_hybrid = forward.weights.type is not TensorType.FLOAT32
+    passes = _pass(node, forward), _pass(node, backward)
+    if aux is None or not (has_aux_weights or time_major):
+        inputs: tuple[Sequence3D, Sequence3D | None] = x, None
+    elif not has_aux_weights:
+        inputs = Steps.of(aux, x.shape, (batch * x.shape[2], x.shape[2])), None
+    else:
+        require_shape(aux, (*x.shape[:2], aux.shape[2]))
+        inputs = x, _auxiliary_steps(x, aux, is_hybrid=is_hybrid, time_major=time_major)
+    rounds = x.shape[0] if is_hybrid and time_major else 1
+    return bidirectional_eval(context, node, x, inputs, passes, rounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Another view of a sequence: steps of its elements that may overlap.
+
+    Attributes:
+        tensor: the sequence, float32.
+        shape: of the view, ``[T, B, I]`` or ``[B, T, I]``.
+        strides: elements from one index of the first and of the second axis to the next.
+    """
+
+    tensor: Tensor
+    shape: tuple[int, ...]
+    strides: tuple[int, int]
+
+    @classmethod
+    def of(cls, tensor: Tensor, shape: tuple[int, ...], strides: tuple[int, int]) -> Steps:
+        """Return a view that stays inside a tensor.
+
+        Raises:
+            OperatorError: it does not.
+        """
+        ends = [(n - 1) * stride for n, stride in zip(shape, strides, strict=False)]
+        if 0 not in shape and sum(ends) + shape[2] > math.prod(tensor.shape):
+            raise OperatorError(
+                f"auxiliary input is {list(tensor.shape)}, expected at least as many numbers at a "
+                "time step as the input has"
+            )
+        return cls(tensor, shape, strides)
+
+    @property
+    def data(self) -> Floats:
+        """The elements, float32; not to be written to."""
+        flat = np.ascontiguousarray(self.tensor.data).reshape(-1)
+        size = flat.itemsize
+        strides = (*(stride * size for stride in self.strides), size)
+        return np.lib.stride_tricks.as_strided(flat, self.shape, strides, writeable=False)
+
+
+def _auxiliary_steps(x: Tensor, aux: Tensor, *, is_hybrid: bool, time_major: bool) -> Steps:
+    """Return the auxiliary input as the official kernel reads it, by steps of the input's length.
+
+    Raises:
+        OperatorError: it would read past the end.
+    """
+    (_, second, n_input), n_aux = x.shape, aux.shape[2]
+    if time_major:
+        return Steps.of(aux, aux.shape, (second * n_input, n_aux))
+    step = n_input if is_hybrid else n_aux
+    return Steps.of(aux, aux.shape, (second * step, step))
 
 
 def _one_direction(context: OpContext, node: Node, *, time_major: bool) -> Eval:
