@@ -1,4 +1,4 @@
-"""Convolutions of images whose shape depends on values, against Delegraph's own kernels."""
+"""Shapes that depend on values, against Delegraph's own kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from delegraph import Interpreter
 from delegraph.errors import NodeError
+from delegraph.schema.enums import TensorType
 from delegraph.schema.layer_options import Conv2DOptions, DepthwiseConv2DOptions
+from delegraph.schema.options import ConcatenationOptions, ShapeOptions, StridedSliceOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.options import NumbaCpuOptions
@@ -98,3 +100,47 @@ def test_channels_that_do_not_divide_into_groups_are_an_error(kind: str, weight_
     ours, _ = interpreters(model("CONV_2D", kind, weight_kind))
     with pytest.raises(NodeError, match="20 channels"):
         run(ours, (1, 10, 4, 20))
+
+
+def test_dimensions_that_follow_from_a_shape_follow_each_resize() -> None:
+    """As where a layer over time, with any number of steps, makes room for its outputs."""
+    nodes: list[Any] = [
+        ("TRANSPOSE", "x time_first", "steps"),
+        ("SHAPE", "steps", "shape", ShapeOptions(out_type=TensorType.INT32)),
+        ("STRIDED_SLICE", "shape begin end stride", "n", StridedSliceOptions(shrink_axis_mask=1)),
+        ("RESHAPE", "n one", "ns"),
+        ("CONCATENATION", "ns rest", "dims", ConcatenationOptions()),
+        ("FILL", "dims value", "y"),
+    ]
+    content = graph_model(
+        nodes,
+        inputs="x",
+        outputs="y steps",
+        tensors={
+            "x": tensor((1, 1, 3), shape_signature=(1, -1, 3)),
+            "time_first": constant(np.int32([1, 0, 2])),
+            "steps": tensor((1, 1, 3), shape_signature=(-1, 1, 3)),
+            "shape": tensor((3,), "INT32"),
+            "begin": constant(np.int32([0])),
+            "end": constant(np.int32([1])),
+            "stride": constant(np.int32([1])),
+            "n": tensor((), "INT32"),
+            "one": constant(np.int32([1])),
+            "ns": tensor((1,), "INT32"),
+            "rest": constant(np.int32([1, 7])),
+            "dims": tensor((3,), "INT32"),
+            "value": constant(np.float32(0.5)),
+            "y": tensor((1, 1, 7), shape_signature=(-1, 1, 7)),
+        },
+    )
+    delegate = NumbaCpuDelegate(NumbaCpuOptions())
+    interpreter = Interpreter(model_content=content, delegates=[delegate])
+    assert "FILL" in str(interpreter.placement.to_json())
+    (x,) = interpreter.get_input_details()
+    for steps in (1, 5, 5, 2, 1):
+        interpreter.resize_tensor_input(x["index"], [1, steps, 3])
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(x["index"], np.ones((1, steps, 3), np.float32))
+        interpreter.invoke()
+        y = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        np.testing.assert_array_equal(y, np.full((steps, 1, 7), np.float32(0.5)), strict=True)

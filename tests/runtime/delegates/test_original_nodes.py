@@ -18,7 +18,8 @@ from delegraph import (
 from delegraph.errors import NodeError, OperatorError, UnresolvedOpError
 from delegraph.operators.registration import Node
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
-from delegraph.schema.options import AddOptions, DequantizeOptions
+from delegraph.schema.enums import TensorType
+from delegraph.schema.options import AddOptions, DequantizeOptions, ShapeOptions
 from delegraph.testing import constant, graph_model, tensor
 from support.by_name import sines
 from support.faulty_delegate import Faulty
@@ -317,3 +318,24 @@ def test_within_an_invoke_they_give_the_same_as_without_delegate(ops: tuple[str,
     delegated = Interpreter(model_content=sines(), delegates=[Faulty(*ops)])
     plain = Interpreter(model_content=sines())
     np.testing.assert_array_equal(stepped(delegated, steps), stepped(plain, steps))
+
+
+def test_they_are_prepared_again_when_values_change_that_follow_from_shapes() -> None:
+    nodes: list[Any] = [
+        ("SHAPE", "x", "dims", ShapeOptions(out_type=TensorType.INT32)),
+        ("FILL", "dims value", "y"),
+    ]
+    tensors = {
+        "x": tensor((2, 3)),
+        "dims": tensor((2,), "INT32"),
+        "value": constant(np.float32(0.5)),
+        "y": tensor((2, 3)),
+    }
+    model = graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
+    interpreter = Interpreter(model_content=model, delegates=[Faulty("FILL", dynamic=True)])
+    originals = originals_of(interpreter)
+    for shape in ((2, 3), (3, 2), (4, 5)):
+        interpreter.resize_tensor_input(0, shape)
+        interpreter.allocate_tensors()
+        originals.run()
+        assert originals.result(originals.outputs[0]).shape == shape

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import DelegraphError, in_words
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.node_errors import require_kernel
 from delegraph.runtime.steps import Step
 from delegraph.schema.enums import TensorType
@@ -21,16 +22,24 @@ class KnownTensor(NamedTuple):
         shape: its dimensions.
         type: the element type that its node has decided.
         has_value: whether its values are known, too.
+        digest: of the values that a node has computed while it was prepared; they may follow from
+            shapes, and shapes from them.
     """
 
     shape: tuple[int, ...]
     type: TensorType
     has_value: bool
+    digest: bytes = b""
 
     @classmethod
     def of(cls, tensor: Tensor) -> KnownTensor:
         """Return what a tensor is now."""
-        return cls(tensor.shape, tensor.type, tensor.is_constant_or_persistent)
+        digest = b""
+        if tensor.allocation_type is AllocationType.PERSISTENT_RO and tensor.data is not None:
+            data = tensor.data
+            values = repr(data.tolist()).encode() if data.dtype.hasobject else data.tobytes()
+            digest = hashlib.blake2b(values, digest_size=16).digest()
+        return cls(tensor.shape, tensor.type, tensor.is_constant_or_persistent, digest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from delegraph.delegation.partition_tolerance import ComputedNode
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, Node, Registration
+from delegraph.runtime.delegates.findings import KnownTensor
 from delegraph.runtime.delegates.private_state import PrivateNodes, PrivateState
 from delegraph.runtime.steps import Step
 from delegraph.runtime.subgraph import Subgraph
@@ -74,7 +75,7 @@ class OriginalNodes(PrivateNodes):
         self._prepared_for = None
         self._has_memory = False
         super()._prepare_all()
-        self._prepared_for = self._input_shapes()
+        self._prepared_for = self._known_inputs()
 
     def _prepared(self, node: Node, registration: Registration) -> Eval:
         """Return the node's eval after copies of inputs that a delegate may alone have up to date.
@@ -97,9 +98,9 @@ class OriginalNodes(PrivateNodes):
 
         return run_and_note
 
-    def _input_shapes(self) -> object:
-        tensors = self._subgraph.tensors
-        return [(tensors[i].shape, tensors[i].allocation_type) for i in self.inputs]
+    def _known_inputs(self) -> object:
+        tensors = [self._subgraph.tensors[i] for i in self.inputs]
+        return [(KnownTensor.of(tensor), tensor.allocation_type) for tensor in tensors]
 
     def _allocate(self) -> None:
         position = {index: i for i, index in enumerate(self.states)}
@@ -134,7 +135,7 @@ class OriginalNodes(PrivateNodes):
         """Do what :meth:`run` does; return the time by *clock* that the nodes themselves took."""
         threads = self._subgraph.session.options.num_threads
         with self.as_computed(), BlasThreads(threads) if self._uses_blas else nullcontext():
-            if self._prepared_for != self._input_shapes():
+            if self._prepared_for != self._known_inputs():
                 self._prepare_all()
             if not self._has_memory:
                 self._allocate()

@@ -184,7 +184,7 @@ operation(Operation.NEG)(lambda x: -x)
 operation(Operation.FLOOR)(f.floor)
 operation(Operation.CEIL)(f.ceil)
 operation(Operation.ROUND)(f.rounded)
-operation(Operation.SIGN)(lambda x: (x > 0.0).choose(1.0, (x < 0.0).choose(-1.0, x)))
+operation(Operation.SIGN)(lambda x: (x > 0.0).choose(1.0, (x < 0.0).choose(-1.0, x * x)))
 
 
 def entry_of(table: Any, index: Lanes, element: Any) -> Lanes:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from delegraph import Rejection
+from delegraph.arithmetic.broadcast import broadcast_shape
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import Chain, operand
 from delegraph_numba_cpu.operators.checks import (
@@ -30,7 +33,22 @@ def check_select(call: Call) -> Rejection | None:
         check_shapes(call, 3),
         check_type(call.input(0), "BOOL"),
         check_same_type(call.input(1), call.input(2), call.output()),
+        check_kept_shape(call),
     )
+
+
+def check_kept_shape(call: Call) -> Rejection | None:
+    """Reject an output of one element whose shape is not that of its inputs.
+
+    It keeps whatever shape it had before, as in LiteRT.
+    """
+    condition, a, b = (call.input(i).shape for i in range(3))
+    if any(math.prod(shape) != 1 for shape in (condition, a, b)):
+        return None
+    expected, y = broadcast_shape(condition, broadcast_shape(a, b)), call.output()
+    if y.shape == expected:
+        return None
+    return Rejection("shape", actual=list(y.shape), expected=list(expected), tensor=y.index)
 
 
 def lower_select(call: Call, builder: ProgramBuilder) -> None:
