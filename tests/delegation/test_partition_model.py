@@ -33,6 +33,7 @@ from delegraph.schema.options import (
     CallOnceOptions,
     FullyConnectedOptions,
     GatherOptions,
+    MulOptions,
     ReducerOptions,
     StablehloConcatenateOptions,
     VarHandleOptions,
@@ -512,3 +513,24 @@ def test_options_of_the_second_union_are_kept() -> None:
     params = DelegateParams(None, (7,), (), (), Context())
     (operator,) = parse_model(params.as_model()).subgraphs[0].operators
     assert operator.options == StablehloConcatenateOptions(dimension=1)
+
+
+def test_names_of_tensors_are_unique() -> None:
+    """Compilers tell tensors by their names, and a model may name two alike."""
+    tensors = {
+        "name_a": tensor((2,)),
+        "name_b": constant(np.float32([3.0, 4.0])),
+        "name_a_1": constant(np.float32([5.0, 6.0])),
+    }
+    nodes: list[Any] = [
+        ("ADD", "name_a name_b", "l", AddOptions()),
+        ("MUL", "l name_a_1", "m", MulOptions()),
+        ("NEG", "m", "name_y"),
+    ]
+    model = graph_model(nodes, inputs="name_a", outputs="name_y", tensors=tensors)
+    alike = model.replace(b"name_b", b"name_a").replace(b"name_y", b"name_a")
+    graph = parse_model(only_partition(alike)).subgraphs[0]
+    names = [each.name for each in graph.tensors]
+    assert len(set(names)) == len(names) == 6
+    assert names[0] == "name_a"
+    assert "l" in names

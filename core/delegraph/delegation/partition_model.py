@@ -79,7 +79,8 @@ class PartitionModel:
 
     Attributes:
         content: the file. Its first subgraph is the partition; tensors have the shapes they have
-            now, and their names, types, quantization and sparsity; operators have their versions,
+            now, their types, quantization and sparsity, and their names, with a number added where
+            the model names two alike or none; operators have their versions,
             options and custom options. Variables keep a state of their own in it. The subgraphs
             that its operators call come after it, with the shapes that the model declares, -1
             counted as 1, and with the model's own operators, whatever delegates have taken there.
@@ -216,6 +217,7 @@ class _SubgraphRecords:
         self._has_declared_shapes = has_declared_shapes
         self._tensors: list[tables.Tensor] = []
         self._index: dict[int, int] = {-1: -1}  # tensor index in the graph to that in the file
+        self._names: dict[str, int] = {}  # how many tensors have asked for a name
 
     def subgraph(
         self, inputs: Sequence[int], outputs: Sequence[int], nodes: Sequence[int], name: str
@@ -272,6 +274,15 @@ class _SubgraphRecords:
         self._tensors.append(record)
         return len(self._tensors) - 1
 
+    def _unique_name(self, name: str) -> str:
+        """Name that no tensor has so far: compilers tell tensors by their names."""
+        unique = name
+        while unique in self._names:
+            self._names[name] += 1
+            unique = f"{name}_{self._names[name]}"
+        self._names[unique] = 0
+        return unique
+
     def _tensor(self, tensor: Tensor) -> tables.Tensor:
         has_open_dimensions = -1 in tensor.shape_signature
         return tables.Tensor(
@@ -279,7 +290,7 @@ class _SubgraphRecords:
             shape_signature=tensor.shape_signature if has_open_dimensions else None,
             type=tensor.type,
             buffer=self._file.buffer(_stored(tensor)) if tensor.is_constant else 0,
-            name=tensor.name,
+            name=self._unique_name(tensor.name or "tensor"),
             quantization=self._quantization(tensor),
             is_variable=tensor.is_variable,
             sparsity=None if tensor.sparsity is None else _sparsity(tensor.sparsity),
@@ -313,7 +324,7 @@ class _SubgraphRecords:
                 shape=(len(scales),),
                 type=TensorType[scales.dtype.name.upper()],
                 buffer=self._file.buffer(_bytes(scales)),
-                name=f"{tensor.name}/scales",
+                name=self._unique_name(f"{tensor.name}/scales"),
             )
         )
         details = tables.BlockwiseQuantization(

@@ -10,7 +10,10 @@ pytest.importorskip("jax", reason="JAX is not installed here")
 import jax
 import jax.numpy as jnp
 
+from beside_kernels import results
 from delegraph.arithmetic.quantize_rows import quantize_rows
+from delegraph.schema.layer_options import FullyConnectedOptions
+from delegraph.testing import constant, one_op_model, tensor
 from delegraph_jax.compiling import compile_safely
 from delegraph_jax.operators.hybrid import quantized_rows
 from delegraph_jax.operators.quantized_products import exact_sums, product
@@ -68,3 +71,22 @@ def test_rows_are_added_in_order(length: int) -> None:
     found = jax.jit(sums_in_order)(x)
 
     np.testing.assert_array_equal(found, np.add.accumulate(x, -1)[..., -1:])
+
+
+@pytest.mark.parametrize("kind", ["FLOAT32", "INT8", "hybrid"])
+def test_elements_that_fill_no_row_are_left_out(kind: str) -> None:
+    """FULLY_CONNECTED of 10 elements by weights of 4 columns has two rows, as in LiteRT."""
+    type_ = "INT8" if kind == "INT8" else "FLOAT32"
+    scale = {"scale": 0.5} if kind == "INT8" else {}
+    stored = np.arange(12).reshape(3, 4)
+    weights = (
+        constant(stored.astype(np.float32))
+        if kind == "FLOAT32"
+        else constant(stored.astype(np.int8), scale=0.25)
+    )
+    inputs = [tensor((2, 5), type_, **scale), weights, None]
+    outputs = [tensor((2, 3), type_, **scale)]
+    model = one_op_model("FULLY_CONNECTED", inputs, outputs, FullyConnectedOptions())
+    x = np.arange(10).reshape(2, 5).astype(type_.lower())
+    expected, found = results(model, [x])
+    np.testing.assert_array_equal(found, expected, strict=True)

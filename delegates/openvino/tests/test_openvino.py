@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter, load_delegate
+from delegraph.errors import NodeError
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph.schema.options import (
     AddOptions,
@@ -274,3 +275,27 @@ def test_a_file_compiled_ahead_of_time_runs_by_itself(monkeypatch: pytest.Monkey
     interpreter.allocate_tensors()
     values = np.float32([-1, 2, -3, 4])
     np.testing.assert_array_equal(result(interpreter, values), np.abs(values) + values)
+
+
+def test_a_node_without_its_axes_is_no_crash_while_claiming() -> None:
+    """Its kernel refuses it; where a shape is known only while invoking, only then."""
+    nodes: list[Any] = [("RESHAPE", "x shape", "r"), ("TRANSPOSE", "r", "y")]
+    tensors = {"x": tensor((2, 3)), "shape": tensor((2,), "INT32"), "r": tensor(())}
+    model = graph_model(nodes, inputs="x shape", outputs="y", tensors=tensors)
+    interpreter = opened(model)
+    interpreter.set_tensor(interpreter.get_input_details()[1]["index"], np.int32([3, 2]))
+    with pytest.raises(NodeError, match="TRANSPOSE"):
+        interpreter.invoke()
+
+
+def test_constants_that_share_a_name_with_another_tensor_keep_their_values() -> None:
+    shape = (1, 1, 1, 1)
+    tensors = {name: tensor(shape) for name in ("name_x", "a", "y")}
+    tensors["name_c"] = constant(np.full(shape, 3.0, np.float32))
+    nodes: list[Any] = [("LOGISTIC", "name_x", "a"), ("MUL", "name_c a", "y", MulOptions())]
+    model = graph_model(nodes, inputs="name_x", outputs="a y", tensors=tensors)
+    model = model.replace(b"name_c", b"name_x")
+    interpreter = opened(model)
+    result(interpreter, np.zeros(shape, np.float32))
+    y = interpreter.get_tensor(interpreter.get_output_details()[1]["index"])
+    np.testing.assert_array_equal(y, np.full(shape, 1.5, np.float32))

@@ -89,7 +89,7 @@ class Comparison:
         return Capabilities() if self.is_core else self._made().capabilities()
 
     def warm_up(self) -> None:
-        """Load what each process would have to load again.
+        """Load the delegate once, and whatever it keeps for later processes.
 
         Raises:
             ArgumentError: the delegate is not the default one, or the core has no such comparison.

@@ -131,11 +131,12 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     Raises:
         ArgumentError: an operator is unknown, or this system cannot fork processes.
         PluginError: the delegate is not installed, or cannot be used.
+        ChildProcessError: loading the delegate ended a process.
     """
     require_runnable(plan.operators)
-    from delegraph.testing.sweep.workers import Campaign, Limits
+    from delegraph.testing.sweep.workers import Campaign, Limits, run_forked
 
-    plan.comparison.warm_up()
+    run_forked(plan.comparison.warm_up)  # engines start threads, which a fork does not survive
     plan.case(plan.first)
     if plan.cases is None or plan.cases > FEW:
         _make_base_cases(plan, progress)

@@ -57,6 +57,36 @@ class Limits:
     bytes: int = 2 << 30
 
 
+def run_forked(work: Callable[[], object]) -> None:
+    """Run something in a process of its own, so that this one starts no thread for it.
+
+    Raises:
+        Exception: what it raises.
+    """
+    near, far = CONTEXT.Pipe(duplex=False)
+
+    def run() -> None:
+        error: Exception | None = None
+        try:
+            work()
+        except Exception as raised:  # noqa: BLE001 - the parent raises it
+            error = raised
+        far.send(error)
+
+    process = CONTEXT.Process(target=run)
+    process.start()
+    far.close()
+    try:
+        error = near.recv()
+    except EOFError:
+        error = ChildProcessError("a process ended before it had loaded the delegate")
+    finally:
+        process.join()
+        near.close()
+    if error is not None:
+        raise error
+
+
 class Worker:
     """A process with a board, a pipe, and a file that tells where it died.
 

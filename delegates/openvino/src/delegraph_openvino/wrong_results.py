@@ -16,6 +16,7 @@ UNCHECKED = ("EMBEDDING_", "GATHER", "ONE_HOT", "SCATTER_", "SEGMENT_", "SPARSE_
 NEAR_CONVOLUTIONS = "OpenVINO moves transpositions across it, as CONV_2D makes them, and goes wrong"
 WRONG = {
     "BATCH_TO_SPACE_ND": NEAR_CONVOLUTIONS,
+    "FLOOR_MOD": "OpenVINO divides, which overflows where the remainder does not",
     "LOG_SOFTMAX": NEAR_CONVOLUTIONS,
     "PADV2": "OpenVINO pads with zeros",
     "SPACE_TO_BATCH_ND": NEAR_CONVOLUTIONS,
@@ -56,11 +57,12 @@ def check_numbers(
         return Rejection("rounding", "OpenVINO rounds to another pixel")
     if name == "SPLIT" and inputs[0].shape:
         return Rejection("axis", "OpenVINO takes an axis without dimensions only")
-    if name == "TRANSPOSE" and inputs[1].data is not None and np.any(inputs[1].data < 0):
+    second = inputs[1].data if len(inputs) > 1 else None
+    if name == "TRANSPOSE" and second is not None and np.any(second < 0):
         return Rejection("axes", "OpenVINO takes no axes that are counted from the end")
     if name == "SQUEEZE" and not options.squeeze_dims:
         return Rejection("squeeze_dims", "OpenVINO crashes when they are left out")
-    axes = inputs[1].data if name.startswith(REDUCTIONS) else getattr(options, "squeeze_dims", None)
+    axes = second if name.startswith(REDUCTIONS) else getattr(options, "squeeze_dims", None)
     if axes is not None and _has_twice(axes, len(inputs[0].shape)):
         return Rejection("axes", "OpenVINO crashes on an axis that is named twice")
     return True

@@ -89,7 +89,7 @@ def _scales_along(axis: int) -> Check:
 def fully_connected(call: Call) -> Any:
     """Return FULLY_CONNECTED, with weights ``[O, C]``."""
     weight = call.input(1).transpose(1, 0)
-    rows = call.input(0).reshape(-1, weight.shape[0])
+    rows = call.rows(0, weight.shape[0])
     is_asymmetric = bool(call.options.asymmetric_quantize_inputs)
     q, scales, zero_points = quantized_rows(rows, is_asymmetric)
     sums = exact_sums(q, 0, weight, 0, product)

@@ -16,7 +16,7 @@ from delegraph_jax.operators.registry import FLOATS, Call, operator
 def fully_connected(call: Call) -> Any:
     """Return the products of rows and weights ``[O, C]``."""
     weight = call.input(1)
-    rows = call.input(0).reshape(-1, weight.shape[1])
+    rows = call.rows(0, weight.shape[1])
     y = jnp.matmul(rows, weight.T, precision=lax.Precision.HIGHEST)
     return finish(call, y, call.optional(2)).reshape(call.shape)
 

@@ -153,7 +153,7 @@ def fully_connected(call: Call) -> Any:
     """Return FULLY_CONNECTED, with weights ``[O, C]``."""
     weight = call.input(1).transpose(1, 0)
     x, y = call.tensor(0), call.outputs[0]
-    rows = call.input(0).reshape(-1, weight.shape[0])
+    rows = call.rows(0, weight.shape[0])
     scaling = fully_connected_scaling(
         x,
         call.tensor(1),

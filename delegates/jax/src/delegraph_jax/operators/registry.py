@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -140,6 +141,12 @@ class Call:
         """Return the elements of input *i*, which the model file holds."""
         values: list[int] = self.constant(i).reshape(-1).tolist()
         return values
+
+    def rows(self, i: int, columns: int) -> Any:
+        """Input *i* as ``[N, columns]``; elements that fill no row are left out, as in TFLite."""
+        flat = self.input(i).reshape(-1)
+        count = flat.size // columns if columns else math.prod(self.tensor(i).shape[:-1])
+        return flat[: count * columns].reshape(count, columns)
 
     def require_positions(self, positions: Any, size: int) -> None:
         """Have the host raise when positions are outside ``[0, size)``."""
