@@ -31,7 +31,7 @@ def test_any_integer_is_an_index(index: int) -> None:
 
 @pytest.mark.parametrize("index", [-1, 3])
 def test_an_index_without_a_tensor_is_refused(index: int) -> None:
-    with pytest.raises(ArgumentError, match=f"tensor index {index} exceeds max tensor index 2"):
+    with pytest.raises(ArgumentError, match=f"tensor index {index} exceeds max tensor index 3"):
         tensor_at(TENSORS, index)
 
 

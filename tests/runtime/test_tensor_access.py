@@ -97,6 +97,13 @@ def test_packed_integers_are_written_and_read_unpacked():
     assert read_tensor(packed).tolist() == values.tolist()
 
 
+def test_a_string_without_dimensions_keeps_zeros_at_its_end():
+    """The official wrapper copies all bytes of an array of bytes that has no dimensions."""
+    words = made("STRING", ())
+    write_tensor(words, np.array(b"abcd" + bytes(16)))
+    assert read_tensor(words).item() == b"abcd" + bytes(16)
+
+
 def test_strings_are_kept_as_bytes():
     words = made("STRING", (2,))
     write_tensor(words, np.array(["é", b"b"], object))

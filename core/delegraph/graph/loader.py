@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph.model import Model, OperatorSpec, Signature, SubgraphSpec, TensorSpec
 from delegraph.graph.other_formats import other_folder, other_format
-from delegraph.graph.tensor_loader import TensorLoader
+from delegraph.graph.tensor_loader import Copies, TensorLoader
 from delegraph.schema import tables
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
+from delegraph.schema.read_limit import ReadLimit
 from delegraph.schema.reader import FILE_IDENTIFIER, read_model
 from delegraph.schema.table import Table
 
@@ -38,12 +39,15 @@ logger = logging.getLogger(__name__)
 SCHEMA_VERSION = 3
 
 
-def load_model(path: str | os.PathLike[str], table_limit: int | None = None) -> Model:
+def load_model(
+    path: str | os.PathLike[str], table_limit: int | None = None, memory_limit: int | None = None
+) -> Model:
     """Return the model in the file at *path*; the file is mapped, its constants are not copied.
 
     Args:
         path: of the file.
         table_limit: see :func:`~delegraph.schema.reader.read_model`.
+        memory_limit: see :func:`parse_model`.
 
     Raises:
         ArgumentError: the file cannot be opened.
@@ -60,7 +64,7 @@ def load_model(path: str | os.PathLike[str], table_limit: int | None = None) -> 
             reason = other_folder(Path(path))
         raise ArgumentError(f"Could not open '{os.fspath(path)}': {reason}") from error
     try:
-        model = parse_model(mapped, table_limit)
+        model = parse_model(mapped, table_limit, memory_limit)
     except MalformedModelError as error:
         raise MalformedModelError(f"{os.fspath(path)}: {error}") from error
     operators = sum(len(subgraph.operators) for subgraph in model.subgraphs)
@@ -72,12 +76,15 @@ def load_model(path: str | os.PathLike[str], table_limit: int | None = None) -> 
 def parse_model(
     content: bytes | bytearray | memoryview | mmap.mmap | NDArray[np.uint8],
     table_limit: int | None = None,
+    memory_limit: int | None = None,
 ) -> Model:
     """Return the model that *content* holds; its constants are views of *content*.
 
     Args:
         content: the bytes of a file.
         table_limit: see :func:`~delegraph.schema.reader.read_model`.
+        memory_limit: bytes that texts, lists, quantization, sparsity and options may take; None
+            for 64 times the file. A megabyte is always granted.
 
     Raises:
         MalformedModelError: the bytes are not a sound model.
@@ -85,13 +92,14 @@ def parse_model(
     data = np.frombuffer(content, np.uint8)
     data.flags.writeable = False
     with collector_paused():
-        return _model(_record(data, table_limit), data)
+        limit = ReadLimit(len(data), memory_limit)
+        return _model(_record(data, table_limit, limit), data, limit)
 
 
-def _record(content: NDArray[np.uint8], table_limit: int | None) -> tables.Model:
+def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
     """Return what the file holds; the error for another format says which one it is."""
     try:
-        return read_model(content, table_limit)
+        return read_model(content, table_limit, limit)
     except MalformedModelError as error:
         found = other_format(content)
         if not found or content[4:8].tobytes() == FILE_IDENTIFIER:
@@ -99,7 +107,7 @@ def _record(content: NDArray[np.uint8], table_limit: int | None) -> tables.Model
         raise MalformedModelError(f"{found}; {error}") from error
 
 
-def _model(record: tables.Model, content: NDArray[np.uint8]) -> Model:
+def _model(record: tables.Model, content: NDArray[np.uint8], limit: ReadLimit) -> Model:
     if record.version != SCHEMA_VERSION:
         raise MalformedModelError(
             f"Model provided is schema version {record.version} not equal to supported version "
@@ -110,8 +118,9 @@ def _model(record: tables.Model, content: NDArray[np.uint8]) -> Model:
         raise MalformedModelError("No subgraph in the model.")
     if record.buffers is None:
         raise MalformedModelError("No buffers in the model.")
+    copies = Copies(limit)
     subgraphs = tuple(
-        _subgraph(index, subgraph, record.buffers, codes)
+        _subgraph(index, subgraph, record.buffers, codes, copies)
         for index, subgraph in enumerate(record.subgraphs)
     )
     return Model(
@@ -153,14 +162,17 @@ def _subgraph(
     record: tables.SubGraph,
     buffers: Sequence[tables.Buffer],
     codes: Sequence[_OperatorType],
+    copies: Copies,
 ) -> SubgraphSpec:
     if record.tensors is None:
         raise MalformedModelError(f"Did not get tensors in subgraph {index}.")
-    tensors: tuple[TensorSpec, ...] = TensorLoader(index, record.tensors, buffers).load()
+    tensors: tuple[TensorSpec, ...] = TensorLoader(index, record.tensors, buffers, copies).load()
     inputs, outputs = record.inputs or (), record.outputs or ()
     require_tensors(inputs, len(tensors), f"subgraph {index} inputs")
     require_tensors(outputs, len(tensors), f"subgraph {index} outputs")
     _require_operators(record.operators or (), len(codes), len(tensors), index)
+    options = [o.custom_options for o in record.operators or () if o.custom_options is not None]
+    copies.limit.take(sum(map(len, options)), f"subgraph {index}: custom options")
     operators = tuple(
         _operator(i, operator, codes) for i, operator in enumerate(record.operators or ())
     )

@@ -9,6 +9,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES, byte_size
 from delegraph.graph.model import DimensionMetadata, Quantization, Sparsity, TensorSpec
 from delegraph.schema import tables
 from delegraph.schema.enums import DimensionType, TensorType
+from delegraph.schema.read_limit import ReadLimit
 from delegraph.schema.table import Table
 
 _MAX_BYTES = 2**63 - 1
@@ -25,6 +27,49 @@ _MAX_BYTES = 2**63 - 1
 
 _MAX_RANK = 32
 """Dimensions that arrays of every supported NumPy can have."""
+
+
+class Copies:
+    """Arrays of a file in the type that the runtime wants; tensors that share one share its copy.
+
+    Attributes:
+        limit: what they count toward.
+    """
+
+    def __init__(self, limit: ReadLimit) -> None:
+        self.limit = limit
+        self._int32: dict[int, tuple[NDArray[Any], NDArray[np.int32]]] = {}
+        self._dimensions: dict[tuple[int, int], DimensionMetadata] = {}
+
+    def int32(self, values: NDArray[Any], what: str) -> NDArray[np.int32]:
+        """Return *values*, one of the arrays of the file's records, as ``int32``.
+
+        Raises:
+            MalformedModelError: the file has had its share of memory.
+        """
+        known = self._int32.get(id(values))
+        if known is None:  # the key stays that of this array for as long as it is kept
+            self.limit.take(4 * len(values), what)
+            known = self._int32[id(values)] = values, values.astype(np.int32)
+        return known[1]
+
+    def sparse_dimension(
+        self, segments: NDArray[Any], indices: NDArray[Any], what: str
+    ) -> DimensionMetadata | None:
+        """Return a compressed dimension; None if its segments do not rise or leave its indices.
+
+        Raises:
+            MalformedModelError: as of :meth:`int32`.
+        """
+        known = self._dimensions.get((id(segments), id(indices)))
+        if known is None:
+            ends, inside = self.int32(segments, what), self.int32(indices, what)
+            rises = len(ends) > 0 and ends[0] == 0 and bool((ends[1:] >= ends[:-1]).all())
+            if not rises or ends[-1] > len(inside):
+                return None
+            known = DimensionMetadata(0, ends, inside)
+            self._dimensions[id(segments), id(indices)] = known
+        return known
 
 
 class TensorLoader:
@@ -35,7 +80,9 @@ class TensorLoader:
         subgraph: int,
         records: Sequence[tables.Tensor],
         buffers: Sequence[tables.Buffer],
+        copies: Copies,
     ) -> None:
+        self._copies = copies
         self._subgraph = subgraph
         self._records = records
         self._buffers = buffers
@@ -73,8 +120,11 @@ class TensorLoader:
         )
 
     def _fault(self, index: int, what: str) -> MalformedModelError:
+        return MalformedModelError(f"{self._at(index)}: {what}")
+
+    def _at(self, index: int) -> str:
         name = self._records[index].name or ""
-        return MalformedModelError(f"subgraph {self._subgraph} tensor {index} ({name!r}): {what}")
+        return f"subgraph {self._subgraph} tensor {index} ({name!r})"
 
     def _constant(
         self, index: int, record: tables.Tensor, required: int
@@ -151,7 +201,7 @@ class TensorLoader:
                 "num_scales must be 1 for per-layer quantization, or "
                 f"{shape[axis]} for per-axis quantization, but got {len(scales)}.",
             )
-        return Quantization(scales, zero_points.astype(np.int32), axis)
+        return Quantization(scales, self._copies.int32(zero_points, self._at(index)), axis)
 
     def _channel_axis(self, index: int, axis: int, shape: tuple[int, ...]) -> int:
         """Return the axis of the channels.
@@ -199,18 +249,13 @@ class TensorLoader:
     ) -> DimensionMetadata:
         if record.format == DimensionType.DENSE:
             return DimensionMetadata(record.dense_size)
-        segments, indices = _int32(record.array_segments), _int32(record.array_indices)
+        segments = None if record.array_segments is None else record.array_segments[0]
+        indices = None if record.array_indices is None else record.array_indices[0]
         if record.format != DimensionType.SPARSE_CSR or segments is None or indices is None:
             raise self._fault(index, f"The {axis}th sparse dimension has invalid parameters.")
-        rises = len(segments) > 0 and segments[0] == 0 and bool((np.diff(segments) >= 0).all())
-        if not rises or segments[-1] > len(indices):
+        dimension = self._copies.sparse_dimension(segments, indices, self._at(index))
+        if dimension is None:
             raise self._fault(
                 index, f"The {axis}th sparse dimension has segments that do not fit its indices."
             )
-        return DimensionMetadata(0, segments, indices)
-
-
-def _int32(record: Table | None) -> NDArray[np.int32] | None:
-    """Return the values of a ``SparseIndexVector`` member, ``[N], int32``; None without any."""
-    values: NDArray[np.integer] | None = None if record is None else record[0]
-    return None if values is None else values.astype(np.int32)
+        return dimension

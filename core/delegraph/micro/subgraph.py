@@ -16,11 +16,10 @@ from delegraph.micro.callee import MicroCallee
 from delegraph.micro.context import MicroContext, MicroRun
 from delegraph.micro.layout import Layout
 from delegraph.operators.registration import Eval, Node, Registration
-from delegraph.operators.tensor import Tensor
+from delegraph.runtime.constants import runtime_tensors
 from delegraph.runtime.node_errors import cause_of, node_error
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.steps import StepRunner
-from delegraph.runtime.subgraph import constant_value
 from delegraph.runtime.subgraph_memory import view
 
 
@@ -35,7 +34,7 @@ class MicroSubgraph:
 
     def __init__(self, spec: SubgraphSpec, run: MicroRun, resolver: OpResolver) -> None:
         self.spec = spec
-        self.tensors = [Tensor.from_spec(tensor, constant_value(tensor)) for tensor in spec.tensors]
+        self.tensors = runtime_tensors(spec)
         self.context = MicroContext(spec, self.tensors, run)
         self._run = run
         self._registrations = [resolver.resolve(operator) for operator in spec.operators]

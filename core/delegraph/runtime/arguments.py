@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from math import inf
 from pathlib import Path
+from typing import TypeVar
 
 from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import ArgumentError, ArgumentTypeError
@@ -16,12 +17,19 @@ from delegraph.operators.tensor import Tensor
 
 _INT_MAX = 2**31 - 1
 
+_Subgraph = TypeVar("_Subgraph")
+
 
 AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 """A path as the system's own functions take it."""
 
 
-def model_of(path: AnyPath | None, content: bytes | None, table_limit: int | None = None) -> Model:
+def model_of(
+    path: AnyPath | None,
+    content: bytes | None,
+    table_limit: int | None = None,
+    memory_limit: int | None = None,
+) -> Model:
     """Return the model of a file, or of bytes; just one of them is given.
 
     Raises:
@@ -29,12 +37,13 @@ def model_of(path: AnyPath | None, content: bytes | None, table_limit: int | Non
         MalformedModelError: a damaged model.
     """
     check_count("table_limit", table_limit)
+    check_count("memory_limit", memory_limit)
     if path and content:
         raise ArgumentError("Can't both provide `model_path` and `model_content`")
     if path:
-        return load_model(os.fsdecode(path), table_limit)
+        return load_model(os.fsdecode(path), table_limit, memory_limit)
     if content:
-        return parse_model(content, table_limit)
+        return parse_model(content, table_limit, memory_limit)
     raise ArgumentError("`model_path` or `model_content` must be specified.")
 
 
@@ -128,6 +137,24 @@ def require_c_int(what: str, value: int) -> None:
         raise ArgumentTypeError(f"{what} is an int of 32 bits, not {value}")
 
 
+def subgraph_at(subgraphs: Sequence[_Subgraph], index: int) -> _Subgraph:
+    """Return a subgraph by its index, which any integer type may give.
+
+    Raises:
+        ArgumentTypeError: no integer, or none that a C ``int`` holds.
+        ArgumentError: no subgraph has it.
+    """
+    position = index if type(index) is int else as_index("a subgraph index", index)
+    if not 0 <= position < len(subgraphs):
+        require_c_int("a subgraph index", position)
+        count = len(subgraphs)
+        raise ArgumentError(
+            f"subgraph_index is out of range: {position} for the model, which has {count} "
+            f"subgraphs. Invalid subgraph index {position} exceeds max subgraph index {count - 1}"
+        )
+    return subgraphs[position]
+
+
 def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
     """Return a tensor by its index, which any integer type may give.
 
@@ -139,6 +166,6 @@ def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
     if not 0 <= position < len(tensors):
         require_c_int("a tensor index", position)
         raise ArgumentError(
-            f"Invalid tensor index {position} exceeds max tensor index {len(tensors) - 1}"
+            f"Invalid tensor index {position} exceeds max tensor index {len(tensors)}"
         )
     return tensors[position]

@@ -70,7 +70,8 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             goes to ``numba_cpu`` where it is installed and need not compile. ``[]``: none at all.
         custom_ops: custom operators of this interpreter, by name.
         numerics: round as the official ``"builtin"`` or ``"reference"`` kernels where they differ.
-        memory_limit: bytes that a subgraph's tensors may take; default: what suits the file.
+        memory_limit: bytes that a subgraph's tensors may take, and those that are read of the file
+            besides constants; default: what suits the file.
         rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
         require: ``"full"`` fails when a node has no delegate after all ``delegates`` are applied.
         partition_policy: ``"measured"`` leaves a delegate only those partitions that save time.
@@ -153,7 +154,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         self._keep(model_content, experimental_compress_quantization_zero_points)
         self._views = LiveViews()
         self._session: Session | None = None
-        model = model_of(model_path, model_content, table_limit)
+        model = model_of(model_path, model_content, table_limit, memory_limit)
         ops = self._all_custom_ops(model, custom_ops or {})
         self._session = Session(model, options, ops, _placement_rules(rules))
         if on_loaded is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ from delegraph.errors import (
 )
 from delegraph.operators.kept_array import forget_kept_arrays
 from delegraph.operators.registration import CallableSubgraph
-from delegraph.runtime.arguments import as_index, checked_flag, require_c_int, tensor_at
+from delegraph.runtime.arguments import checked_flag, subgraph_at, tensor_at
 from delegraph.runtime.callee import SubgraphCallee
 from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.details import in_brief
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.rules import PlacementRules
     from delegraph.graph.model import Model
     from delegraph.operators.custom_op import AnyCustomOp
+    from delegraph.operators.tensor import Tensor
     from delegraph.runtime.delegates.delegate_stack import DelegateStack
     from delegraph.runtime.delegates.plan_state import Barred, Snapshot, SubgraphState
     from delegraph.runtime.kept_data import KeptData
@@ -146,10 +147,26 @@ class Session(SharedState):
 
         Raises:
             ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
+            DelegateError, NodeError: as of :meth:`allocate`, for another value of an input that
+                has one in the file; it keeps the value it had.
         """
         tensor = tensor_at(subgraph.tensors, index)
+        if tensor.is_constant and tensor.index in subgraph.inputs:
+            from delegraph.runtime.constant_inputs import write_constant
+
+            kept = self._kept_data()
+            write_constant(tensor, value, partial(self._exchange, subgraph, tensor, kept))
+            return
         write_tensor(tensor, value)
         subgraph.buffers.write_through(tensor)
+
+    def _exchange(
+        self, subgraph: Subgraph, constant: Tensor, kept: Iterable[KeptData], data: Any
+    ) -> None:
+        if self._stacks:
+            self._stacks[subgraph.spec.index].look_again()
+        subgraph.exchange_constant(constant, data)
+        self._allocate_again(kept)
 
     def write_first(self, index: int, value: ArrayLike) -> None:
         """Do what :meth:`write` does, on the first subgraph, whose inputs are set again and again.
@@ -170,16 +187,7 @@ class Session(SharedState):
         Raises:
             ArgumentError: no such subgraph.
         """
-        position = index if type(index) is int else as_index("a subgraph index", index)
-        if not 0 <= position < len(self.subgraphs):
-            require_c_int("a subgraph index", position)
-            count = len(self.subgraphs)
-            raise ArgumentError(
-                f"subgraph_index is out of range: {position} for the model, which has {count} "
-                f"subgraphs. Invalid subgraph index {position} exceeds max subgraph index "
-                f"{count - 1}"
-            )
-        return self.subgraphs[position]
+        return subgraph_at(self.subgraphs, index)
 
     def callee(self, index: int) -> CallableSubgraph:
         """Return a subgraph as control flow calls it, except that each call takes its turn.

@@ -12,7 +12,7 @@ from delegraph.errors import ArgumentAttributeError, ArgumentError
 from delegraph.graph.model import Model
 from delegraph.runtime.details import signature_details, tensor_details
 from delegraph.runtime.session import Session
-from delegraph.runtime.tensor_access import read_tensor, write_tensor
+from delegraph.runtime.tensor_access import read_tensor
 
 
 class HasSession(Protocol):
@@ -95,7 +95,7 @@ class SignatureRunner:
             session.resize_input(subgraph, index, value.shape)
         session.allocate(subgraph)
         for index, value in values.items():
-            write_tensor(subgraph.tensors[index], value)
+            session.write(subgraph, index, value)
         subgraph.invoke()
         return {
             name: read_tensor(subgraph.readable(index))

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from delegraph.errors import NodeError, OperatorError, StateError
-from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
-from delegraph.graph.strings import decode_strings
 from delegraph.operators.asynchronous import AsyncEval
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.runtime.constants import runtime_tensors
 from delegraph.runtime.context import SubgraphContext
 from delegraph.runtime.delegates.buffer_handles import BufferHandles
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
@@ -34,11 +33,15 @@ from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
-    from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
+    from delegraph.graph.model import OperatorSpec, SubgraphSpec
     from delegraph.runtime.profile import Profile
     from delegraph.runtime.shared_state import SharedState
 
 logger = logging.getLogger(__name__)
+
+
+_CHANNEL_BYTES = 16
+"""What a kernel keeps for a channel of quantized weights: a multiplier, a shift and a sum."""
 
 
 class Subgraph:
@@ -59,7 +62,7 @@ class Subgraph:
     def __init__(self, spec: SubgraphSpec, session: SharedState) -> None:
         self.spec = spec
         self.session = session
-        self.tensors = [Tensor.from_spec(tensor, constant_value(tensor)) for tensor in spec.tensors]
+        self.tensors = runtime_tensors(spec)
         self.inputs: tuple[int, ...] = spec.inputs
         self.outputs: tuple[int, ...] = spec.outputs
         self.variables = tuple(t.index for t in spec.tensors if t.is_variable)
@@ -122,6 +125,7 @@ class Subgraph:
         if self.is_allocated:
             return
         self._check_consistent()
+        self._check_channels()
         with collector_paused():
             self.prepare_all()
             held = self._overlapped()
@@ -290,6 +294,17 @@ class Subgraph:
             map(int, shape)
         )  # last: after an interrupt, the same call does the rest
 
+    def exchange_constant(self, tensor: Tensor, data: Any) -> None:
+        """Give a constant another value, from which shapes may follow; what was prepared is not.
+
+        Raises:
+            NodeError: as of :meth:`allocate`, if the subgraph was allocated.
+        """
+        was_allocated, self.is_allocated = self.is_allocated, False
+        tensor.data = data
+        if was_allocated and not self.plan.has_unresolved:
+            self.allocate()
+
     # -- going back ----------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
@@ -327,6 +342,23 @@ class Subgraph:
 
     # -- errors --------------------------------------------------------------------------------
 
+    def _check_channels(self) -> None:
+        """Reject nodes that share so many scales that what kernels make of them does not fit.
+
+        Raises:
+            OperatorError: multipliers and shifts of all channels of all nodes take too much.
+        """
+        channels = {
+            tensor.index: len(tensor.quantization.scales)
+            for tensor in self.spec.tensors
+            if tensor.quantization is not None and len(tensor.quantization.scales) > 1
+        }
+        if channels:
+            read = sum(channels.get(i, 0) for operator in self.operators for i in operator.inputs)
+            self.memory.limit.require(
+                read * _CHANNEL_BYTES, f"subgraph {self.spec.index}: what its nodes scale with"
+            )
+
     def _check_consistent(self) -> None:
         for operator in self.spec.operators:
             if len(operator.outputs) == 1 and operator.outputs[0] not in operator.inputs:
@@ -352,20 +384,3 @@ class Subgraph:
 
 
 _run = ignoring_float_errors(StepRunner.run)
-
-
-def constant_value(spec: TensorSpec) -> Any:
-    """Return a constant's array as ``Tensor.data`` documents it, None for a computed tensor."""
-    if spec.data is None:
-        return None
-    if spec.type == TensorType.STRING:
-        return decode_strings(spec.data, spec.shape)
-    if spec.type in BITS:
-        return spec.data
-    if spec.type in OBJECT_TYPES:
-        return None
-    dtype = NUMPY_DTYPES[spec.type]
-    if spec.sparsity is not None:
-        return spec.data[: len(spec.data) // dtype.itemsize * dtype.itemsize].view(dtype)
-    count = int(np.prod(spec.shape, dtype=np.int64))
-    return spec.data[: count * dtype.itemsize].view(dtype).reshape(spec.shape)

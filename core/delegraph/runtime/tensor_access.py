@@ -109,7 +109,8 @@ def _write_objects(tensor: Tensor, array: NDArray[Any]) -> None:
     if array.shape != tensor.shape:
         raise _wrong_shape(tensor, array)
     values = np.empty(array.shape, object)
-    for i, item in enumerate(array.reshape(-1).tolist()):
+    is_one = array.ndim == 0 and array.dtype.kind == "S"  # all its bytes, zeros at the end too
+    for i, item in enumerate([array.tobytes()] if is_one else array.reshape(-1).tolist()):
         if not isinstance(item, str | bytes):
             raise ArgumentError(f"element {i} is {type(item).__name__}; strings are str or bytes")
         values.reshape(-1)[i] = item.encode() if isinstance(item, str) else item

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import MalformedModelError
+from delegraph.schema.read_limit import ReadLimit
 from delegraph.schema.table import INT32, UINT16, UINT32
 
 Positions = NDArray[np.int64]
@@ -47,16 +48,23 @@ class Flatbuffer:
     Args:
         content: the bytes.
         table_limit: tables that a file of any size may hold.
+        limit: what texts and short lists may take besides; None for no other limit.
 
     Attributes:
         content: ``[bytes], uint8``.
         size: bytes.
     """
 
-    def __init__(self, content: NDArray[np.uint8], table_limit: int = MAX_TABLES) -> None:
+    def __init__(
+        self,
+        content: NDArray[np.uint8],
+        table_limit: int = MAX_TABLES,
+        limit: ReadLimit | None = None,
+    ) -> None:
         self.content = content
         self.size = len(content)
         self._table_limit = table_limit
+        self._limit = limit
         self._tables_left = min(table_limit, self.size // 4 + 64)
         self._bytes_left = 4 * self.size + (1 << 20)
         self._numbers_left = max(MAX_NUMBERS, MAX_NUMBERS // MAX_TABLES * table_limit)
@@ -107,12 +115,16 @@ class Flatbuffer:
         self._bytes_left -= count * itemsize
         if self._numbers_left < 0 or self._bytes_left < 0:
             raise _malformed(f"{where}: lists hold more than a file of {self.size} bytes can")
+        if self._limit is not None:
+            self._limit.take(count * itemsize, where)
 
     def count_characters(self, count: int, where: str) -> None:
         """Take *count* characters from what the file may hold."""
         self._bytes_left -= count
         if self._bytes_left < 0:
             raise _malformed(f"{where}: texts hold more than a file of {self.size} bytes can")
+        if self._limit is not None:
+            self._limit.take(count, where)
 
     def require(self, good: NDArray[np.bool_], at: Positions, where: str, fault: str) -> None:
         """Raise an error that names the first place which is not *good*.

@@ -23,6 +23,7 @@ from delegraph.errors import MalformedModelError, printable
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.flatbuffer import MAX_TABLES, NOT_A_FLATBUFFER, Flatbuffer, Positions, Rows
 from delegraph.schema.parts_outside import with_parts_inside
+from delegraph.schema.read_limit import ReadLimit
 from delegraph.schema.table import (
     UINT8,
     ArrayVector,
@@ -45,7 +46,9 @@ _BLOCK = 1 << 16
 """Tables read at once: a damaged count is noticed before all of its tables are looked at."""
 
 
-def read_model(content: NDArray[np.uint8], table_limit: int | None = None) -> Model:
+def read_model(
+    content: NDArray[np.uint8], table_limit: int | None = None, limit: ReadLimit | None = None
+) -> Model:
     """Return the records of a model file.
 
     Args:
@@ -54,6 +57,7 @@ def read_model(content: NDArray[np.uint8], table_limit: int | None = None) -> Mo
             ``Operator.custom_options`` hold the bytes wherever the file keeps them.
         table_limit: tables that the file may hold; each operator, tensor and options are one. None
             for a million, as in the official verifier.
+        limit: what texts and short lists are counted toward.
 
     Raises:
         MalformedModelError: the bytes are not a sound flatbuffer with the identifier ``TFL3``, or
@@ -68,11 +72,14 @@ def read_model(content: NDArray[np.uint8], table_limit: int | None = None) -> Mo
             f"Model provided has model identifier '{found}', should be 'TFL3' ({NOT_A_FLATBUFFER})"
         )
     with collector_paused():
-        return with_parts_inside(read_root(Model, content, table_limit), content)
+        return with_parts_inside(read_root(Model, content, table_limit, limit), content)
 
 
 def read_root(
-    table: type[AnyTable], content: NDArray[np.uint8], table_limit: int | None = None
+    table: type[AnyTable],
+    content: NDArray[np.uint8],
+    table_limit: int | None = None,
+    limit: ReadLimit | None = None,
 ) -> AnyTable:
     """Return the root of a flatbuffer, a *table*; its file identifier is not looked at.
 
@@ -80,11 +87,13 @@ def read_root(
         table: the root's type.
         content: ``[bytes], uint8``.
         table_limit: see :func:`read_model`.
+        limit: see :func:`read_model`.
 
     Raises:
         MalformedModelError: the bytes are not a sound flatbuffer.
     """
-    root = _Reader(content, table_limit).tables(table, np.zeros(1, np.int64), table.__name__)[0]
+    reader = _Reader(content, table_limit, limit)
+    root = reader.tables(table, np.zeros(1, np.int64), table.__name__)[0]
     assert isinstance(root, table)
     return root
 
@@ -92,8 +101,10 @@ def read_root(
 class _Reader:
     """Reads tables of one file; methods take the positions of one field in many tables."""
 
-    def __init__(self, content: NDArray[np.uint8], table_limit: int | None) -> None:
-        self._file = Flatbuffer(content, MAX_TABLES if table_limit is None else table_limit)
+    def __init__(
+        self, content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit | None
+    ) -> None:
+        self._file = Flatbuffer(content, MAX_TABLES if table_limit is None else table_limit, limit)
         self._bytes = content.data
 
     def tables(self, table: type[Table], slots: Positions, where: str) -> list[Table]:
@@ -139,16 +150,22 @@ class _Reader:
                 return self._tuples(kind, at, where)
             case ArrayVector(dtype):
                 starts, lengths = self._file.vectors(at, dtype.itemsize, where)
-                view = partial(np.frombuffer, self._bytes, dtype)
-                return [
-                    view(n, start) if n else np.empty(0, dtype)
-                    for n, start in zip(lengths.tolist(), starts.tolist(), strict=True)
-                ]
+                return self._views(dtype, lengths.tolist(), starts.tolist())
             case Child(table):
                 return self.tables(table, at, where)
             case ChildVector(table):
                 return self._children(table, at, where)
         raise TypeError(f"{where}: no way to read {kind!r}")
+
+    def _views(
+        self, dtype: np.dtype[Any], lengths: list[int], starts: list[int]
+    ) -> list[NDArray[Any]]:
+        """Return arrays of the vectors; tables that share a vector share the array."""
+        view, views = partial(np.frombuffer, self._bytes, dtype), {}
+        for place in zip(lengths, starts, strict=True):
+            if place not in views:
+                views[place] = view(*place) if place[0] else np.empty(0, dtype)
+        return [views[place] for place in zip(lengths, starts, strict=True)]
 
     def _strings(self, at: Positions, where: str) -> list[str]:
         starts, lengths = self._file.vectors(at, 1, where)

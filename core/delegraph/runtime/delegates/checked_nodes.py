@@ -1,4 +1,4 @@
-"""Which nodes of a graph are well-formed: Delegraph's kernels are asked, on a private state.
+"""Which nodes of a graph are well-formed: their kernels are asked, on a private state.
 
 A kernel's ``prepare`` decides what its operator takes. A delegate may rely on that: it gets no node
 that its kernel refuses, and what it has is looked at again whenever shapes have changed.
@@ -13,7 +13,6 @@ from delegraph.errors import DelegraphError, NodeError, UnresolvedOpError
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.operators.memory_limit import MemoryLimit
-from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Node, OpContext, Registration
 from delegraph.runtime.delegates.findings import Findings, KnownTensor
 from delegraph.runtime.delegates.private_state import PrivateNodes
@@ -61,7 +60,7 @@ def check_nodes(
     An operator that decides the element type of its output has done so afterwards.
 
     Nodes that read a tensor whose shape is not known yet are left for later, and so are those
-    without a kernel of Delegraph's own.
+    without a kernel and those of delegates.
 
     Args:
         host: context of the subgraph.
@@ -109,7 +108,7 @@ class _CheckedNodes(PrivateNodes):
     def _left_open(self, node: Node, registration: Registration, unknown: set[int]) -> set[int]:
         """Prepare a node if that is possible; return those of its outputs that nobody knows."""
         outputs = {*node.outputs}
-        can_tell = unknown.isdisjoint(node.inputs) and self._has_own_kernel(node, registration)
+        can_tell = unknown.isdisjoint(node.inputs) and self._has_kernel(node, registration)
         if not can_tell or node.index in self._errors:
             return outputs
         try:
@@ -124,11 +123,10 @@ class _CheckedNodes(PrivateNodes):
         self._left_open_by_kernels |= left_open
         return left_open
 
-    def _has_own_kernel(self, node: Node, registration: Registration) -> bool:
+    def _has_kernel(self, node: Node, registration: Registration) -> bool:
         if not self._follows_calls and any(True for _ in called_subgraphs(node.options)):
             return False
-        own = OP_TABLE.get(registration.name)
-        return own is not None and own.prepare is registration.prepare
+        return node.delegate is None and not registration.is_unresolved
 
 
 def _forget_frames(error: BaseException | None) -> None:

@@ -290,6 +290,11 @@ class DelegateStack:
             self._subgraph.restore(self._base, shapes=False)
         self._plan.undone = list(delegates)
 
+    def look_again(self) -> None:
+        """Take all delegates off until :meth:`reapply`, and forget what was found of the nodes."""
+        self.start_again(self.wanted)
+        self._checked_shapes = None
+
     def postpone(self, delegate: Delegate) -> None:
         """Let :meth:`reapply` apply a delegate, after those that wait already."""
         self._plan.undone.append(AppliedDelegate(delegate, {}, {}))

@@ -1,0 +1,46 @@
+"""The constants of a file as tensors hold them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
+from delegraph.graph.model import SubgraphSpec, TensorSpec
+from delegraph.graph.strings import decode_strings
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+
+def runtime_tensors(subgraph: SubgraphSpec) -> list[Tensor]:
+    """Return the tensors of a subgraph as a runtime begins with them."""
+    strings: dict[tuple[int, tuple[int, ...]], Any] = {}
+    return [_runtime_tensor(spec, strings) for spec in subgraph.tensors]
+
+
+def _runtime_tensor(spec: TensorSpec, strings: dict[tuple[int, tuple[int, ...]], Any]) -> Tensor:
+    """Return a tensor; those of strings that share a buffer share what is read from it."""
+    if spec.data is None or spec.type is not TensorType.STRING:
+        return Tensor.from_spec(spec, constant_value(spec))
+    key = spec.buffer, spec.shape
+    if key not in strings:
+        strings[key] = constant_value(spec)
+    return Tensor.from_spec(spec, strings[key])
+
+
+def constant_value(spec: TensorSpec) -> Any:
+    """Return a constant's array as ``Tensor.data`` documents it, None for a computed tensor."""
+    if spec.data is None:
+        return None
+    if spec.type == TensorType.STRING:
+        return decode_strings(spec.data, spec.shape)
+    if spec.type in BITS:
+        return spec.data
+    if spec.type in OBJECT_TYPES:
+        return None
+    dtype = NUMPY_DTYPES[spec.type]
+    if spec.sparsity is not None:
+        return spec.data[: len(spec.data) // dtype.itemsize * dtype.itemsize].view(dtype)
+    count = int(np.prod(spec.shape, dtype=np.int64))
+    return spec.data[: count * dtype.itemsize].view(dtype).reshape(spec.shape)
