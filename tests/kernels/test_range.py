@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from delegraph.testing import constant
+from delegraph import Interpreter
+from delegraph.errors import NodeError
+from delegraph.testing import constant, one_op_model, tensor
 from delegraph.testing.operator_case import fed
 from support.agreement import assert_agrees, assert_both_refuse
 
@@ -40,3 +42,14 @@ def test_float_steps_are_counted_in_float32():
 def test_nan_is_refused(case):
     inputs = [constant(np.float32(x)) for x in case]
     assert_both_refuse("RANGE", inputs, ["FLOAT32"], match="never ends")
+
+
+@pytest.mark.parametrize("limit", [np.inf, -np.inf])
+def test_what_has_no_end_is_refused(limit):
+    model = one_op_model("RANGE", [tensor((), "FLOAT32") for _ in range(3)], [tensor((1,))])
+    interpreter = Interpreter(model_content=model, delegates=[])
+    interpreter.allocate_tensors()
+    for index, value in enumerate((0, limit, np.sign(limit))):
+        interpreter.set_tensor(index, np.float32(value))
+    with pytest.raises(NodeError, match="has no end"):
+        interpreter.invoke()

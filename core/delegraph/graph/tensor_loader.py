@@ -25,7 +25,7 @@ from delegraph.schema.table import Table
 _MAX_BYTES = 2**63 - 1
 """Largest tensor whose size can be computed at all; more is an overflow to the official runtime."""
 
-_MAX_RANK = 32
+MAX_RANK = 32
 """Dimensions that arrays of every supported NumPy can have."""
 
 
@@ -159,8 +159,8 @@ class TensorLoader:
         return required
 
     def _dense_bytes(self, index: int, kind: TensorType, shape: tuple[int, ...]) -> int:
-        if len(shape) > _MAX_RANK:
-            raise self._fault(index, f"{len(shape)} dimensions, expected at most {_MAX_RANK}")
+        if len(shape) > MAX_RANK:
+            raise self._fault(index, f"{len(shape)} dimensions, expected at most {MAX_RANK}")
         if shape and min(shape) < 0:
             raise self._fault(
                 index, f"BytesRequired number of elements overflowed, the shape is {shape}"

@@ -224,6 +224,8 @@ def _hybrid(context: OpContext, conv: _Conv) -> Eval:
     if conv.groups > 1 and len(scales) != conv.outputs:
         raise OperatorError(f"filter has {len(scales)} scales, expected {conv.outputs} with groups")
     is_per_channel = bool(np.any(scales != scales[0])) or conv.groups > 1
+    if is_per_channel and len(scales) not in (1, conv.outputs):
+        raise OperatorError(f"filter has {len(scales)} scales, expected 1 or {conv.outputs}")
     scales = np.broadcast_to(scales if is_per_channel else scales[:1], (conv.outputs,))
     product = HybridProduct(conv.weight, conv.bias, scales, conv.activation, conv.groups)
     patches = conv.patches(context, np.dtype(np.int8), product.dtype)

@@ -218,10 +218,10 @@ def _quantized(context: OpContext, conv: _Depthwise) -> Eval:
 
 def _hybrid(context: OpContext, conv: _Depthwise) -> Eval:
     quantization = affine_quantization(conv.weight, "the filter")
-    if len(quantization.scales) != conv.weight.shape[quantization.quantized_dimension]:
-        raise OperatorError(
-            f"filter has {len(quantization.scales)} scales, expected one for each output channel"
-        )
+    count = len(quantization.scales)
+    expected = conv.weight.shape[quantization.quantized_dimension]
+    if count != expected or count not in (1, conv.outputs):
+        raise OperatorError(f"filter has {count} scales, expected one for each output channel")
     scales = np.broadcast_to(quantization.scales.astype(np.float32), (conv.outputs,))
     clamp_range = float_activation_range(conv.activation)
     taps = conv.taps(context, conv.x.dtype)

@@ -165,6 +165,8 @@ def _divided(x: Tensor, y: Tensor) -> Eval:
     """Return the eval of a scale a channel, and of packed results."""
     low, high = _limits(y)
     scale, zero_point = channel_parameters(y)
+    if any(count not in (1, size) for count, size in zip(scale.shape, y.shape, strict=False)):
+        raise OperatorError(f"output {y.name!r} has {scale.size} scales, its shape is {y.shape}")
 
     def run() -> None:
         ratio = round_half_away(x.data / scale)

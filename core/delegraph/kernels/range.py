@@ -41,7 +41,10 @@ def prepare_range(context: OpContext, node: Node) -> Eval:
         if not ((delta > 0 and start <= limit) or (delta < 0 and start >= limit)):
             raise OperatorError(f"range({start}, {limit}, {delta}) never ends, expected it to")
         if y.type is TensorType.FLOAT32:
-            count = math.ceil(abs((limit - start) / delta))
+            steps = abs((limit - start) / delta)
+            if not math.isfinite(steps):
+                raise OperatorError(f"range({start}, {limit}, {delta}) has no end")
+            count = math.ceil(steps)
         else:
             count = -(-abs(int(limit) - int(start)) // abs(int(delta)))
 

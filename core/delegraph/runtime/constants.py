@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
+from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES, byte_size
 from delegraph.graph.model import SubgraphSpec, TensorSpec
 from delegraph.graph.strings import decode_strings
 from delegraph.operators.tensor import Tensor
@@ -36,7 +36,7 @@ def constant_value(spec: TensorSpec) -> Any:
     if spec.type == TensorType.STRING:
         return decode_strings(spec.data, spec.shape)
     if spec.type in BITS:
-        return spec.data
+        return spec.data if spec.sparsity else spec.data[: byte_size(spec.type, spec.shape)]
     if spec.type in OBJECT_TYPES:
         return None
     dtype = NUMPY_DTYPES[spec.type]

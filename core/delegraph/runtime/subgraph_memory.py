@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
+from delegraph.graph.tensor_loader import MAX_RANK
 from delegraph.memory.arena_planner import (
     ArenaPlanner,
     PlannerGraph,
@@ -194,6 +195,8 @@ def checked_shape(tensor: Tensor, shape: Sequence[int], limit: MemoryLimit) -> t
         OperatorError: a dimension that is no int32 or negative, or more bytes than *limit*.
     """
     dims = tuple(map(int, shape))
+    if len(dims) > MAX_RANK:
+        raise OperatorError(f"{tensor!r} cannot have {len(dims)} dimensions, {MAX_RANK} are most")
     require_dimensions(tensor, dims)
     if 0 in dims and math.prod(d or 1 for d in dims) >= _COUNTABLE:
         raise OperatorError(f"{tensor!r} cannot have shape {list(dims)}: no array can")
