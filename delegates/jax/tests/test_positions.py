@@ -9,7 +9,7 @@ pytest.importorskip("jax", reason="JAX is not installed here")
 
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
-from delegraph.testing import one_op_model, tensor
+from delegraph.testing import constant, one_op_model, tensor
 from delegraph_jax.delegate import JaxDelegate
 from delegraph_jax.options import JaxOptions
 
@@ -35,3 +35,43 @@ def test_positions_outside_are_refused(interpreter: Interpreter, position: int) 
     interpreter.set_tensor(1, np.array([0, position], np.int32))
     with pytest.raises(DelegraphError, match=r"GATHER\): a position is outside \[0, 4\)"):
         interpreter.invoke()
+
+
+def both(model: bytes, *values: np.ndarray) -> list[np.ndarray]:
+    """Return what the kernels give, and what JAX does."""
+    found = []
+    for delegates in ([], [JaxDelegate(JaxOptions())]):
+        interpreter = Interpreter(model_content=model, delegates=delegates)
+        interpreter.allocate_tensors()
+        for detail, value in zip(interpreter.get_input_details(), values, strict=True):
+            interpreter.set_tensor(detail["index"], value)
+        interpreter.invoke()
+        found.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    return found
+
+
+def test_a_constant_that_others_choose_from() -> None:
+    table = constant(np.arange(12, dtype=np.float32).reshape(4, 3))
+    model = one_op_model("GATHER_ND", [table, tensor((2, 1), "INT32")], [tensor((2, 3))])
+    np.testing.assert_array_equal(*both(model, np.int32([[3], [1]])))
+
+
+def test_a_diagonal_of_a_constant() -> None:
+    matrix = constant(np.ones((2, 2), np.float32))
+    model = one_op_model("MATRIX_SET_DIAG", [matrix, tensor((2,))], [tensor((2, 2))])
+    np.testing.assert_array_equal(*both(model, np.float32([5, 6])))
+
+
+def test_an_empty_axis_has_no_position() -> None:
+    model = one_op_model("GATHER", [tensor((0, 3)), tensor((2,), "INT32")], [tensor((2, 3))])
+    interpreter = Interpreter(model_content=model, delegates=[JaxDelegate(JaxOptions())])
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(1, np.int32([0, 0]))
+    with pytest.raises(DelegraphError, match="a position is outside"):
+        interpreter.invoke()
+
+
+def test_padding_without_a_value_is_zeros() -> None:
+    edges = constant(np.int32([[1, 1], [0, 2]]))
+    model = one_op_model("PADV2", [tensor((1, 1)), edges, None], [tensor((3, 3))])
+    np.testing.assert_array_equal(*both(model, np.float32([[7]])))

@@ -64,8 +64,9 @@ def _enter_binary(name: str, types: tuple[str, ...], function: Callable[[Any, An
         return function(call.input(0), call.input(1))
 
 
-_enter_binary("MAXIMUM", (*PLAIN, *HALVES, *QUANTIZED), jnp.maximum)
-_enter_binary("MINIMUM", (*PLAIN, *HALVES, *QUANTIZED), jnp.minimum)
+# As TFLite has them: of a NaN and a number, the second.
+_enter_binary("MAXIMUM", (*PLAIN, *HALVES, *QUANTIZED), lambda a, b: jnp.where(a > b, a, b))
+_enter_binary("MINIMUM", (*PLAIN, *HALVES, *QUANTIZED), lambda a, b: jnp.where(a < b, a, b))
 _enter_binary("POW", FLOATS, jnp.power)
 _enter_binary("SQUARED_DIFFERENCE", ("FLOAT32", "INT32"), lambda a, b: jnp.square(a - b))
 _enter_binary("LOGICAL_AND", ("BOOL",), jnp.logical_and)

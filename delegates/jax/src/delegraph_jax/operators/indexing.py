@@ -20,6 +20,9 @@ def gather(call: Call) -> Any:
     batch = o.batch_dims + (positions.ndim if o.batch_dims < 0 else 0)
     call.require_positions(positions, x.shape[axis])
 
+    if not x.shape[axis]:  # any position is one too many
+        return jnp.zeros(call.shape, x.dtype)
+
     def take(x: Any, positions: Any) -> Any:
         return jnp.take(x, positions, axis - batch)
 
@@ -33,7 +36,7 @@ def gather(call: Call) -> Any:
 def gather_nd(call: Call) -> Any:
     """Return slices whose places are the vectors of input 1's last axis."""
     x = call.input(0)
-    return x[_places(call, call.input(1), x.shape)]
+    return jnp.asarray(x)[_places(call, call.input(1), x.shape)]  # constants are NumPy's
 
 
 def _places(call: Call, indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:
@@ -80,7 +83,7 @@ def matrix_set_diag(call: Call) -> Any:
     """Return matrices with the last axis of input 1 on their diagonals."""
     x, diagonal = call.input(0), call.input(1)
     i = np.arange(diagonal.shape[-1])
-    return x.at[..., i, i].set(diagonal)
+    return jnp.asarray(x).at[..., i, i].set(diagonal)
 
 
 @operator("DYNAMIC_UPDATE_SLICE", ANY, features=("computed-weights",))

@@ -64,7 +64,7 @@ def _padded(call: Call, margins: list[Sequence[int]]) -> Any:
 @operator("PADV2", MOVED, features=("computed-weights",), constants=(1,), lacks=("dynamic-shapes",))
 def pad_v2(call: Call) -> Any:
     """Return the elements with input 2 around."""
-    fill = call.input(2).reshape(())
+    fill = 0 if call.optional_tensor(2) is None else call.input(2).reshape(())
     return jnp.pad(call.input(0), call.constant(1), constant_values=fill)
 
 
