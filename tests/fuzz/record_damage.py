@@ -338,6 +338,69 @@ def rewired(model: tables.Model, chance: Random) -> tables.Model:
     return _with_node(model, chance, change, graph_at)
 
 
+def shared_output(model: tables.Model, chance: Random) -> tables.Model:
+    """Let one tensor be two outputs of a node, or of two nodes."""
+    graph_at = chance.randrange(max(1, len(model.subgraphs or ())))
+    nodes = _graph_at(model, graph_at).operators or ()
+    made = [output for node in nodes for output in node.outputs or ()]
+
+    def change(node: tables.Operator) -> tables.Operator:
+        outputs = list(node.outputs or ())
+        if not outputs:
+            return node
+        outputs[chance.randrange(len(outputs))] = chance.choice([outputs[0], *made])
+        return node.replace(outputs=tuple(outputs))
+
+    return _with_node(model, chance, change, graph_at)
+
+
+def exchanged_operands(model: tables.Model, chance: Random) -> tables.Model:
+    """Exchange two operands of a node, on one side or across."""
+
+    def change(node: tables.Operator) -> tables.Operator:
+        inputs, outputs = list(node.inputs or ()), list(node.outputs or ())
+        both = inputs + outputs
+        if len(both) < 2:
+            return node
+        a, b = chance.sample(range(len(both)), 2)
+        both[a], both[b] = both[b], both[a]
+        count = len(inputs)
+        return node.replace(inputs=tuple(both[:count]), outputs=tuple(both[count:]))
+
+    return _with_node(model, chance, change)
+
+
+def without_options(model: tables.Model, chance: Random) -> tables.Model:
+    """Take a node's options away."""
+
+    def change(node: tables.Operator) -> tables.Operator:
+        return node.replace(builtin_options=None, builtin_options_2=None)
+
+    return _with_node(model, chance, change)
+
+
+def constant_as_input(model: tables.Model, chance: Random) -> tables.Model:
+    """Let a constant be an input of its subgraph, with its value or without."""
+    buffers = model.buffers or ()
+
+    def change(graph: tables.SubGraph) -> tables.SubGraph:
+        found = list(graph.tensors or ())
+        constants = [
+            i
+            for i, tensor in enumerate(found)
+            if tensor.buffer < len(buffers) and _has_data(buffers[tensor.buffer])
+        ]
+        if not constants:
+            return graph
+        index = chance.choice(constants)
+        if chance.random() < 0.5:
+            found[index] = found[index].replace(buffer=0)
+        inputs = (*(graph.inputs or ()), index)
+        return graph.replace(tensors=tuple(found), inputs=inputs)
+
+    return _with_graph(model, chance.randrange(max(1, len(model.subgraphs or ()))), change)
+
+
 def other_operator(model: tables.Model, chance: Random) -> tables.Model:
     """Ask for another operator or version, with the operands that are there."""
     codes = list(model.operator_codes or ())
@@ -468,6 +531,10 @@ DAMAGES: dict[Damage, int] = {
     other_constant: 4,
     constness: 2,
     rewired: 4,
+    shared_output: 2,
+    exchanged_operands: 3,
+    without_options: 2,
+    constant_as_input: 2,
     other_operator: 2,
     other_nodes: 2,
     other_custom_options: 1,

@@ -17,10 +17,15 @@ from delegraph.arithmetic.fixed_point import (
     IntArray,
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_gemm,
-    multiply_by_quantized_multiplier_int64,
     quantize_multipliers,
     reduce_multiplier,
+    wide_multiply_by_quantized_multiplier,
 )
+
+_LARGEST_SUM = (1 << 47) - 1
+"""Of int64 sums: times a multiplier of 15 bits it is still an int64."""
+
+_LARGEST_REAL = float(1 << 62)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +38,8 @@ class Scaling:
         away: what is taken from negative values before the floor, so that their halves go away
             from zero, ``[O], float64``; 0 where halves go up.
         unit: the product is a multiple of this power of two, ``[O], float64``.
-        exact: the definition in integers: accumulators ``[..., O], int64`` to ``int32``.
+        exact: the definition in integers: accumulators ``[..., O], int64`` to integers, which may
+            be far from the output's: those saturate.
     """
 
     factor: NDArray[np.float64]
@@ -83,12 +89,17 @@ def int64_scaling(multipliers: NDArray[np.float64]) -> Scaling:
         multipliers: real multipliers, ``[O], float64``.
     """
     mantissa, shift = quantize_multipliers(multipliers)
+
+    def exact(acc: IntArray) -> IntArray:
+        within = np.clip(acc, -_LARGEST_SUM, _LARGEST_SUM)
+        return wide_multiply_by_quantized_multiplier(within, mantissa, shift)
+
     return Scaling(
         factor=np.ldexp(reduce_multiplier(mantissa).astype(np.float64), shift - 15),
         half=np.full(mantissa.shape, 0.5),
         away=np.zeros(mantissa.shape),
         unit=np.ldexp(1.0, shift - 15),
-        exact=lambda acc: multiply_by_quantized_multiplier_int64(acc, mantissa, shift),
+        exact=exact,
     )
 
 
@@ -104,7 +115,7 @@ def real_scaling(multipliers: NDArray[np.float64]) -> Scaling:
     multipliers = np.where(np.isfinite(multipliers), multipliers, 0.0)
 
     def exact(acc: IntArray) -> IntArray:
-        real = acc * multipliers
+        real = np.clip(acc * multipliers, -_LARGEST_REAL, _LARGEST_REAL)
         whole: IntArray = real.astype(np.int64)
         rounded: IntArray = whole + (real - whole >= 0.5) - (whole - real >= 0.5).astype(np.int64)
         return rounded

@@ -203,12 +203,19 @@ def multiply_by_quantized_multiplier_int64(
     Source:
         MultiplyByQuantizedMultiplier(int64_t, ...), tflite/kernels/internal/common.cc.
     """
+    return wide_multiply_by_quantized_multiplier(x, multiplier, shift).astype(np.int32)
+
+
+def wide_multiply_by_quantized_multiplier(
+    x: IntArray, multiplier: IntArray | int, shift: IntArray | int
+) -> NDArray[np.int64]:
+    """Return what :func:`multiply_by_quantized_multiplier_int64` keeps the lower 32 bits of."""
     reduced = reduce_multiplier(multiplier)
     total = 15 - np.asarray(shift, np.int64)
     product = x.astype(np.int64) * reduced
     product += np.int64(1) << (total - 1)
     product >>= total
-    return product.astype(np.int32)
+    return product
 
 
 def reduce_multiplier(multiplier: IntArray | int) -> NDArray[np.int64]:

@@ -73,7 +73,7 @@ def requantizer(
 
     def wrapping(acc: NDArray[Any], out: NDArray[Any]) -> None:
         # What leaves 32 bits wraps before it saturates, as in the official kernels.
-        scaled = scaling.exact(acc.astype(np.int64) + wide_bias)
+        scaled = scaling.exact(acc.astype(np.int64) + wide_bias).astype(np.int32)
         out[...] = np.clip(scaled.astype(np.int64) + zero_point, low, high)
 
     return wrapping
@@ -88,6 +88,10 @@ class Method(Enum):
     """In float64, the zero point added last: tiny multipliers leave no bits for it before."""
     INTEGERS = auto()
     """By the definition, several times slower."""
+
+
+_LARGEST_BIAS = 1 << 62
+"""In magnitude; beyond it sums could leave int64, and outputs have long been saturated."""
 
 
 class Requantize:
@@ -122,7 +126,7 @@ class Requantize:
         dtype: np.dtype[Any],
     ) -> None:
         self._scaling = scaling
-        self._bias = bias
+        self._bias = bias = np.clip(bias, -_LARGEST_BIAS, _LARGEST_BIAS)
         self._zero_point = zero_point
         self._range = low, high
         self._dtype = dtype

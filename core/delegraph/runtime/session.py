@@ -151,7 +151,7 @@ class Session(SharedState):
                 has one in the file; it keeps the value it had.
         """
         tensor = tensor_at(subgraph.tensors, index)
-        if tensor.is_constant and tensor.index in subgraph.inputs:
+        if tensor.is_constant and tensor.sparsity is None and tensor.index in subgraph.inputs:
             from delegraph.runtime.constant_inputs import write_constant
 
             kept = self._kept_data()

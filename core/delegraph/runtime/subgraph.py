@@ -31,6 +31,7 @@ from delegraph.runtime.threads import BlasThreads
 from delegraph.runtime.unset_inputs import empty_inputs, unset_input_errors, unset_inputs
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
+from delegraph.schema.read_limit import LEAST
 
 if TYPE_CHECKING:
     from delegraph.graph.model import OperatorSpec, SubgraphSpec
@@ -355,9 +356,9 @@ class Subgraph:
         }
         if channels:
             read = sum(channels.get(i, 0) for operator in self.operators for i in operator.inputs)
-            self.memory.limit.require(
-                read * _CHANNEL_BYTES, f"subgraph {self.spec.index}: what its nodes scale with"
-            )
+            if (wanted := read * _CHANNEL_BYTES) > LEAST:
+                what = f"subgraph {self.spec.index}: what its nodes scale with"
+                self.memory.limit.require(wanted, what)
 
     def _check_consistent(self) -> None:
         for operator in self.spec.operators:

@@ -6,6 +6,7 @@ Source:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -206,8 +207,11 @@ def _constant(case: Case, record: tables.Tensor) -> Array | None:
     kind = TensorType(record.type)
     if data is None or kind in BITS or kind in OBJECT_TYPES or record.sparsity is not None:
         return None
-    elements: Array = np.frombuffer(data.tobytes(), NUMPY_DTYPES[kind])
-    return elements.reshape(record.shape or ())
+    shape, dtype = record.shape or (), NUMPY_DTYPES[kind]
+    taken = math.prod(shape) * dtype.itemsize  # a file may hold more
+    return (
+        np.frombuffer(data[:taken].tobytes(), dtype).reshape(shape) if taken <= len(data) else None
+    )
 
 
 def _bytes(array: Array) -> NDArray[np.uint8]:

@@ -109,9 +109,9 @@ def test_shapes_are_propagated_through_it_before_the_delegate_prepares() -> None
     assert [d["shape"].tolist() for d in interpreter.get_output_details()] == [[4], [4]]
 
 
-def test_a_node_that_its_kernel_refuses_is_no_delegates() -> None:
+def test_a_delegate_may_do_without_what_the_kernel_lacks() -> None:
     def refuse(context: OpContext, node: Node) -> Eval:
         raise ValueError("not with me")
 
     interpreter = interpreter_with(Registration("DynamicCopy", refuse), PROPAGATED)
-    assert partitions(interpreter) == []
+    assert partitions(interpreter) == [("by_name", (0,))]

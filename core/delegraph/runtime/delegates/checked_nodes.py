@@ -13,6 +13,7 @@ from delegraph.errors import DelegraphError, NodeError, UnresolvedOpError
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Node, OpContext, Registration
 from delegraph.runtime.delegates.findings import Findings, KnownTensor
 from delegraph.runtime.delegates.private_state import PrivateNodes
@@ -116,8 +117,9 @@ class _CheckedNodes(PrivateNodes):
         except UnresolvedOpError:  # in a subgraph that it calls
             return outputs
         except DelegraphError as error:
-            self._errors[node.index] = error
-            _forget_frames(error)
+            if _is_ours(registration):  # another's may be refused for what a delegate does without
+                self._errors[node.index] = error
+                _forget_frames(error)
             return outputs
         left_open = outputs - self.steps.known_outputs()
         self._left_open_by_kernels |= left_open
@@ -127,6 +129,11 @@ class _CheckedNodes(PrivateNodes):
         if not self._follows_calls and any(True for _ in called_subgraphs(node.options)):
             return False
         return node.delegate is None and not registration.is_unresolved
+
+
+def _is_ours(registration: Registration) -> bool:
+    own = OP_TABLE.get(registration.name)
+    return own is not None and own.prepare is registration.prepare
 
 
 def _forget_frames(error: BaseException | None) -> None:

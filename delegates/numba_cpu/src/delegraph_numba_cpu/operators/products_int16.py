@@ -92,7 +92,7 @@ class Product:
     def largest(self) -> int:
         """What no sum exceeds in magnitude."""
         reach = np.abs(self.weight.astype(np.int64)).sum(axis=1) * _LARGEST_INPUT
-        return int((reach + np.abs(self.bias)).max())
+        return int((reach + np.abs(self.bias.astype(np.float64))).max())  # -2**63 has no int64
 
     def rejection(self) -> Rejection | None:
         """Return why kernels would not compute this exactly; None when they do."""
