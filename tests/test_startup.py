@@ -17,7 +17,7 @@ UNUSED = {
     "delegraph.memory.best_planner",
     "delegraph.plugins.plugin_set",
     "delegraph.runtime.delegates.delegate_stack",
-    "delegraph.runtime.overlap",
+    "delegraph.runtime.execution.overlap",
     "flatbuffers",
     "html",
     "importlib_metadata",

@@ -42,10 +42,10 @@ from .plugins.specs import CommandSpec as CommandSpec
 from .plugins.specs import CompilerSpec as CompilerSpec
 from .plugins.specs import CustomOpSpec as CustomOpSpec
 from .plugins.specs import DelegateSpec as DelegateSpec
-from .runtime.delegates.choice import delegate_from_file as delegate_from_file
-from .runtime.delegates.choice import load_delegate as load_delegate
+from .runtime.delegates.requested_delegates import delegate_from_file as delegate_from_file
+from .runtime.delegates.requested_delegates import load_delegate as load_delegate
 from .runtime.interpreter import Interpreter as Interpreter
-from .runtime.interpreter_with_custom_ops import (
+from .runtime.official.interpreter_with_custom_ops import (
     InterpreterWithCustomOps as InterpreterWithCustomOps,
 )
 from .runtime.op_resolver import OpResolverType as OpResolverType

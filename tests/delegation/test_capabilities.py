@@ -9,7 +9,7 @@ import pytest
 
 from delegraph import Capabilities, Claim, DelegateContext, Interpreter, Rejection
 from delegraph.delegation.capabilities import Tolerance
-from delegraph.delegation.node_form import NodeForm
+from delegraph.delegation.node_traits import NodeTraits
 from delegraph.errors import ArgumentError
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 from delegraph.schema.options import AddOptions, Conv2DOptions
@@ -51,9 +51,11 @@ def test_a_claim_refuses_names_that_do_not_exist(
         Claim(*names, **more)
 
 
-def add(*types: str, operator: str = "ADD", **more: Any) -> NodeForm:
+def add(*types: str, operator: str = "ADD", **more: Any) -> NodeTraits:
     """The form of an operator with two inputs and an output."""
-    return NodeForm(operator, tuple(zip(("input", "input", "output"), types, strict=True)), **more)
+    return NodeTraits(
+        operator, tuple(zip(("input", "input", "output"), types, strict=True)), **more
+    )
 
 
 FLOATS = ("FLOAT32",) * 3
@@ -73,7 +75,7 @@ FLOATS = ("FLOAT32",) * 3
     ],
 )
 def test_a_claim_covers_what_has_no_name_beyond_it(
-    form: NodeForm, features: tuple[str, ...], expected: bool
+    form: NodeTraits, features: tuple[str, ...], expected: bool
 ) -> None:
     claim = Claim(["ADD", "SUB"], ["FLOAT32", "INT32"], "scalar", "empty")
     assert claim.covers(form, set(features)) is expected
@@ -83,9 +85,9 @@ def test_a_claim_covers_what_has_no_name_beyond_it(
 
 def conv(
     input: str = "FLOAT32", weights: str = "INT8", bias: str = "FLOAT32", **more: Any
-) -> NodeForm:
+) -> NodeTraits:
     types = (("input", input), ("weights", weights), ("bias", bias), ("output", input))
-    return NodeForm("CONV_2D", types, **more)
+    return NodeTraits("CONV_2D", types, **more)
 
 
 HYBRID = Claim("CONV_2D", "FLOAT32", weights=["INT8", "INT4"], versions=(2, 5))
@@ -113,7 +115,7 @@ LOOSE = Claim("CONV_2D", input="FLOAT32", weights="INT8", activations=["RELU", "
     ],
 )
 def test_a_claim_says_where_a_node_does_not_fit(
-    claim: Claim, form: NodeForm, misfit: int | None
+    claim: Claim, form: NodeTraits, misfit: int | None
 ) -> None:
     assert claim.misfit(form) == misfit
     assert claim.covers(form) is (misfit is None)

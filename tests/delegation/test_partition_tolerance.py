@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from delegraph import Capabilities, Claim, Tolerance
-from delegraph.delegation.node_form import NodeForm
+from delegraph.delegation.node_traits import NodeTraits
 from delegraph.delegation.partition_tolerance import (
     SLACK,
     ComputedNode,
@@ -37,7 +37,7 @@ def chain(*steps: tuple[str, tuple[TensorType, int, float]]) -> list[ComputedNod
     """Nodes that read what the one before wrote; tensor 0 is given, node *n* writes *n* + 1."""
     return [
         ComputedNode(
-            NodeForm(op, (("input", kind[0].name), ("output", kind[0].name))),
+            NodeTraits(op, (("input", kind[0].name), ("output", kind[0].name))),
             (i,),
             (ComputedTensor(i + 1, *kind),),
         )
@@ -103,7 +103,7 @@ def test_nothing_can_be_compared_once_an_error_has_met_a_step(op: str) -> None:
 def test_the_worst_of_several_paths_counts() -> None:
     nodes = chain(*[("NEG", floats(8))] * 3)
     y = ComputedTensor(9, FLOAT, 0, 8.0)
-    joined = ComputedNode(NodeForm("ADD", ()), (0, 1, 3), (y,))
+    joined = ComputedNode(NodeTraits("ADD", ()), (0, 1, 3), (y,))
     found = partition_tolerances([*nodes, joined], CLAIMED)
     assert found[9] == Tolerance(0.0, SLACK * 4 * 0.125 * 8)
 

@@ -13,7 +13,7 @@ import pytest
 
 from delegraph import PlacementRule, Rejection
 from delegraph.delegation import rules as rules_module
-from delegraph.delegation.bound_rules import BoundRules
+from delegraph.delegation.matched_rules import BoundRules
 from delegraph.delegation.placement import NodePlacement, Placement
 from delegraph.delegation.rules import require_full
 from delegraph.delegation.rules_file import Rules, placement_rules, rules_text

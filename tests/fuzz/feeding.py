@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.testing.sweep.nudging import nudged
+from delegraph.testing.sweep.input_roundings import nudged
 
 Arrays = list[NDArray[Any]]
 

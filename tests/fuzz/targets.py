@@ -9,7 +9,7 @@ from typing import Any
 
 from delegraph.delegation.delegate import Delegate
 from delegraph.plugins.plugin_set import installed
-from delegraph.runtime.delegates.choice import as_delegate
+from delegraph.runtime.delegates.requested_delegates import as_delegate
 from delegraph.testing.sweep import hosts
 from delegraph.testing.sweep.hosts import (
     is_undefined,
@@ -19,6 +19,7 @@ from delegraph.testing.sweep.hosts import (
     open_ours,
     operator_names,
 )
+from delegraph.testing.sweep.input_roundings import NUDGES
 from delegraph.testing.sweep.judging import (
     OFFICIAL,
     OURS,
@@ -30,7 +31,6 @@ from delegraph.testing.sweep.judging import (
     error_fault,
     is_random,
 )
-from delegraph.testing.sweep.nudging import NUDGES
 from fuzz.copies import Copy
 from fuzz.feeding import Feeding
 from fuzz.starting_models import StartingModel, starting_models

@@ -25,7 +25,7 @@ from delegraph.micro.planners import (
     GreedyMemoryPlanner,
     NonPersistentMemoryPlannerShim,
 )
-from delegraph.micro.recording import RecordingMicroAllocator
+from delegraph.micro.recording_allocator import RecordingMicroAllocator
 from delegraph.micro.targets import TARGET_32, TARGET_64
 from delegraph.testing import graph_model, subgraphs_model, tensor
 from support.corpus import corpus_file, corpus_rows, needs_corpus

@@ -6,7 +6,7 @@ from flatbuffers import flexbuffers
 from delegraph.graph.loader import parse_model
 from delegraph.micro import RecordingMicroAllocator, estimate_arena
 from delegraph.micro.interpreter import MicroInterpreter
-from delegraph.micro.recording import Kept
+from delegraph.micro.recording_allocator import Kept
 from delegraph.micro.targets import TARGET_64
 from delegraph.testing import one_op_model, tensor
 

@@ -14,7 +14,7 @@ import pytest
 
 from delegraph import Interpreter
 from delegraph.errors import DelegateError, NodeError
-from delegraph.runtime.delegates.findings import Findings
+from delegraph.runtime.delegates.node_facts import Findings
 from support.asynchronous_delegate import LateFaulty
 from support.by_name import sines
 from support.faulty_delegate import Faulty, failing, nothing

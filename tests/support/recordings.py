@@ -5,7 +5,7 @@ from __future__ import annotations
 from delegraph import Interpreter
 from delegraph.graph import parse_model
 from delegraph.graph.model import Model
-from delegraph.runtime.profile import ProfileEvent
+from delegraph.runtime.execution.profile import ProfileEvent
 from delegraph.tools import Setup
 from delegraph.tools.profiling.recording import Recording, Run, TensorFigures
 from support.by_name import ByName, sines

@@ -8,7 +8,7 @@ import pytest
 
 from delegraph.testing import check_progress
 from delegraph.testing.check_progress import CheckProgress
-from delegraph.testing.conformance.witness import CheckBegins, ModelBegins
+from delegraph.testing.conformance.run_reports import CheckBegins, ModelBegins
 from delegraph.testing.operator_case import fed, operator_case
 
 CASE = operator_case("NEG", [fed([1.0], "FLOAT32")], ["FLOAT32"])

@@ -13,9 +13,10 @@ import pytest
 
 from delegraph import Capabilities, Claim, Delegate, DelegateSpec, Interpreter
 from delegraph.errors import DelegateError, PluginOptionError
-from delegraph.testing.conformance import contract, isolation, leftovers, numbers, soundness
-from delegraph.testing.conformance.effort import Effort
+from delegraph.testing.conformance import contract, isolation, numbers, soundness
+from delegraph.testing.conformance import released_resources as leftovers
 from delegraph.testing.conformance.generated import check_generated_models
+from delegraph.testing.conformance.sampling import Effort
 from delegraph.testing.conformance.subject import Subject, require_claims, subject_of
 from delegraph.testing.delegate_conformance import CONTRACT
 from support import seeded_faults as faulty

@@ -15,11 +15,11 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
+from delegraph.cli.answers.log_lines import shown_log
+from delegraph.cli.answers.printing import JsonAnswer, write_json
 from delegraph.cli.exit_codes import EPILOG, NOBODY_READS, OK, USAGE
 from delegraph.cli.failure import Failure, speak_of_options
-from delegraph.cli.options import JSON, TRACEBACK, diagnosis_options, print_version
-from delegraph.cli.printing import JsonAnswer, write_json
-from delegraph.cli.shown_log import shown_log
+from delegraph.cli.options.arguments import JSON, TRACEBACK, diagnosis_options, print_version
 from delegraph.errors import DelegraphError, printable
 
 COMMANDS = (
@@ -104,7 +104,9 @@ class CommandGroup(click.Group):
 
 
 def _own_command(name: str) -> click.Command:
-    command: click.Command = import_module(f"delegraph.cli.{name.replace('-', '_')}").command
+    command: click.Command = import_module(
+        f"delegraph.cli.commands.{name.replace('-', '_')}"
+    ).command
     return command
 
 

@@ -6,7 +6,7 @@ whole partitions, ``driver.py`` for what drives them;
 ``delegate.py`` for the low-level interface and the context that delegates see; ``rejections.py``
 for why a node was refused; ``partitioner.py`` and ``graph_partition_helper.py`` for which
 partitions there are and which are taken; ``placement.py`` for where each node runs; ``rules.py``
-for what users forbid; ``capabilities.py``, ``node_form.py`` and ``tolerance.py`` for what a
+for what users forbid; ``capabilities.py``, ``node_traits.py`` and ``tolerance.py`` for what a
 delegate claims;
 ``partition_model.py`` for a partition as a file; ``blob_cache.py`` and ``cache_files.py`` for files
 that a delegate keeps; ``configuration.py`` for the user's file.

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import product
 
 from delegraph.delegation.node_features import node_features
-from delegraph.delegation.node_form import NO_ACTIVATION, NodeForm
+from delegraph.delegation.node_traits import NO_ACTIVATION, NodeTraits
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
@@ -103,7 +103,7 @@ class Claim:
             object.__setattr__(self, name, value)
         self._check()
 
-    def covers(self, form: NodeForm, features: Set[str] = frozenset()) -> bool:
+    def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
         """Return whether it names the operator in this form, and all the features."""
         return (
             form.operator in self.operators
@@ -111,7 +111,7 @@ class Claim:
             and features - {"activation"} <= self.features  # which one, the form says
         )
 
-    def misfit(self, form: NodeForm) -> int | None:
+    def misfit(self, form: NodeTraits) -> int | None:
         """Return the first property of a node that it does not name; None when it names all.
 
         Properties are counted: first the node's operands in their order, then the version, and then
@@ -208,7 +208,7 @@ class Capabilities:
             if name not in TensorType.__members__:
                 raise ArgumentError(f"tolerance: no TensorType {name!r}")
 
-    def tolerance_of(self, type: TensorType, form: NodeForm | None = None) -> Tolerance:
+    def tolerance_of(self, type: TensorType, form: NodeTraits | None = None) -> Tolerance:
         """Return how far results of a type may be off.
 
         Args:
@@ -227,7 +227,7 @@ class Capabilities:
             "tolerance": {name: asdict(each) for name, each in self.tolerance.items()},
         }
 
-    def covers(self, form: NodeForm, features: Set[str] = frozenset()) -> bool:
+    def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
         """Return whether one claim names the operator in this form, and all the features."""
         return any(claim.covers(form, features) for claim in self.claims)
 
@@ -243,7 +243,7 @@ class Capabilities:
         claims = [claim for claim in self.claims if name in claim.operators]
         if not claims:
             return Rejection("op", actual=name, expected=self._operators())
-        form = NodeForm.of(name, node, context.tensors)
+        form = NodeTraits.of(name, node, context.tensors)
         misfits = {claim: claim.misfit(form) for claim in claims}
         found = [position for position in misfits.values() if position is not None]
         if len(found) < len(misfits):
@@ -259,7 +259,7 @@ class Capabilities:
 
         Shapes are those there are now. ``subgraph`` and ``extreme-values`` are not looked at.
         """
-        form = NodeForm.of(registration.name, node, context.tensors)
+        form = NodeTraits.of(registration.name, node, context.tensors)
         features = sorted(node_features(registration.name, node, context.tensors))
         if self.covers(form, {*features}):
             return True
@@ -272,7 +272,7 @@ class Capabilities:
 
 
 def _refusal(
-    form: NodeForm, position: int, claims: Iterable[Claim], tensors: Sequence[int]
+    form: NodeTraits, position: int, claims: Iterable[Claim], tensors: Sequence[int]
 ) -> Rejection:
     """Return what is said of a node that claims fit up to a property.
 

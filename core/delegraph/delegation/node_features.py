@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.delegation.node_form import NO_ACTIVATION, fused_activation
+from delegraph.delegation.node_traits import NO_ACTIVATION, fused_activation
 from delegraph.operators.registration import Node
 from delegraph.operators.roles import operand_roles
 

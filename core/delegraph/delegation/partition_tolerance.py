@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from delegraph.delegation.capabilities import Capabilities
-from delegraph.delegation.node_form import NodeForm
+from delegraph.delegation.node_traits import NodeTraits
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
@@ -74,7 +74,7 @@ class ComputedNode:
         outputs: what it wrote, variables among its inputs included.
     """
 
-    form: NodeForm
+    form: NodeTraits
     inputs: tuple[int, ...]
     outputs: tuple[ComputedTensor, ...]
 
@@ -90,7 +90,7 @@ class ComputedNode:
         read = tuple(i for i in node.inputs if i >= 0)
         written = [i for i in node.outputs if i >= 0] + [i for i in read if tensors[i].is_variable]
         outputs = tuple(_computed(i, tensors[i]) for i in written)
-        return cls(NodeForm.of(operator, node, tensors), read, outputs)
+        return cls(NodeTraits.of(operator, node, tensors), read, outputs)
 
 
 def partition_tolerances(

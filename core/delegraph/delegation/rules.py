@@ -1,7 +1,7 @@
 """What users ask of a placement, whatever the delegate: rules for nodes, and ``require="full"``.
 
 A rule keeps nodes off delegates, or pins them to one. :mod:`delegraph.delegation.rules_file` reads
-rules from a TOML file, :mod:`delegraph.delegation.bound_rules` finds their nodes in a model.
+rules from a TOML file, :mod:`delegraph.delegation.matched_rules` finds their nodes in a model.
 """
 
 from __future__ import annotations

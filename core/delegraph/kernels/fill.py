@@ -5,7 +5,7 @@ from __future__ import annotations
 from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS
-from delegraph.kernels.unary import unary_operands
+from delegraph.kernels.elementwise.unary import unary_operands
 from delegraph.operators.checks import (
     require_counts,
     require_same_type,

@@ -7,7 +7,7 @@ import numpy as np
 from delegraph.arithmetic import gemmlowp
 from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from delegraph.errors import OperatorError
-from delegraph.kernels.unary import unary_operands
+from delegraph.kernels.elementwise.unary import unary_operands
 from delegraph.operators.checks import option
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.unary import unary_operands
+from delegraph.kernels.elementwise.unary import unary_operands
 from delegraph.operators.checks import option
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext

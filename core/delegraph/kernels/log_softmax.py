@@ -7,7 +7,7 @@ import numpy as np
 from delegraph.arithmetic import fixed_point_softmax
 from delegraph.arithmetic.lookup_table import exponentials
 from delegraph.errors import OperatorError
-from delegraph.kernels.unary import unary_operands
+from delegraph.kernels.elementwise.unary import unary_operands
 from delegraph.operators.checks import require_scales
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, nothing

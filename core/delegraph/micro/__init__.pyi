@@ -12,8 +12,8 @@ from .planners import GreedyMemoryPlanner as GreedyMemoryPlanner
 from .planners import LinearMemoryPlanner as LinearMemoryPlanner
 from .planners import MicroMemoryPlanner as MicroMemoryPlanner
 from .planners import NonPersistentMemoryPlannerShim as NonPersistentMemoryPlannerShim
-from .recording import RecordedAllocation as RecordedAllocation
-from .recording import RecordingMicroAllocator as RecordingMicroAllocator
+from .recording_allocator import RecordedAllocation as RecordedAllocation
+from .recording_allocator import RecordingMicroAllocator as RecordingMicroAllocator
 from .recording_arena import (
     RecordingSingleArenaBufferAllocator as RecordingSingleArenaBufferAllocator,
 )

@@ -25,7 +25,7 @@ from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph, Node, Scratch
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.cancellation import Cancellation
+from delegraph.runtime.execution.cancellation import Cancellation
 
 KernelScratch = Literal["outside", "arena"]
 """Where the working memory of Delegraph's own kernels is."""

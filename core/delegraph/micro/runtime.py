@@ -41,7 +41,7 @@ from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.graph.loader import parse_model
 from delegraph.micro.allocator import MicroAllocator
 from delegraph.micro.interpreter import MicroInterpreter
-from delegraph.micro.recording import RecordingMicroAllocator
+from delegraph.micro.recording_allocator import RecordingMicroAllocator
 from delegraph.micro.registerers import registered_ops
 from delegraph.micro.targets import TARGET_64
 from delegraph.operators.tensor import Tensor

@@ -12,14 +12,14 @@ from delegraph.errors import OperatorError
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.graph.model import OperatorSpec, SubgraphSpec
-from delegraph.micro.callee import MicroCallee
+from delegraph.micro.callable_subgraph import MicroCallee
 from delegraph.micro.context import MicroContext, MicroRun
 from delegraph.micro.layout import Layout
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.runtime.constants import runtime_tensors
-from delegraph.runtime.node_errors import cause_of, node_error
+from delegraph.runtime.execution.node_errors import cause_of, node_error
+from delegraph.runtime.execution.steps import StepRunner
 from delegraph.runtime.op_resolver import OpResolver
-from delegraph.runtime.steps import StepRunner
 from delegraph.runtime.subgraph_memory import view
 
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from delegraph.delegation.blob_cache import BlobCache
     from delegraph.runtime.delegates.buffer_handles import BufferHandles
     from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
-    from delegraph.runtime.delegates.findings import Findings
+    from delegraph.runtime.delegates.node_facts import Findings
+    from delegraph.runtime.execution.steps import StepRunner
     from delegraph.runtime.shared_state import SharedState
-    from delegraph.runtime.steps import StepRunner
     from delegraph.runtime.subgraph_memory import SubgraphMemory
 
 

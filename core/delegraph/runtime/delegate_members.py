@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from delegraph.delegation.incident import Incident
     from delegraph.delegation.placement import Placement
-    from delegraph.runtime.delegates.choice import AnyDelegate
-    from delegraph.runtime.live_views import LiveViews
+    from delegraph.runtime.delegates.requested_delegates import AnyDelegate
+    from delegraph.runtime.memory_views import LiveViews
     from delegraph.runtime.session import Session
 
 
@@ -33,8 +33,8 @@ class TakesDelegates:
             DelegateError: the delegate failed; every subgraph is as it was before the call.
             StateError: a view from ``tensor()`` is alive, or another call runs.
         """
-        from delegraph.runtime.delegates.choice import as_delegate
-        from delegraph.runtime.delegates.rest import apply_before_the_rest
+        from delegraph.runtime.delegates.default_delegate import apply_before_the_rest
+        from delegraph.runtime.delegates.requested_delegates import as_delegate
 
         self._views.require_none()
         chosen = as_delegate(delegate, self.session.options.isolation)

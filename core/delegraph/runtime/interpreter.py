@@ -22,12 +22,12 @@ from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegate_members import TakesDelegates
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.failure_policy import FailurePolicy, OnFailure
-from delegraph.runtime.details import tensor_details
-from delegraph.runtime.invoke_async import InvokesAsync
+from delegraph.runtime.execution.invoke_async import InvokesAsync
 from delegraph.runtime.isolation.isolation import Isolation
-from delegraph.runtime.live_views import LiveViews
+from delegraph.runtime.memory_views import LiveViews
 from delegraph.runtime.notebook import NotebookView
-from delegraph.runtime.official_members import OfficialMembers, warn_of_kept_tensors
+from delegraph.runtime.official.details import tensor_details
+from delegraph.runtime.official.official_members import OfficialMembers, warn_of_kept_tensors
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of, resolver_type
 from delegraph.runtime.options import Options, Requirement
 from delegraph.runtime.session import Session
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from delegraph.delegation.rules import PlacementRules
     from delegraph.delegation.rules_file import Rules
     from delegraph.plugins.specs import Isolate
-    from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates
-    from delegraph.runtime.profile import Profile
+    from delegraph.runtime.delegates.requested_delegates import AnyDelegate, ManyDelegates
+    from delegraph.runtime.execution.profile import Profile
 
 
 class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, ClosedByWith):
@@ -375,7 +375,9 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
 def _chosen(delegates: ManyDelegates | None, isolation: Isolation) -> list[Delegate]:
     if delegates is None or (isinstance(delegates, list | tuple) and not delegates):
         return []
-    from delegraph.runtime.delegates.choice import as_delegates  # here: only for those who ask
+    from delegraph.runtime.delegates.requested_delegates import (
+        as_delegates,  # here: only for those who ask
+    )
 
     return as_delegates(delegates, isolation)
 

@@ -22,9 +22,9 @@ from delegraph.errors import (
 from delegraph.operators.kept_array import forget_kept_arrays
 from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.arguments import checked_flag, subgraph_at, tensor_at
-from delegraph.runtime.callee import SubgraphCallee
+from delegraph.runtime.callable_subgraph import SubgraphCallee
 from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.details import in_brief
+from delegraph.runtime.official.details import in_brief
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import bound_write, require_resizable, write_tensor
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from delegraph.operators.tensor import Tensor
     from delegraph.runtime.delegates.delegate_stack import DelegateStack
     from delegraph.runtime.delegates.plan_state import Barred, Snapshot, SubgraphState
-    from delegraph.runtime.kept_data import KeptData
     from delegraph.runtime.options import Options
+    from delegraph.runtime.preserved_tensors import KeptData
 
 
 class Session(SharedState):
@@ -321,7 +321,7 @@ class Session(SharedState):
                 absorbed |= subgraph.plan.absorbed  # a node of this one computes those
 
     def _kept_data(self) -> list[KeptData]:
-        from delegraph.runtime.kept_data import KeptData
+        from delegraph.runtime.preserved_tensors import KeptData
 
         return [KeptData(subgraph) for subgraph in self.subgraphs if subgraph.is_allocated]
 

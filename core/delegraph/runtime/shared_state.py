@@ -10,14 +10,14 @@ from delegraph.delegation.control_edges import parse_control_edges
 from delegraph.graph.calls import require_depth
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.runtime.arguments import folder_of
-from delegraph.runtime.calls import Calls
-from delegraph.runtime.cancellation import Cancellation, NestedCancellation
 from delegraph.runtime.delegates.failure_policy import Incidents, Supervision
+from delegraph.runtime.execution.calls import Calls
+from delegraph.runtime.execution.cancellation import Cancellation, NestedCancellation
 from delegraph.runtime.op_resolver import OpResolver
 
 if TYPE_CHECKING:
-    from delegraph.delegation.bound_rules import BoundRules
     from delegraph.delegation.delegate import Delegate, DelegateContext
+    from delegraph.delegation.matched_rules import BoundRules
     from delegraph.delegation.rules import PlacementRules
     from delegraph.graph.model import Model
     from delegraph.operators.custom_op import AnyCustomOp
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from delegraph.runtime.delegates.failure_memory import FailureMemory
     from delegraph.runtime.delegates.failure_policy import FailurePolicy
     from delegraph.runtime.delegates.plan_state import Barred
+    from delegraph.runtime.execution.profile import Profile
     from delegraph.runtime.options import Options
-    from delegraph.runtime.profile import Profile
 
 
 class SharedState:
@@ -89,7 +89,7 @@ class SharedState:
     @contextmanager
     def profiling(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
         """Record the nodes that run while the context lasts; see ``Profile``."""
-        from delegraph.runtime.profile import Profile
+        from delegraph.runtime.execution.profile import Profile
 
         before, profile = self.profile, Profile(whole_partitions=whole_partitions)
         self._take(profile)
@@ -131,6 +131,6 @@ class SharedState:
 
 
 def _bound(rules: PlacementRules, model: Model) -> BoundRules:
-    from delegraph.delegation.bound_rules import BoundRules  # here: few interpreters have rules
+    from delegraph.delegation.matched_rules import BoundRules  # here: few interpreters have rules
 
     return BoundRules(rules, model)

@@ -21,21 +21,21 @@ from delegraph.runtime.constants import runtime_tensors
 from delegraph.runtime.context import SubgraphContext
 from delegraph.runtime.delegates.buffer_handles import BufferHandles
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
-from delegraph.runtime.delegates.findings import NOTHING_KNOWN
+from delegraph.runtime.delegates.node_facts import NOTHING_KNOWN
 from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
 from delegraph.runtime.delegates.plan_state import Snapshot, SubgraphState
-from delegraph.runtime.float_errors import ignoring_float_errors
-from delegraph.runtime.steps import StepRunner
+from delegraph.runtime.execution.blas_threads import BlasThreads
+from delegraph.runtime.execution.float_errors import ignoring_float_errors
+from delegraph.runtime.execution.steps import StepRunner
+from delegraph.runtime.missing_inputs import empty_inputs, unset_input_errors, unset_inputs
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape, view
-from delegraph.runtime.threads import BlasThreads
-from delegraph.runtime.unset_inputs import empty_inputs, unset_input_errors, unset_inputs
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
 from delegraph.schema.read_limit import LEAST
 
 if TYPE_CHECKING:
     from delegraph.graph.model import OperatorSpec, SubgraphSpec
-    from delegraph.runtime.profile import Profile
+    from delegraph.runtime.execution.profile import Profile
     from delegraph.runtime.shared_state import SharedState
 
 logger = logging.getLogger(__name__)
@@ -156,8 +156,10 @@ class Subgraph:
         """
         if not any(isinstance(step, AsyncEval) for step in self.steps.evals):
             return None
-        from delegraph.runtime.schedule import scheduled  # here: only asynchronous nodes need it
-        from delegraph.runtime.tasks import tasks_of
+        from delegraph.runtime.execution.node_dependencies import tasks_of
+        from delegraph.runtime.execution.schedule import (
+            scheduled,  # here: only asynchronous nodes need it
+        )
 
         tasks = tasks_of(self.plan, self.steps.evals, self.tensors)
         edges = [edge for edge in self.plan.control_edges() if max(edge) < len(tasks)]

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 
 import pytest
 
-from delegraph.testing.conformance.witness import PhaseBegins, Sign, TimeIsLimited
+from delegraph.testing.conformance.run_reports import PhaseBegins, Sign, TimeIsLimited
 from delegraph.testing.pytest_plugin import TIME_LIMIT
 from delegraph.tools.child_process import end_with_its_own, how_it_ended
 

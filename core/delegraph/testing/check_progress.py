@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from delegraph.testing.conformance.witness import CheckBegins, ModelBegins, Sign
+from delegraph.testing.conformance.run_reports import CheckBegins, ModelBegins, Sign
 
 _PAUSE = 0.2
 """Seconds between two texts, at least."""

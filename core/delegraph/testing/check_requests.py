@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delegraph.testing.conformance.witness import Suspect
+from delegraph.testing.conformance.run_reports import Suspect
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,7 @@ from delegraph.testing.check_process import CheckProcess, Death
 from delegraph.testing.check_progress import CheckProgress
 from delegraph.testing.check_requests import Judgement, Outline, Run
 from delegraph.testing.conformance.reproduction import rerun
-from delegraph.testing.conformance.subject import Identity
-from delegraph.testing.conformance.witness import (
+from delegraph.testing.conformance.run_reports import (
     CheckBegins,
     ModelBegins,
     PhaseBegins,
@@ -33,6 +32,7 @@ from delegraph.testing.conformance.witness import (
     Suspect,
     Working,
 )
+from delegraph.testing.conformance.subject import Identity
 from delegraph.testing.pytest_plugin import RESULT, add_failure
 
 _NAME = "delegraph-check-runner"

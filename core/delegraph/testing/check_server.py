@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from delegraph.testing.check_requests import Judgement, Outline, Run
-from delegraph.testing.conformance.witness import WITNESS, TimeIsLimited
+from delegraph.testing.conformance.run_reports import WITNESS, TimeIsLimited
 
 if TYPE_CHECKING:
     from delegraph.testing.conformance.subject import Subject

@@ -17,19 +17,20 @@ import pytest
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.errors import DelegraphError
-from delegraph.runtime.delegates.choice import AnyDelegate
+from delegraph.runtime.delegates.requested_delegates import AnyDelegate
 from delegraph.testing.check_runner import check_runner
 from delegraph.testing.conformance import (
     ahead_of_time,
     contract,
     isolation,
-    leftovers,
     numbers,
+    released_resources,
     soundness,
 )
-from delegraph.testing.conformance.effort import FULL, QUICK
 from delegraph.testing.conformance.generated import EXAMPLES, check_generated_models
 from delegraph.testing.conformance.reproduction import rerun
+from delegraph.testing.conformance.run_reports import WITNESS, check_begins
+from delegraph.testing.conformance.sampling import FULL, QUICK
 from delegraph.testing.conformance.subject import (
     Identity,
     Subject,
@@ -38,7 +39,6 @@ from delegraph.testing.conformance.subject import (
     subject_of,
 )
 from delegraph.testing.conformance.transpositions import transposed_are_right
-from delegraph.testing.conformance.witness import WITNESS, check_begins
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.pytest_plugin import RESULT, SWEEPS
 
@@ -61,7 +61,7 @@ CONTRACT: Sequence[Callable[[Subject], None]] = (
     isolation.two_objects_share_nothing,
     isolation.partitions_share_nothing,
     isolation.threads_do_not_meet,
-    leftovers.nothing_is_left_behind,
+    released_resources.nothing_is_left_behind,
     ahead_of_time.compiled_files_give_the_same,
     ahead_of_time.other_versions_are_refused,
     ahead_of_time.damaged_blobs_are_errors,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.delegation.node_form import NodeForm
+from delegraph.delegation.node_traits import NodeTraits
 from delegraph.errors import ArgumentError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.operators.roles import operand_roles
@@ -114,7 +114,7 @@ class OperatorCase:
         )
         return replace(self, records=self.records.replace(operator_codes=codes))
 
-    def input_form(self) -> NodeForm:
+    def input_form(self) -> NodeTraits:
         """Return the operator's form with its inputs alone, and no activation.
 
         Of a graph with several operators it is that of the first one it is about.
@@ -122,11 +122,11 @@ class OperatorCase:
         codes, tensors = self.records.operator_codes or (), _main(self.records).tensors or ()
         node = self._node()
         if node is None:
-            return NodeForm(self.op, ())
+            return NodeTraits(self.op, ())
         inputs = node.inputs or ()
         given = zip(operand_roles(self.op, len(inputs), 0), inputs, strict=True)
         types = tuple((role, tensors[i].type.name) for role, i in given if i >= 0)
-        return NodeForm(self.op, types, codes[node.opcode_index].version)
+        return NodeTraits(self.op, types, codes[node.opcode_index].version)
 
     def types(self) -> tuple[str, ...]:
         """Return the types of the inputs, ``("INT8", "INT32")``; see :meth:`input_form`."""

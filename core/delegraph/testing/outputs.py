@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.operators.numerics import Numerics
-from delegraph.runtime.delegates.choice import AnyDelegate
+from delegraph.runtime.delegates.requested_delegates import AnyDelegate
 from delegraph.runtime.interpreter import Interpreter
 
 

@@ -9,7 +9,7 @@ Open first: ``setup.py``, ``benchmarking/`` for how long a model takes,
 ``compiling.py`` for partitions compiled ahead of time, ``whole_file.py`` for files written at once,
 ``requested_inputs.py``, ``given_inputs.py``, ``model_inputs.py`` and ``model_outputs.py`` for
 values given and printed,
-``recognition.py`` for boxes, poses and masks among outputs, ``drawing.py`` for pictures of them,
+``recognition/`` for boxes, poses and masks among outputs, and for drawing them,
 ``bootstrap.py`` for intervals by resampling,
 ``plugin_check.py`` and ``plugin_survey.py`` for ``plugins doctor``, ``scaffold.py`` for
 ``delegraph new``.

@@ -11,12 +11,12 @@ from .compiling import CompiledModel as CompiledModel
 from .compiling import compile_model as compile_model
 from .differing.bisection import Outcome as Outcome
 from .differing.bisection import Probe as Probe
-from .differing.culprits import Bisection as Bisection
-from .differing.culprits import Culprit as Culprit
-from .differing.culprits import bisect as bisect
 from .differing.difference import Difference as Difference
 from .differing.difference import OutputDifference as OutputDifference
 from .differing.difference import diff as diff
+from .differing.faulty_nodes import Bisection as Bisection
+from .differing.faulty_nodes import Culprit as Culprit
+from .differing.faulty_nodes import bisect as bisect
 from .differing.layers import LayerDifference as LayerDifference
 from .differing.layers import LayersDifference as LayersDifference
 from .differing.layers import diff_layers as diff_layers

@@ -10,7 +10,7 @@ from delegraph.errors import PluginError, UnknownDelegateError
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.plugin import is_ready
 from delegraph.plugins.plugin_set import PluginSet
-from delegraph.runtime.delegates.rest import ADDRESS
+from delegraph.runtime.delegates.default_delegate import ADDRESS
 
 
 @dataclass(frozen=True, slots=True)

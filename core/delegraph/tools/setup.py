@@ -14,8 +14,8 @@ from delegraph.delegation.rules_file import Rules
 from delegraph.errors import ArgumentError
 from delegraph.operators.numerics import Numerics
 from delegraph.plugins.specs import Isolate
-from delegraph.runtime.delegates.choice import AnyDelegate, delegate_from_file
 from delegraph.runtime.delegates.failure_policy import OnFailure
+from delegraph.runtime.delegates.requested_delegates import AnyDelegate, delegate_from_file
 from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.options import Requirement

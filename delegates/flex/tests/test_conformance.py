@@ -16,7 +16,7 @@ import pytest
 
 from delegraph.schema.reader import read_model
 from delegraph.testing import DelegateConformance
-from delegraph.testing.conformance.bricks import palette_cases
+from delegraph.testing.conformance.operator_models import palette_cases
 from delegraph.testing.conformance.subject import Subject, installed_subject
 from delegraph.testing.conformance.trials import trial_of
 from delegraph.testing.delegate_conformance import failures_folder

@@ -18,7 +18,7 @@ import pytest
 from delegraph import Capabilities
 from delegraph.testing import DelegateConformance
 from delegraph.testing.conformance.bundles import attempts
-from delegraph.testing.conformance.placings import placings
+from delegraph.testing.conformance.placements import placings
 from delegraph.testing.conformance.soundness import VALUES_ONLY
 from delegraph.testing.conformance.subject import Subject, subject_of
 from delegraph.testing.conformance.trials import Trial

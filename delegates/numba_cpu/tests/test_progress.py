@@ -111,7 +111,7 @@ def on_a_terminal(code: str, *arguments: str) -> str:
 
 
 WITH_A_STATUS = """
-from delegraph.cli import printing
+from delegraph.cli.answers import printing
 from delegraph_numba_cpu import building, cache, compiler
 from delegraph_numba_cpu.cpu import supported_levels
 level = supported_levels()[0]

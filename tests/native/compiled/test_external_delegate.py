@@ -395,7 +395,7 @@ def test_an_interpreter_that_is_never_closed_frees_everything_at_exit(folder: Pa
 
 def test_the_loader_is_there_without_the_top_level_names() -> None:
     assert Interpreter.__module__ == "delegraph.runtime.interpreter"
-    module = "delegraph.runtime.delegates.choice"
+    module = "delegraph.runtime.delegates.requested_delegates"
     code = f"from {module} import load_delegate; load_delegate('./x.so')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "DelegateLibraryError: Failed to load delegate from ./x.so" in done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delegraph import DelegateContext, DelegateFlags, Node, SimpleDelegateKernelInterface
 from delegraph.native import LiteRtInterpreter
-from delegraph.runtime.profile import Profile
+from delegraph.runtime.execution.profile import Profile
 from support.by_name import ByName, ByNameKernel, sines
 
 PROFILING = DelegateFlags.PER_OPERATOR_PROFILING

@@ -12,7 +12,7 @@ from delegraph.delegation.rejections import Rejection
 from delegraph.errors import DelegateError, NodeError
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.runtime.delegates.checked_nodes import check_nodes
-from delegraph.runtime.delegates.findings import Findings
+from delegraph.runtime.delegates.node_facts import Findings
 from delegraph.schema.options import AddOptions, EqualOptions, WhereOptions
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model

@@ -14,8 +14,8 @@ from delegraph import Delegate, load_delegate
 from delegraph.delegation.driver import SimpleDelegate
 from delegraph.errors import PluginOptionError, UnknownDelegateError
 from delegraph.runtime.delegates import compiled_delegates
-from delegraph.runtime.delegates.choice import as_delegates
 from delegraph.runtime.delegates.compiled_delegates import is_library
+from delegraph.runtime.delegates.requested_delegates import as_delegates
 from support.by_name import ByName
 
 Loaded = list[tuple[str, dict[str, Any]]]

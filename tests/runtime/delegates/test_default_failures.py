@@ -15,8 +15,8 @@ from delegraph.delegation.blob_cache import CACHE_VARIABLE
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import DefaultDelegateWarning, DelegateError, DelegateNodeError, NodeError
 from delegraph.native import LiteRtInterpreter
-from delegraph.runtime.delegates import failure_memory, rest
-from delegraph.runtime.delegates.choice import as_delegate
+from delegraph.runtime.delegates import default_delegate, failure_memory
+from delegraph.runtime.delegates.requested_delegates import as_delegate
 from delegraph.schema.options import AddOptions
 from delegraph.testing import constant, graph_model, tensor
 from support import failing_default
@@ -48,7 +48,7 @@ def install(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> In
     use_plugins_of(monkeypatch, tmp_path / "site")
     if request.param == "built in":
         monkeypatch.delenv(DEFAULT_DELEGATES_VARIABLE)
-        monkeypatch.setattr(rest, "ADDRESS", "fake-failing:failing")
+        monkeypatch.setattr(default_delegate, "ADDRESS", "fake-failing:failing")
     else:
         monkeypatch.setenv(DEFAULT_DELEGATES_VARIABLE, "failing")
 

@@ -138,7 +138,9 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = {"fake_failing": PLUGIN, "fake_failing_heavy": HEAVY}
     write_distribution(tmp_path, "fake-failing", sources, {"failing": "fake_failing"})
     plugins = PluginSet()
-    monkeypatch.setattr("delegraph.runtime.delegates.choice.installed", lambda: plugins)
+    monkeypatch.setattr(
+        "delegraph.runtime.delegates.requested_delegates.installed", lambda: plugins
+    )
 
 
 @pytest.fixture

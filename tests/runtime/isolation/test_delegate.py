@@ -21,7 +21,7 @@ from delegraph.errors import (
     UnknownDelegateError,
 )
 from delegraph.native import LiteRtInterpreter
-from delegraph.runtime.delegates.choice import as_delegates
+from delegraph.runtime.delegates.requested_delegates import as_delegates
 from delegraph.runtime.isolation.isolation import Isolation
 from support.by_name import ByName, Y, doubling_while, run, sines
 from support.chosen_plugins import use_plugins_of

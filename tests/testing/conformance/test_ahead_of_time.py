@@ -14,7 +14,7 @@ import pytest
 from delegraph import engine_compiler, hookimpl
 from delegraph.errors import PartitionRejected
 from delegraph.testing.conformance import ahead_of_time
-from delegraph.testing.conformance.effort import FULL
+from delegraph.testing.conformance.sampling import FULL
 from delegraph.testing.conformance.subject import Subject, installed_subject, subject_of
 from support import chip_plugin
 from support.chip_plugin import CHIP, ChipDelegate, install_chip

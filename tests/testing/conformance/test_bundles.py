@@ -13,11 +13,11 @@ import pytest
 
 from delegraph.testing.conformance import numbers, soundness
 from delegraph.testing.conformance.bundles import attempts, right_in_bundles
-from delegraph.testing.conformance.effort import QUICK
 from delegraph.testing.conformance.generated import check_generated_models
+from delegraph.testing.conformance.run_reports import WITNESS, Working
+from delegraph.testing.conformance.sampling import QUICK
 from delegraph.testing.conformance.subject import Subject, subject_of
 from delegraph.testing.conformance.trials import trials_of
-from delegraph.testing.conformance.witness import WITNESS, Working
 from delegraph.testing.delegate_conformance import CONTRACT
 from delegraph.testing.operator_cases import cases
 from support import many_claims as engines

@@ -10,7 +10,7 @@ import pytest
 
 from delegraph import Capabilities, Claim
 from delegraph.testing.conformance import numbers
-from delegraph.testing.conformance.effort import FULL, QUICK, Effort
+from delegraph.testing.conformance.sampling import FULL, QUICK, Effort
 from delegraph.testing.conformance.subject import Subject, subject_of
 from delegraph.testing.conformance.transpositions import transposed_are_right
 from support import many_claims as engines

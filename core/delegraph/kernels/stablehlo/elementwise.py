@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.cast import saturate
-from delegraph.kernels.elementwise import matching_operands
+from delegraph.kernels.elementwise.binary import matching_operands
+from delegraph.kernels.elementwise.unary import run_ufunc, unary_operands
 from delegraph.kernels.stablehlo.types import (
     ANY,
     BOOLEAN,
@@ -29,7 +30,6 @@ from delegraph.kernels.stablehlo.types import (
     NUMBER,
     SIGNED,
 )
-from delegraph.kernels.unary import run_ufunc, unary_operands
 from delegraph.operators.checks import (
     option,
     require_counts,

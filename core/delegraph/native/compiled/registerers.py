@@ -26,7 +26,7 @@ from delegraph.native.compiled.external_kernel import KernelFunctions, kernel_re
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.registration import Registration
-from delegraph.runtime.custom_op_registerers import PythonResolver, Registerer, Resolver
+from delegraph.runtime.official.custom_op_registerers import PythonResolver, Registerer, Resolver
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.schema.writer import write_model

@@ -40,7 +40,7 @@ from delegraph.operators.registration import (
     Scratch,
 )
 from delegraph.operators.tensor import AllocationType, Tensor
-from delegraph.runtime.delegates.findings import Findings
+from delegraph.runtime.delegates.node_facts import Findings
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
-from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams
 from delegraph.delegation.incident import Incident
+from delegraph.delegation.matched_rules import BoundRules
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError, DelegateError, UnsupportedModelError
 from delegraph.graph.model import Model, OperatorSpec
@@ -35,11 +35,11 @@ from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Node, Registration
 from delegraph.plugins.specs import Isolate
 from delegraph.runtime.arguments import folder_of, model_of
-from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate, load_delegate
 from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.delegates.requested_delegates import AnyDelegate, as_delegate, load_delegate
+from delegraph.runtime.execution.profile import Profile
 from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolver
-from delegraph.runtime.profile import Profile
 
 AnyModel = str | os.PathLike[str] | bytes | Model
 """A model: a ``.tflite`` file, its bytes, or one that is loaded."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from delegraph.errors import ArgumentError
 from delegraph.native.litert.delegate import LiteRtDelegate
-from delegraph.runtime.delegates.choice import as_delegates
 from delegraph.runtime.delegates.default_incidents import blamed, incident_of
+from delegraph.runtime.delegates.requested_delegates import as_delegates
 from delegraph.runtime.isolation.isolation import Isolation
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn, get_args
 
-from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.incident import Incident
+from delegraph.delegation.matched_rules import BoundRules
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules import require_full
 from delegraph.delegation.rules_file import Rules, placement_rules
@@ -31,13 +31,13 @@ from delegraph.plugins.specs import Isolate
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
 from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegates import defaults
-from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
 from delegraph.runtime.delegates.custom_op_delegates import compiled_by
-from delegraph.runtime.invoke_async import InvokesAsync, Run
+from delegraph.runtime.delegates.requested_delegates import ManyDelegates, as_delegates
+from delegraph.runtime.execution.invoke_async import InvokesAsync, Run
+from delegraph.runtime.execution.profile import Profile
 from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.options import Requirement
-from delegraph.runtime.profile import Profile
 
 
 class LiteRtInterpreter(InvokesAsync, ClosedByWith):

@@ -10,9 +10,9 @@ from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.checked_nodes import check_nodes, order_errors
-from delegraph.runtime.delegates.findings import Findings
-from delegraph.runtime.steps import Step
-from delegraph.runtime.unset_inputs import unset_input_errors, unset_inputs
+from delegraph.runtime.delegates.node_facts import Findings
+from delegraph.runtime.execution.steps import Step
+from delegraph.runtime.missing_inputs import unset_input_errors, unset_inputs
 
 
 def check_subgraph(

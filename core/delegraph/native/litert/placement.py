@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.incident import Incident
+from delegraph.delegation.matched_rules import BoundRules
 from delegraph.delegation.placement import (
     Crossing,
     NodePlacement,

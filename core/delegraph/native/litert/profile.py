@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from delegraph.graph.model import OperatorSpec, SubgraphSpec
-from delegraph.runtime.profile import Profile
+from delegraph.runtime.execution.profile import Profile
 
 
 class ProfiledHost(Protocol):

@@ -30,7 +30,7 @@ from delegraph.native.abi import (
     TfLiteStatus,
     callback,
 )
-from delegraph.runtime.profile import Profile
+from delegraph.runtime.execution.profile import Profile
 
 logger = logging.getLogger(__name__)
 

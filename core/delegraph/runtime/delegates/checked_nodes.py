@@ -15,9 +15,9 @@ from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Node, OpContext, Registration
-from delegraph.runtime.delegates.findings import Findings, KnownTensor
+from delegraph.runtime.delegates.node_facts import Findings, KnownTensor
 from delegraph.runtime.delegates.private_state import PrivateNodes
-from delegraph.runtime.steps import Step
+from delegraph.runtime.execution.steps import Step
 
 
 def order_errors(subgraph: SubgraphSpec) -> dict[int, DelegraphError]:

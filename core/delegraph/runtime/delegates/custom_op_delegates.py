@@ -10,8 +10,8 @@ from delegraph.errors import PluginError
 from delegraph.graph.model import Model
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.plugin_set import installed
-from delegraph.runtime.delegates.choice import installed_delegate, isolated
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegate, compilers_of
+from delegraph.runtime.delegates.requested_delegates import installed_delegate, isolated
 from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolation
 from delegraph.runtime.isolation.source import DelegateSource
 

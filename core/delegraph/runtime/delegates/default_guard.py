@@ -20,7 +20,7 @@ from delegraph.operators.registration import Eval, NativeEval, Node
 from delegraph.runtime.delegates.buffer_handles import NO_HANDLE
 from delegraph.runtime.delegates.fallback import Before, Guard, phase_of
 from delegraph.runtime.delegates.partition_state import SavedState
-from delegraph.runtime.node_errors import RefusedByKernel
+from delegraph.runtime.execution.node_errors import RefusedByKernel
 from delegraph.runtime.subgraph import Subgraph
 
 

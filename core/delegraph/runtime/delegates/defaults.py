@@ -40,7 +40,7 @@ def configured(isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
     names, source = default_delegates()
     if not names:
         return []
-    from delegraph.runtime.delegates.choice import installed_delegate
+    from delegraph.runtime.delegates.requested_delegates import installed_delegate
 
     try:
         return [installed_delegate(name, None, isolation) for name in names]
@@ -90,7 +90,7 @@ def apply(
     if asked_for:
         session.apply_all(asked_for)
     if takes_more and are_wanted(resolver) and not is_nested and _has_rest(session):
-        from delegraph.runtime.delegates.rest import apply_to_the_rest
+        from delegraph.runtime.delegates.default_delegate import apply_to_the_rest
 
         apply_to_the_rest(session)
 

@@ -21,7 +21,7 @@ from delegraph.errors import CallCancelledError, DelegateError, DelegatePhase, i
 from delegraph.runtime.delegates.checked_nodes import check_nodes, order_errors
 from delegraph.runtime.delegates.delegate_node import as_delegate_node
 from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.findings import Findings
+from delegraph.runtime.delegates.node_facts import Findings
 from delegraph.runtime.delegates.original_nodes import original_node
 from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, Barred, Snapshot
 from delegraph.runtime.subgraph import Subgraph

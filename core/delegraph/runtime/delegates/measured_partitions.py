@@ -27,7 +27,7 @@ from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.delegate_node import with_own_prepare
 from delegraph.runtime.delegates.failure_policy import Incidents, Supervision
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
-from delegraph.runtime.kept_data import KeptData
+from delegraph.runtime.preserved_tensors import KeptData
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType

@@ -18,11 +18,11 @@ from delegraph.delegation.partition_tolerance import ComputedNode
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, Node, Registration
-from delegraph.runtime.delegates.findings import KnownTensor
+from delegraph.runtime.delegates.node_facts import KnownTensor
 from delegraph.runtime.delegates.private_state import PrivateNodes, PrivateState
-from delegraph.runtime.steps import Step
+from delegraph.runtime.execution.blas_threads import BlasThreads
+from delegraph.runtime.execution.steps import Step
 from delegraph.runtime.subgraph import Subgraph
-from delegraph.runtime.threads import BlasThreads
 
 
 class OriginalNodes(PrivateNodes):

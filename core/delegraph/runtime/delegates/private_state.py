@@ -20,9 +20,9 @@ from delegraph.operators.registration import (
     Scratch,
 )
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.cancellation import Cancellation
-from delegraph.runtime.node_errors import require_kernel
-from delegraph.runtime.steps import Step, StepRunner
+from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.node_errors import require_kernel
+from delegraph.runtime.execution.steps import Step, StepRunner
 from delegraph.runtime.subgraph_memory import SubgraphMemory
 
 

@@ -23,8 +23,8 @@ from delegraph.operators.tensor import Tensor
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.delegate_file import delegate_from_file
 from delegraph.plugins.plugin_set import installed
-from delegraph.runtime.delegates.choice import is_installed_name, load_delegate
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegate
+from delegraph.runtime.delegates.requested_delegates import is_installed_name, load_delegate
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.isolation.claims import rejection_json
 from delegraph.runtime.isolation.life import end_with

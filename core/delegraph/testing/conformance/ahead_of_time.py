@@ -23,9 +23,11 @@ from delegraph.plugins.plugin_set import Offer, installed
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.testing.conformance.differences import difference
-from delegraph.testing.conformance.effort import FULL
+from delegraph.testing.conformance.kernel_observer import PATTERN, fill
 from delegraph.testing.conformance.reproduction import recompiled, rerun
-from delegraph.testing.conformance.specimens import specimens
+from delegraph.testing.conformance.run_reports import model_begins, remembered
+from delegraph.testing.conformance.sample_models import specimens
+from delegraph.testing.conformance.sampling import FULL
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import (
     Outputs,
@@ -34,8 +36,6 @@ from delegraph.testing.conformance.trials import (
     gallery_for,
     open_interpreter,
 )
-from delegraph.testing.conformance.watching import PATTERN, fill
-from delegraph.testing.conformance.witness import model_begins, remembered
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.tools.compiling import compile_model
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from delegraph.delegation.node_form import NodeForm
+from delegraph.delegation.node_traits import NodeTraits
 from delegraph.delegation.placement import NodePlacement
 from delegraph.errors import DelegraphError
-from delegraph.testing.conformance.demands import (
+from delegraph.testing.conformance.claim_evidence import (
     Demand,
     at_versions,
     demands,
@@ -18,6 +18,8 @@ from delegraph.testing.conformance.demands import (
     shown,
 )
 from delegraph.testing.conformance.differences import difference
+from delegraph.testing.conformance.kernel_observer import PATTERN, KernelWatch, WatchedDelegate
+from delegraph.testing.conformance.run_reports import remembered
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import (
     Outputs,
@@ -26,8 +28,6 @@ from delegraph.testing.conformance.trials import (
     open_interpreter,
     trial_of,
 )
-from delegraph.testing.conformance.watching import PATTERN, KernelWatch, WatchedDelegate
-from delegraph.testing.conformance.witness import remembered
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
 
@@ -159,7 +159,7 @@ class _Attempts:
         self._subject = subject
         self._make = make
         self.claims = [claim for claim in subject.capabilities.claims if op in claim.operators]
-        self._other_forms: set[tuple[NodeForm, tuple[str, ...]]] = set()
+        self._other_forms: set[tuple[NodeTraits, tuple[str, ...]]] = set()
         self._tried: Counter[tuple[tuple[str, str], ...]] = Counter()  # by types, for missing ones
         self._seen: set[Demand] = set()
         wanted = (demand for claim in self.claims for demand in demands(claim))

@@ -12,10 +12,10 @@ from functools import cache, partial
 from delegraph.errors import DelegraphError
 from delegraph.testing.conformance.attempts import Attempt, careful_attempt, drawn, wrong
 from delegraph.testing.conformance.composition import Composition, fed_definitions
+from delegraph.testing.conformance.kernel_observer import PATTERN, KernelWatch, WatchedDelegate
+from delegraph.testing.conformance.run_reports import remembered
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trial_of
-from delegraph.testing.conformance.watching import PATTERN, KernelWatch, WatchedDelegate
-from delegraph.testing.conformance.witness import remembered
 
 _FEW = 4
 """Parts of a bundle that is not cut any more; each is tried alone."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from delegraph.testing.conformance.attempts import careful_attempt, wrong
-from delegraph.testing.conformance.bricks import bricks, composed, fits
+from delegraph.testing.conformance.operator_models import bricks, composed, fits
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial, trial_of
 

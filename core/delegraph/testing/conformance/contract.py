@@ -20,9 +20,15 @@ from delegraph.plugins.options import describe_options
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.testing.conformance.composition import behind_a_reshape
 from delegraph.testing.conformance.differences import difference
-from delegraph.testing.conformance.placings import placings
+from delegraph.testing.conformance.kernel_observer import (
+    PATTERN,
+    KernelWatch,
+    WatchedDelegate,
+    move_border_tensors,
+)
+from delegraph.testing.conformance.placements import placings
 from delegraph.testing.conformance.reproduction import explained
-from delegraph.testing.conformance.specimens import (
+from delegraph.testing.conformance.sample_models import (
     all_with,
     computed,
     specimens,
@@ -35,12 +41,6 @@ from delegraph.testing.conformance.trials import (
     Trial,
     answers,
     open_interpreter,
-)
-from delegraph.testing.conformance.watching import (
-    PATTERN,
-    KernelWatch,
-    WatchedDelegate,
-    move_border_tensors,
 )
 
 Check = Callable[[Subject], None]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.node_features import node_features
-from delegraph.delegation.node_form import NodeForm
+from delegraph.delegation.node_traits import NodeTraits
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.model import OperatorSpec
 from delegraph.operators.registration import Node
@@ -28,10 +28,10 @@ def operators_of(subgraph: Subgraph, op: str) -> tuple[OperatorSpec, ...]:
     return tuple(operator for operator in subgraph.spec.operators if operator.name == op)
 
 
-def forms_of(subgraph: Subgraph, operators: Iterable[OperatorSpec]) -> frozenset[NodeForm]:
+def forms_of(subgraph: Subgraph, operators: Iterable[OperatorSpec]) -> frozenset[NodeTraits]:
     """Return the forms in which operators occur in a subgraph whose types are known."""
     return frozenset(
-        NodeForm.of(operator.name, Node.from_operator(operator), subgraph.tensors)
+        NodeTraits.of(operator.name, Node.from_operator(operator), subgraph.tensors)
         for operator in operators
     )
 

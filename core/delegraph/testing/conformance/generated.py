@@ -22,10 +22,12 @@ from delegraph.errors import DelegraphError
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
-from delegraph.testing.conformance.bricks import Brick, barrier_of, bricks, composed
 from delegraph.testing.conformance.differences import allowed_of, array_difference
 from delegraph.testing.conformance.features import features_of, forms_of
+from delegraph.testing.conformance.kernel_observer import PATTERN, KernelWatch, WatchedDelegate
+from delegraph.testing.conformance.operator_models import Brick, barrier_of, bricks, composed
 from delegraph.testing.conformance.reproduction import rerun
+from delegraph.testing.conformance.run_reports import suspect
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import (
     answers,
@@ -33,8 +35,6 @@ from delegraph.testing.conformance.trials import (
     described,
     open_interpreter,
 )
-from delegraph.testing.conformance.watching import PATTERN, KernelWatch, WatchedDelegate
-from delegraph.testing.conformance.witness import suspect
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.tools.shrinking import shrunk
 

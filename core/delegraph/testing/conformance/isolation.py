@@ -14,7 +14,11 @@ from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.driver import SimpleDelegate
 from delegraph.testing.conformance.chains import chains, nodes_of
 from delegraph.testing.conformance.contract import require_right
-from delegraph.testing.conformance.specimens import specimens, with_other_shapes, with_other_values
+from delegraph.testing.conformance.sample_models import (
+    specimens,
+    with_other_shapes,
+    with_other_values,
+)
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial, open_interpreter
 

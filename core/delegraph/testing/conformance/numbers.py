@@ -8,9 +8,9 @@ from unittest import SkipTest
 from delegraph.testing.conformance.attempts import Attempt, attempt, still_wrong, wrong
 from delegraph.testing.conformance.bundles import attempts
 from delegraph.testing.conformance.reproduction import rerun
+from delegraph.testing.conformance.run_reports import suspect
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import trial_of
-from delegraph.testing.conformance.witness import suspect
 from delegraph.tools.shrinking import shrunk
 
 

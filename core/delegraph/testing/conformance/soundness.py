@@ -10,8 +10,8 @@ from delegraph.delegation.capabilities import Claim
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.testing.conformance.attempts import Attempt
 from delegraph.testing.conformance.bundles import attempts
-from delegraph.testing.conformance.demands import Demand, demands, shown
-from delegraph.testing.conformance.placings import placings
+from delegraph.testing.conformance.claim_evidence import Demand, demands, shown
+from delegraph.testing.conformance.placements import placings
 from delegraph.testing.conformance.reproduction import explained
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial

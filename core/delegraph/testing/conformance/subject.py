@@ -9,14 +9,14 @@ from pathlib import Path
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.delegate import Delegate
-from delegraph.delegation.node_form import NodeForm
+from delegraph.delegation.node_traits import NodeTraits
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.options import split_text
 from delegraph.plugins.plugin_set import installed
 from delegraph.plugins.specs import DelegateSpec
-from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate
-from delegraph.testing.conformance.effort import FULL, Effort
-from delegraph.testing.conformance.witness import phase_begins
+from delegraph.runtime.delegates.requested_delegates import AnyDelegate, as_delegate
+from delegraph.testing.conformance.run_reports import phase_begins
+from delegraph.testing.conformance.sampling import FULL, Effort
 from delegraph.testing.operator_case import OperatorCase
 
 CreateDelegate = Callable[[Mapping[str, object]], Delegate]
@@ -89,7 +89,7 @@ class Subject:
         """What can be sent to another process."""
         return Identity(self.name, self.operators, self.address, self.folder)
 
-    def claims(self, forms: Iterable[NodeForm], features: frozenset[str]) -> bool:
+    def claims(self, forms: Iterable[NodeTraits], features: frozenset[str]) -> bool:
         """Return whether each of the forms of an operator is covered by a claim with *features*."""
         return all(self.capabilities.covers(form, features) for form in forms)
 

@@ -6,8 +6,8 @@ import os
 from dataclasses import replace
 from unittest import SkipTest
 
+from delegraph.testing.conformance.run_reports import working
 from delegraph.testing.conformance.subject import Subject
-from delegraph.testing.conformance.witness import working
 from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.generator import sweep_operators
 from delegraph.testing.sweep.sweep import Plan, SweepResult, run_sweep

@@ -12,7 +12,7 @@ from delegraph.testing.conformance.bundles import attempts, may_be_part, right_i
 from delegraph.testing.conformance.composition import fed_definitions
 from delegraph.testing.conformance.numbers import smallest
 from delegraph.testing.conformance.reproduction import rerun
-from delegraph.testing.conformance.specimens import first_step
+from delegraph.testing.conformance.sample_models import first_step
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.transposed import transposed
 from delegraph.testing.conformance.trials import Trial, trials_of

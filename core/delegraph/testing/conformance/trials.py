@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags
-from delegraph.delegation.node_form import NodeForm
+from delegraph.delegation.node_traits import NodeTraits
 from delegraph.delegation.partition_tolerance import ComputedNode
 from delegraph.delegation.rules import PlacementRule
 from delegraph.errors import DelegraphError
 from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.choice import AnyDelegate
+from delegraph.runtime.delegates.requested_delegates import AnyDelegate
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.subgraph import Subgraph
@@ -29,7 +29,7 @@ from delegraph.schema import tables
 from delegraph.schema.enums import TensorType
 from delegraph.schema.writer import write_model
 from delegraph.testing.conformance.features import features_of, forms_of, operators_of
-from delegraph.testing.conformance.witness import model_begins, working
+from delegraph.testing.conformance.run_reports import model_begins, working
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import MICRO_OPERATORS, REGISTERED_OPERATORS
@@ -57,7 +57,7 @@ class Trial:
     output_types: tuple[TensorType, ...]
     computed: tuple[ComputedNode, ...]
     outputs: tuple[int, ...]
-    forms: frozenset[NodeForm]
+    forms: frozenset[NodeTraits]
     features: frozenset[str]
 
     @property

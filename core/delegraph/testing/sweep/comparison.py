@@ -18,11 +18,12 @@ from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError, DelegraphError
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.plugins.delegate_file import delegate_from_file
-from delegraph.runtime.delegates.choice import as_delegate
+from delegraph.runtime.delegates.requested_delegates import as_delegate
 from delegraph.schema.options import AddOptions
 from delegraph.testing.one_op import one_op_model, tensor
 from delegraph.testing.sweep import hosts
-from delegraph.testing.sweep.documented import documented_refusal
+from delegraph.testing.sweep.documented_refusals import documented_refusal
+from delegraph.testing.sweep.input_roundings import NUDGES, nudged
 from delegraph.testing.sweep.judging import (
     OFFICIAL,
     OURS,
@@ -34,7 +35,6 @@ from delegraph.testing.sweep.judging import (
     error_fault,
     innermost,
 )
-from delegraph.testing.sweep.nudging import NUDGES, nudged
 from delegraph.testing.sweep.sweep_case import Arrays, SweepCase
 from delegraph.tools.setup import file_and_options
 

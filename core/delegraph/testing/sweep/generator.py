@@ -8,7 +8,7 @@ from random import Random
 
 from delegraph.errors import DelegraphError
 from delegraph.schema.writer import write_model
-from delegraph.testing.conformance.bricks import palette_cases
+from delegraph.testing.conformance.operator_models import palette_cases
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import MAKERS, cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS

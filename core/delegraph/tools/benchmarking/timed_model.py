@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from delegraph.delegation.placement import Placement
 from delegraph.graph.loader import load_model
 from delegraph.graph.model import Model
-from delegraph.runtime.delegates.choice import as_delegates
+from delegraph.runtime.delegates.requested_delegates import as_delegates
 from delegraph.tools.benchmarking.clock import Clock
 from delegraph.tools.benchmarking.stages import Stages
 from delegraph.tools.called_inputs import require_room_for

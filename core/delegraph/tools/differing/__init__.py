@@ -5,7 +5,7 @@ in between); ``metrics.py`` for what is said of two arrays, ``matching.py`` for 
 model is which of the other, ``input_runs.py`` for what both are fed, ``tapped_models.py`` for how
 inner tensors are seen, ``layer_units.py`` for what gets the reference's values.
 
-For ``bisect``: ``culprits.py``. ``bisection.py`` searches, ``probes.py`` tries sets of nodes in the
-process of ``worker_process.py`` of the tools, where ``probe_work.py`` does the work;
+For ``bisect``: ``faulty_nodes.py``. ``bisection.py`` searches, ``probes.py`` tries sets of nodes in
+the process of ``worker_process.py`` of the tools, where ``probe_work.py`` does the work;
 ``reproduction.py`` writes what shows a fault again.
 """

@@ -19,7 +19,7 @@ from delegraph.tools.differing.input_runs import OFFICIAL, InputRuns
 from delegraph.tools.differing.layer_units import HANDLES, Unit, Values, Whole, units_of
 from delegraph.tools.differing.matching import converted, matched_inputs, matched_names
 from delegraph.tools.differing.metrics import TensorDifference, tensor_difference
-from delegraph.tools.differing.watched import Inner, Watched
+from delegraph.tools.differing.watched_side import Inner, Watched
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup

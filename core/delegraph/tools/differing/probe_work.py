@@ -14,7 +14,7 @@ from delegraph.delegation.rules import PlacementRules
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError, DelegraphError, PluginError, in_words
 from delegraph.graph.loader import load_model
-from delegraph.runtime.delegates.choice import as_delegates
+from delegraph.runtime.delegates.requested_delegates import as_delegates
 from delegraph.tools.differing.bisection import RIGHT, Nodes, Outcome
 from delegraph.tools.differing.cut_model import cut_model
 from delegraph.tools.differing.difference import (

@@ -19,7 +19,7 @@ from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 from delegraph.tools.differing.bisection import Fault, Nodes, Outcome
-from delegraph.tools.differing.command_words import diff_command
+from delegraph.tools.differing.command_line import diff_command
 from delegraph.tools.differing.probe_work import ComparedRun, Job, inner_tolerance
 from delegraph.tools.differing.probes import Probes, excluding
 from delegraph.tools.progress import Progress

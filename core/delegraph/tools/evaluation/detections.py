@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.model import SubgraphSpec
-from delegraph.tools.boxes import POSTPROCESS
 from delegraph.tools.evaluation.task import Outputs
 from delegraph.tools.model_call import Details, declared_shape
 from delegraph.tools.quantizing import dequantized
-from delegraph.tools.seen import stated_count
+from delegraph.tools.recognition.boxes import POSTPROCESS
+from delegraph.tools.recognition.picture_answer import stated_count
 
 PARTS = ("boxes", "classes", "scores", "count")
 """What the outputs are, in the official tool's order."""

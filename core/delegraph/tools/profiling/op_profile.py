@@ -16,7 +16,7 @@ from typing import Any
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import node_numbers
-from delegraph.runtime.profile import ProfileEvent
+from delegraph.runtime.execution.profile import ProfileEvent
 from delegraph.tools.benchmarking.run_control import RunControl
 from delegraph.tools.benchmarking.stages import Stage
 from delegraph.tools.latency import Latency

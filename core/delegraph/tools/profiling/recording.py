@@ -12,7 +12,7 @@ import numpy as np
 from delegraph.delegation.placement import NodePlacement, PartitionPlacement, Placement
 from delegraph.graph.loader import load_model
 from delegraph.graph.model import Model
-from delegraph.runtime.profile import Profile, ProfileEvent
+from delegraph.runtime.execution.profile import Profile, ProfileEvent
 from delegraph.tools.benchmarking.run_control import RunControl, run_times
 from delegraph.tools.benchmarking.stages import Stage
 from delegraph.tools.benchmarking.timed_model import TimedModel, timed_model

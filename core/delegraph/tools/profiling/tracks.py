@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from delegraph.delegation.placement import PartitionPlacement, refusals_in_words
-from delegraph.runtime.profile import ProfileEvent
+from delegraph.runtime.execution.profile import ProfileEvent
 from delegraph.tools.profiling.recording import Recording
 
 HOST = "invoke"

@@ -9,8 +9,8 @@ from pathlib import Path
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph_edgetpu.chip import NEWEST_RUNTIME
 from delegraph_edgetpu.compilation import Compilation
+from delegraph_edgetpu.compiled_segment import Draft
 from delegraph_edgetpu.devices import CACHE_BYTES
-from delegraph_edgetpu.draft import Draft
 from delegraph_edgetpu.errors import CannotCompile
 from delegraph_edgetpu.partition import token_of
 from delegraph_edgetpu.settings import Balance, Settings

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.chip import CLOCK, LINK
-from delegraph_edgetpu.work import cycles
+from delegraph_edgetpu.operator_cost import cycles
 
 FORMULA = "cycles / 480 MHz + (input + output + streamed parameter bytes) / 500 MB/s"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from delegraph.errors import DelegraphError, NodeError
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.executable import Executable
-from delegraph_edgetpu.work import multiply_adds, parameter_sizes
+from delegraph_edgetpu.operator_cost import multiply_adds, parameter_sizes
 
 
 def executable_of(

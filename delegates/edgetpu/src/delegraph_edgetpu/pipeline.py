@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
-from delegraph_edgetpu.assembly_line import AssemblyLine
+from delegraph_edgetpu.pipeline_simulation import AssemblyLine
 from delegraph_edgetpu.segment_chain import Arrays, SegmentChain
 
 if TYPE_CHECKING:

@@ -15,14 +15,14 @@ from delegraph.schema.custom_nodes import with_plans
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 from delegraph_edgetpu.call import Call
-from delegraph_edgetpu.draft import Draft
+from delegraph_edgetpu.compiled_segment import Draft
 from delegraph_edgetpu.errors import CannotCompile
 from delegraph_edgetpu.mapping import ModelMapping, map_subgraph
 from delegraph_edgetpu.model_checks import require_compilable
+from delegraph_edgetpu.operator_cost import multiply_adds, parameter_sizes
 from delegraph_edgetpu.partition import obstacle_to
 from delegraph_edgetpu.segments import Part, boundary, cut_out, parts
 from delegraph_edgetpu.settings import Settings
-from delegraph_edgetpu.work import multiply_adds, parameter_sizes
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from delegraph_flex.executors import INSTALL_TENSORFLOW, executor_named, has_ten
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.kernel import FlexKernel
 from delegraph_flex.node_def import NodeDefError
+from delegraph_flex.node_environment import surroundings
 from delegraph_flex.numpy_executor.operators import OPERATORS
 from delegraph_flex.options import FlexOptions
-from delegraph_flex.reach import reject_by_reach
-from delegraph_flex.surroundings import surroundings
+from delegraph_flex.side_effects import reject_by_reach
 
 VERSION = 1
 """The only version that Flex operators have so far."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delegraph.graph.loader import parse_model
 from delegraph_flex.custom_options import PREFIX
 from delegraph_flex.numpy_executor.operators import OPERATORS
-from delegraph_flex.reach import reaches
+from delegraph_flex.side_effects import reaches
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Executor, Step
 from delegraph_flex.flex_node import FlexNode, FunctionSignature, Unsupported
 from delegraph_flex.node_def import AttrValue
-from delegraph_flex.reach import reaches
+from delegraph_flex.side_effects import reaches
 from delegraph_flex.tensorflow_executor import attributes
 from delegraph_flex.tensorflow_executor.borrowed_memory import BorrowedMemory
 from delegraph_flex.tensorflow_executor.eager_call import eager_call, message_of, named_call

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Claim, Node, Registration, Rejection, Tensor, builtin_registration
-from delegraph.delegation.node_form import NodeForm
+from delegraph.delegation.node_traits import NodeTraits
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import options_or_defaults
 from delegraph.operators.evaluation import evaluate_node
@@ -260,5 +260,5 @@ def operator(
 
 def operator_of(name: str, node: Node, tensors: Sequence[Tensor]) -> Operator:
     """Return the entry for the types of a node's tensors, one of which fits."""
-    form = NodeForm.of(name, node, tensors)
+    form = NodeTraits.of(name, node, tensors)
     return next(entry for entry in OPERATORS[name] if entry.claim.misfit(form) is None)

@@ -1,0 +1,169 @@
+"""``delegraph benchmark --against``: options, and what it prints of one set-up beside others."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from delegraph.cli.answers.benchmark import duration
+from delegraph.cli.answers.printing import heading, plural, print_table
+from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.failure import CheckFailed
+from delegraph.cli.options.arguments import with_options_added
+from delegraph.cli.options.op_profile import PROFILE_OPTIONS
+from delegraph.cli.options.run_control import CONTROL_OPTIONS
+from delegraph.cli.options.setup import against_option, setups_against
+from delegraph.cli.options.without_effect import refuse_in_vain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.tools.benchmarking.comparison import Comparison
+    from delegraph.tools.requested_inputs import InputRequest
+    from delegraph.tools.setup import Setup
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_PERCENT = click.FloatRange(0)
+
+_OF_COMPARING = ("blocks", "seconds", "same_within", "fail_above")
+_OF_ONE_ALONE = (*CONTROL_OPTIONS, "name", "save", *PROFILE_OPTIONS)
+
+
+@dataclass(frozen=True)
+class Against:
+    """What the user wants a set-up compared with, and how.
+
+    Attributes:
+        setup: what all verdicts are about.
+        others: what it is compared with.
+        blocks: how many new interpreters each gets.
+        seconds: how long all take turns.
+        same_within: the largest difference that counts as none, in percent.
+        fail_above: by how many percent the set-up must be slower for the command to fail; None: it
+            never does.
+    """
+
+    setup: Setup
+    others: tuple[Setup, ...]
+    blocks: int
+    seconds: float
+    same_within: float
+    fail_above: float | None
+
+    def measured(self, inputs: InputRequest, signature: str | None) -> Comparison:
+        """Return what was found; a bar shows how far it is."""
+        from delegraph.tools.benchmarking.comparison import compare
+
+        with shown_progress() as progress:
+            return compare(
+                self.setup,
+                self.others,
+                inputs,
+                signature=signature,
+                blocks=self.blocks,
+                seconds=self.seconds,
+                same_within=self.same_within / 100,
+                progress=progress,
+            )
+
+    def check(self, found: Comparison) -> None:
+        """Check that all set-ups ran, and that MODEL's is not slower than it may be.
+
+        Raises:
+            CheckFailed: it is slower, beside some other.
+            Exception: what the first set-up that failed did so with.
+        """
+        slower = [] if self.fail_above is None else found.slower_than(self.fail_above / 100)
+        if slower:
+            names = "; ".join(other.name for other in slower)
+            raise CheckFailed(f"slower by more than {self.fail_above:g} % than {names}")
+        for other in found.others:
+            if other.failure is not None:
+                raise other.failure
+
+
+def against_options(command: Command) -> Command:
+    """Add ``--against`` and what belongs to it; the command gets an :class:`Against`, or None.
+
+    It stands below ``setup_options``, whose *setup* it looks at.
+    """
+
+    @functools.wraps(command)
+    def run(*arguments: Any, setup: Setup, against: Sequence[str], **options: Any) -> Any:
+        _require_use(is_comparing=bool(against))
+        own = {name: options.pop(name) for name in _OF_COMPARING}
+        others = setups_against(setup, against)
+        wanted = Against(setup, others, **own) if others else None
+        return command(*arguments, setup=setup, against=wanted, **options)
+
+    options = [
+        against_option("Compare with another set-up, all taking turns"),
+        click.option(
+            "--fail-above",
+            type=_PERCENT,
+            metavar="PERCENT",
+            help="Fail (exit code 1) where MODEL is slower than another by more than this, its "
+            "whole interval included.",
+        ),
+        click.option(
+            "--blocks",
+            type=click.IntRange(5),
+            default=12,
+            show_default=True,
+            help="Processes, one after the other, in each of which all are made anew and take "
+            "turns.",
+        ),
+        click.option(
+            "--seconds",
+            type=click.FloatRange(0, min_open=True),
+            default=12.0,
+            show_default=True,
+            help="How long they take turns in all, without what it takes to make them.",
+        ),
+        click.option(
+            "--same-within",
+            type=_PERCENT,
+            default=5.0,
+            show_default=True,
+            metavar="PERCENT",
+            help="Largest difference that counts as none.",
+        ),
+    ]
+    return with_options_added(cast(Command, run), options)
+
+
+def _require_use(*, is_comparing: bool) -> None:
+    """Check that no option is given in vain."""
+    if is_comparing:
+        refuse_in_vain(_OF_ONE_ALONE, "has no effect with --against")
+    else:
+        refuse_in_vain(_OF_COMPARING, "needs --against")
+
+
+def print_comparison(out: Console, found: Comparison) -> None:
+    """Print the set-ups, how their times compare, and the verdicts."""
+    out.print(f"{found.one.name}: {duration(found.one.median or 0.0)}")
+    heading(out, "Against")
+    columns = ("set-up", "median", "ratio [95 %]", "MODEL is")
+    rows = [
+        (timed.name, duration(timed.median or 0.0), timed.verdict.ratio, timed.verdict)
+        for timed in found.others
+        if timed.verdict is not None
+    ]
+    print_table(out, columns, rows, right=("median",), names=())
+    for timed in found.others:
+        if timed.error:
+            out.print(f"  {timed.name}: failed: {timed.error}")
+    out.print()
+    out.print(
+        "ratio: time of MODEL by that of the set-up; beside itself it is "
+        f"{found.control} in {plural(len(found.one.blocks), 'block')}"
+    )
+    for timed in found.others:
+        if timed.verdict is not None and timed.verdict.warning:
+            out.print(f"caution: {timed.name}: {timed.verdict.warning}")

@@ -1,0 +1,163 @@
+"""What ``delegraph diff`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from delegraph.cli.answers.printing import heading, plural, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.tools.differing.difference import Difference, OutputDifference
+    from delegraph.tools.differing.layers import LayerDifference, LayersDifference
+    from delegraph.tools.differing.metrics import Spread
+
+
+def print_difference(out: Console, found: Difference) -> None:
+    """Print how far two set-ups' results differ."""
+    out.print(f"test:      {found.test}")
+    out.print(f"           {found.test_placement}", style="dim")
+    out.print(f"reference: {found.reference}")
+    out.print(f"           {found.reference_placement}", style="dim")
+    count = len(found.runs)
+    first, last = found.runs[0], found.runs[-1]
+    fed = first if first == last else f"{first} to {last}"
+    out.print(f"{plural(count, 'run')}: {fed}")
+    heading(out, "Outputs")
+    columns = (
+        "name",
+        "type",
+        "values",
+        "mean",
+        "max",
+        "p99.9",
+        "SNR dB",
+        "cosine",
+        "ULP",
+        "unequal",
+    )
+    rows = [row for output in found.outputs for row in _rows(output)]
+    print_table(out, columns, rows, right=columns[3:])
+    for output in found.outputs:
+        _print_worst(out, output, found)
+        for remark in output.remarks:
+            out.print(f"  {output.name}: {remark}")
+    for side, names in (("test", found.only_in_test), ("reference", found.only_in_reference)):
+        for name in names:
+            out.print(f"  {name}: only the {side} has it")
+    heading(out, "Latency")
+    latencies = {"test": found.test_latency, "reference": found.reference_latency}
+    rows = [
+        [side, t.count, *map(_time, (t.mean, t.std, t.min, t.median, t.max))]
+        for side, t in latencies.items()
+    ]
+    times = ("", "runs", "mean", "std", "min", "median", "max")
+    print_table(out, times, rows, right=times[1:])
+
+
+def _rows(output: OutputDifference) -> list[list[object]]:
+    """Return a row for the stored values, and one for the numbers that they stand for."""
+    units = [d.max_units for d in output.runs if d.max_units is not None]
+    count = sum(d.count for d in output.runs)
+    unequal = f"{sum(d.unequal for d in output.runs)} of {count}"
+    kind = output.dtype
+    if output.reference_dtype != kind:
+        kind += f" / {output.reference_dtype}"
+    rows: list[list[object]] = []
+    for values, metrics in (("stored", output.raw()), ("real", output.real())):
+        if metrics:
+            is_ulp = values == "stored" and output.runs[0].unit == "ulp"
+            ulp = number(max(units)) if is_ulp and units else ""
+            rows.append([output.name, kind, values, *_numbers(metrics), ulp, unequal])
+    return rows or [[output.name, kind, "", *[""] * 6, "cannot be compared"]]
+
+
+def _numbers(metrics: dict[str, Spread]) -> list[str]:
+    """Return what the table shows: the mean over the runs, and the worst of all else."""
+    worst = {"max": "max", "p999": "max", "snr_db": "min", "cosine": "min"}
+    shown = [number(getattr(metrics[name], end)) for name, end in worst.items()]
+    return [number(metrics["mean"].avg), *shown]
+
+
+def _print_worst(out: Console, output: OutputDifference, found: Difference) -> None:
+    """Print where the greatest difference is, and what values are no numbers."""
+    compared = output.worst.compared
+    if compared is not None and compared.max > 0:
+        out.print(
+            f"  {output.name}: greatest difference at {list(compared.index)}: "
+            f"{number(compared.found)}, expected {number(compared.expected)} "
+            f"(run {output.worst_run + 1}: {found.runs[output.worst_run]})"
+        )
+    for what in ("nan", "infinite"):
+        test, reference = (sum(getattr(d, what)[side] for d in output.runs) for side in (0, 1))
+        if test or reference:
+            label = "NaN" if what == "nan" else "infinite"
+            out.print(f"  {output.name}: {test} {label} values, {reference} in the reference")
+
+
+def number(value: float) -> str:
+    """Return a number for people.
+
+    >>> number(0.0), number(1.5e-7), number(float("inf"))
+    ('0', '1.5e-07', 'inf')
+    """
+    return f"{value:.4g}"
+
+
+def _time(seconds: float) -> str:
+    return f"{1e3 * seconds:.3f} ms"
+
+
+def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) -> None:
+    """Print how far the tensors that nodes compute are off; those not known in a line a reason."""
+    heading(out, "Layers")
+    for note in found.notes:
+        out.print(f"  {note}")
+    ways = ("drift", "dB", "same inputs", "dB")  # the greatest difference, and the SNR
+    columns = ("node", "operator", "name", "runs on", *ways, "note")
+    shown = [x for x in (found.worst_first() if worst_first else found.layers) if _is_known(x)]
+    rows = [
+        [
+            layer.node,
+            layer.op,
+            layer.name,
+            layer.delegate or "",
+            *_far(layer.drift),
+            *_far(layer.same_inputs),
+            layer.same_inputs_note,
+        ]
+        for layer in shown
+    ]
+    print_table(out, columns, rows, right=("node", *ways))
+    _print_unknown(out, [layer for layer in found.layers if not _is_known(layer)], found)
+
+
+def _is_known(layer: LayerDifference) -> bool:
+    return layer.drift is not None or layer.same_inputs is not None
+
+
+def _far(difference: OutputDifference | None) -> tuple[str, str]:
+    """Return the greatest difference and the least SNR over the runs."""
+    if difference is None or not difference.compared():
+        return ("", "")
+    return number(difference.compared()["max"].max), number(difference.signal()["snr_db"].min)
+
+
+def _print_unknown(
+    out: Console, layers: Sequence[LayerDifference], found: LayersDifference
+) -> None:
+    """Print which tensors could not be compared, and why."""
+    from delegraph.delegation.placement import node_numbers
+
+    reasons: dict[str, list[int]] = {}
+    for layer in layers:
+        reasons.setdefault(layer.drift_note, []).append(layer.node)
+    for reason, nodes in reasons.items():
+        many = "s" * (len(nodes) != 1)
+        out.print(
+            f"  {plural(len(nodes), 'tensor')} of node{many} {node_numbers(set(nodes))}: {reason}"
+        )
+    if found.inner == "boundaries" and any("inside" in reason for reason in reasons):
+        out.print("  --inner exposed or --inner alone has delegates compute these, too.")

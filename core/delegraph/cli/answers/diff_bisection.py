@@ -1,0 +1,101 @@
+"""``delegraph diff --bisect``: which nodes are to blame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from delegraph.cli.answers.printing import console, heading, plural, print_json, print_table
+from delegraph.cli.failure import CheckFailed
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.delegation.tolerance import Tolerance
+    from delegraph.tools.differing.faulty_nodes import Bisection, Culprit
+    from delegraph.tools.progress import Progress
+    from delegraph.tools.setup import Setup
+
+
+def bisect_and_print(
+    setup: Setup,
+    reference: Setup | None,
+    tolerances: dict[str, Tolerance] | None,
+    given: dict[str, Any],
+    progress: Progress,
+    *,
+    as_json: bool,
+) -> None:
+    """Look for the nodes that are to blame, and print them.
+
+    Args:
+        setup: what is tested.
+        reference: what is right; None for Delegraph's kernels.
+        tolerances: how far outputs may be off, by name.
+        given: more of ``bisect``'s arguments, by name.
+        progress: is told how many probes are done.
+        as_json: whether to print JSON.
+
+    Raises:
+        UsageError: no tolerance.
+        CheckFailed: the result is wrong.
+    """
+    from delegraph.tools.differing.faulty_nodes import bisect
+
+    if tolerances is None:
+        raise click.UsageError(
+            "--bisect needs --tolerance: how far off a right result may be, 0 for not at all"
+        )
+    found = bisect(setup, reference, tolerance=tolerances, progress=progress, **given)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_bisection(console(), found)
+    if found.is_right:
+        return
+    if not found.culprits:
+        raise CheckFailed(f"no node is to blame: {found.baseline or found.remarks[0]}")
+    raise CheckFailed(f"wrong with {'; with '.join(map(str, found.culprits))}")
+
+
+def print_bisection(out: Console, found: Bisection) -> None:
+    """Print the culprits, and the files that show them."""
+    out.print(f"test:      {found.setup}")
+    out.print(f"reference: {found.reference}")
+    count = plural(len(found.candidates), "node")
+    out.print(f"{count} with delegates, {plural(len(found.probes), 'probe')}")
+    if found.is_right:
+        out.print("the result is right with all of them")
+    if found.culprits:
+        heading(out, "Culprits")
+        columns = ("nodes", "operators", "delegate", "probes", "what happens")
+        print_table(out, columns, [_row(c) for c in found.culprits], right=("probes",))
+    for culprit in found.culprits:
+        _print_files(out, culprit)
+    if found.rules_file:
+        out.print(f"right without them: --rules {found.rules_file}", soft_wrap=True)
+    for remark in found.remarks:
+        out.print(f"note: {remark}", soft_wrap=True)
+
+
+def _row(culprit: Culprit) -> tuple[object, ...]:
+    several = any(node.subgraph for node in culprit.nodes)
+    names = [f"{n.subgraph}:{n.index}" if several else str(n.index) for n in culprit.nodes]
+    return (
+        ", ".join(names),
+        ", ".join(node.op for node in culprit.nodes),
+        ", ".join(dict.fromkeys(node.delegate or "" for node in culprit.nodes)),
+        culprit.named_after,
+        str(culprit.outcome),
+    )
+
+
+def _print_files(out: Console, culprit: Culprit) -> None:
+    files = culprit.reproduction
+    if files is not None:
+        nodes = "node" if len(culprit.nodes) == 1 else "nodes"
+        indices = ", ".join(str(node.index) for node in culprit.nodes)
+        why = " (the whole model)" if files.is_whole else ""
+        out.print(f"{nodes} {indices}: {files.model}{why}", soft_wrap=True)
+        out.print(f"  {files.command}", soft_wrap=True, style="dim")

@@ -1,0 +1,31 @@
+"""Writes the result of a command to the file that an option names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from delegraph.cli.answers.printing import finite
+
+
+def write_result(path: str, result: Mapping[str, Any], option: str) -> None:
+    """Write a result as JSON; a file is written whole or not at all.
+
+    Args:
+        path: of the file; a device or a pipe is written as it is.
+        result: NaN and infinities, which JSON lacks, become null.
+        option: that names the path, for errors.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    from delegraph.tools.whole_file import write_whole
+
+    text = json.dumps(finite(result), indent=2) + "\n"
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise click.UsageError(f"{option} {path!r}: {error.strerror or error}") from error

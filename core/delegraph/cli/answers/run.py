@@ -1,0 +1,172 @@
+"""What came of a run: as JSON, or printed for people."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from delegraph.cli.answers.printing import heading, print_table, shortened
+from delegraph.cli.answers.run_findings import print_findings
+from delegraph.errors import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph import Placement
+    from delegraph.delegation.incident import Incident
+    from delegraph.operators.numerics import Numerics
+    from delegraph.tools.given_inputs import GivenInput
+    from delegraph.tools.model_outputs import OutputSummary
+    from delegraph.tools.recognition.findings import Findings
+
+
+@dataclass(frozen=True)
+class RunAnswer:
+    """What came of a run.
+
+    Attributes:
+        model: its path.
+        signature: the one that was called; None for the whole model.
+        numerics: whose rounding.
+        inputs: what each was given.
+        outputs: in brief.
+        findings: what they say of a picture.
+        picture_size: width and height of the user's picture; None without one.
+        drawn: the file that the findings are drawn on; None for none.
+        placement: who ran which node.
+        incidents: what delegates did wrong.
+        allocate: milliseconds; None for a signature, whose calls allocate.
+        invokes: milliseconds of each.
+    """
+
+    model: str
+    signature: str | None
+    numerics: Numerics
+    inputs: list[GivenInput]
+    outputs: list[OutputSummary]
+    findings: Findings
+    picture_size: tuple[int, int] | None
+    drawn: str | None
+    placement: Placement
+    incidents: tuple[Incident, ...]
+    allocate: float | None
+    invokes: tuple[float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as dictionaries and lists."""
+        allocate = {} if self.allocate is None else {"allocate": self.allocate}
+        return {
+            "model": self.model,
+            "signature": self.signature,
+            "numerics": self.numerics,
+            "inputs": [_input(given) for given in self.inputs],
+            "outputs": [asdict(output) for output in self.outputs],
+            **self.findings.to_json(),
+            "drawn": self.drawn,
+            "placement": self.placement.to_json(),
+            "incidents": [incident.to_json() for incident in self.incidents],
+            "milliseconds": {
+                **allocate,
+                "invoke": statistics.median(self.invokes),
+                "invokes": list(self.invokes),
+            },
+        }
+
+
+def _input(given: GivenInput) -> dict[str, Any]:
+    array = given.values
+    return {
+        "name": given.details["name"],
+        "index": int(given.details["index"]),
+        "dtype": "string" if array.dtype.kind == "O" else array.dtype.name,
+        "shape": list(array.shape),
+        "value": given.source,
+        "notes": list(given.notes),
+    }
+
+
+def print_answer(out: Console, answer: RunAnswer) -> None:
+    """Print inputs, outputs and times."""
+    out.print(answer.model, style="bold")
+    if answer.placement.delegates:
+        out.print(f"  {answer.placement}")
+    if answer.signature is not None:
+        out.print(f"  signature: {answer.signature}")
+    if answer.numerics != "builtin":
+        out.print(f"  numerics: {answer.numerics}")
+    heading(out, "Inputs")
+    inputs = [_input(given) for given in answer.inputs]
+    columns = ("name", "type", "shape", "value")
+    print_table(out, columns, [(i["name"], i["dtype"], i["shape"], i["value"]) for i in inputs])
+    for given in answer.inputs:
+        if given.notes:
+            name = f"{given.details['name']}: " if len(inputs) > 1 else ""
+            out.print(printable(f"  {name}{'; '.join(given.notes)}"))
+    brief = [output for output in answer.outputs if not output.top]
+    if brief:
+        heading(out, "Outputs")
+        rows = [(o.name, o.dtype, list(o.shape), _range(o), _first(o)) for o in brief]
+        print_table(out, ("name", "type", "shape", "range", "values"), rows)
+    for output in answer.outputs:
+        if output.top:
+            _print_classes(out, output)
+        elif output.threshold is not None:
+            text = f"  {output.name}: no class has a score of at least {output.threshold:g}"
+            out.print(printable(text))
+    print_findings(out, answer.findings, answer.picture_size)
+    out.print()
+    if answer.drawn is not None:
+        out.print(f"drawn on {answer.drawn}")
+    out.print(_times(answer))
+
+
+def _times(answer: RunAnswer) -> str:
+    """Return what allocating and invoking took, the median of several invokes."""
+    allocate = "" if answer.allocate is None else f"allocate {_milliseconds(answer.allocate)}, "
+    times = answer.invokes
+    invoke = f"invoke {_milliseconds(statistics.median(times))}"
+    if len(times) == 1:
+        return allocate + invoke
+    ends = f"{_milliseconds(min(times))} to {_milliseconds(max(times))}"
+    return f"{allocate}{invoke} (median of {len(times)}, {ends})"
+
+
+def _milliseconds(time: float) -> str:
+    """Return a time with one decimal; short ones with three digits.
+
+    >>> _milliseconds(123.45), _milliseconds(0.012)
+    ('123.5 ms', '0.012 ms')
+    """
+    return f"{time:.1f} ms" if time >= 1 else f"{time:.3g} ms"
+
+
+def _print_classes(out: Console, output: OutputSummary) -> None:
+    heading(
+        out, f"Output {shortened(output.name)!r}, {output.dtype} {list(output.shape)}: best classes"
+    )
+    labelled = any(score.label is not None for score in output.top)
+    rows = [
+        (f"{score.score:.6g}", score.index, *((score.label or "",) if labelled else ()))
+        for score in output.top
+    ]
+    columns = ("score", "class", *(("label",) if labelled else ()))
+    print_table(out, columns, rows, right=("score", "class"))
+
+
+def _range(output: OutputSummary) -> str:
+    if output.minimum is None or output.maximum is None or output.minimum == output.maximum:
+        return ""
+    return f"{output.minimum:.6g} to {output.maximum:.6g}"
+
+
+def _first(output: OutputSummary) -> str:
+    shown = ", ".join(_number(value) for value in output.first)
+    size = 1
+    for dim in output.shape:
+        size *= dim
+    return f"{shown}, ..." if size > len(output.first) else shown
+
+
+def _number(value: Any) -> str:
+    return f"{value:.7g}" if isinstance(value, float) else repr(value)

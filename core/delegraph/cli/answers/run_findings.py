@@ -1,0 +1,81 @@
+"""Prints what a model found in a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from delegraph.cli.answers.printing import heading, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.tools.recognition.findings import Box, Findings, Pose, Segmentation
+
+
+_CLASSES_SHOWN = 20
+
+
+def print_findings(out: Console, findings: Findings, size: tuple[int, int] | None) -> None:
+    """Print boxes, poses or classes of pixels.
+
+    Args:
+        out: where to.
+        findings: what was found.
+        size: width and height of the user's picture, whose pixels are printed; None without one:
+            then parts of its size are.
+    """
+    unit = "parts of the picture" if size is None else "pixels of the picture"
+    if findings.boxes is not None:
+        heading(out, f"Detections: {_how_many(findings, len(findings.boxes))}, in {unit}")
+        _print_boxes(out, findings.boxes, size)
+    for number, pose in enumerate(findings.poses or ()):
+        heading(out, f"Pose {number + 1}, score {pose.score:.2f}, in {unit}")
+        _print_pose(out, pose, size)
+    if findings.poses is not None and not findings.poses:
+        heading(out, f"Poses: {_how_many(findings, 0)}")
+    if findings.segmentation is not None:
+        _print_segmentation(out, findings.segmentation)
+
+
+def _how_many(findings: Findings, kept: int) -> str:
+    return f"{kept} of {findings.candidates} with a score of at least {findings.threshold:g}"
+
+
+def _print_boxes(out: Console, boxes: tuple[Box, ...], size: tuple[int, int] | None) -> None:
+    rows = [
+        (
+            f"{box.score:.3f}",
+            box.index,
+            box.label or "",
+            *(_place(side, size, axis) for side, axis in _sides(box)),
+        )
+        for box in boxes
+    ]
+    columns = ("score", "class", "label", "left", "top", "right", "bottom")
+    print_table(out, columns, rows, right=("score", "class", "left", "top", "right", "bottom"))
+
+
+def _sides(box: Box) -> list[tuple[float, int]]:
+    return [(box.left, 0), (box.top, 1), (box.right, 0), (box.bottom, 1)]
+
+
+def _print_pose(out: Console, pose: Pose, size: tuple[int, int] | None) -> None:
+    rows = [
+        (f"{point.score:.2f}", point.name, _place(point.x, size, 0), _place(point.y, size, 1))
+        for point in pose.points
+    ]
+    print_table(out, ("score", "point", "x", "y"), rows, right=("score", "x", "y"))
+
+
+def _print_segmentation(out: Console, found: Segmentation) -> None:
+    height, width = found.mask.shape
+    heading(out, f"Classes of {width} x {height} pixels")
+    shown = found.classes[:_CLASSES_SHOWN]
+    rows = [(f"{c.pixels / found.mask.size:.1%}", c.index, c.label or "") for c in shown]
+    print_table(out, ("share", "class", "label"), rows, right=("share", "class"))
+    if len(shown) < len(found.classes):
+        out.print(f"  and {len(found.classes) - len(shown)} smaller classes")
+
+
+def _place(part: float, size: tuple[int, int] | None, axis: int) -> str:
+    return f"{part:.3f}" if size is None else f"{part * size[axis]:.0f}"

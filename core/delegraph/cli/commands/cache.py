@@ -1,0 +1,107 @@
+"""``delegraph cache``: what delegates have compiled and keep."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+import click
+
+from delegraph.cli.answers.printing import console, plural, print_json, print_table, size
+from delegraph.cli.options.arguments import diagnosis_options, json_option
+
+if TYPE_CHECKING:
+    from delegraph.delegation.blob_cache import CacheEntry
+
+Groups = dict[tuple[str, str], list["CacheEntry"]]
+"""Entries by delegate and version."""
+
+
+@click.group("cache")
+@diagnosis_options
+def command() -> None:
+    """Look at what delegates have compiled, or remove it.
+
+    It lies in $DELEGRAPH_CACHE, else in this user's folder for caches.
+    """
+
+
+@command.command("list")
+@json_option
+@diagnosis_options
+def list_(as_json: bool) -> None:
+    """List what is kept, by delegate and version."""
+    from delegraph.delegation.blob_cache import cache_folder
+
+    folder, groups = str(cache_folder()), _groups(None)
+    if as_json:
+        print_json({"folder": folder, "entries": [_json(*item) for item in groups.items()]})
+        return
+    out = console()
+    if not groups:
+        out.print(f"{folder} is empty")
+        return
+    out.print(folder, style="bold")
+    print_table(
+        out,
+        ("delegate", "version", "files", "size", "last used"),
+        [
+            (*key, len(entries), size(_bytes(entries)), _day(entries))
+            for key, entries in groups.items()
+        ],
+        right=("files", "size"),
+        names=("version",),
+    )
+
+
+@command.command("clear")
+@click.argument("delegates", nargs=-1, metavar="[DELEGATE]...")
+@json_option
+@diagnosis_options
+def clear(delegates: tuple[str, ...], as_json: bool) -> None:
+    """Remove what is kept: of the delegates named, else of all.
+
+    Models that use them are compiled again. A process that has opened a file keeps it.
+    """
+    from delegraph.delegation.blob_cache import remove_entry
+    from delegraph.errors import ArgumentError, did_you_mean
+
+    kept = {namespace for namespace, _ in _groups(None)}
+    for name in delegates:
+        if name not in kept:
+            hint = did_you_mean(name, sorted(kept))
+            raise ArgumentError(f"nothing of {name!r} is kept{hint}; 'delegraph cache list' shows")
+    entries = [entry for group in _groups(delegates or None).values() for entry in group]
+    for entry in entries:
+        remove_entry(entry)
+    if as_json:
+        print_json({"files": len(entries), "bytes": _bytes(entries)})
+    else:
+        click.echo(f"removed {plural(len(entries), 'file')}, {size(_bytes(entries))}")
+
+
+def _groups(delegates: tuple[str, ...] | None) -> Groups:
+    """Return the entries of some delegates, None for all, that used last first."""
+    from delegraph.delegation.blob_cache import cache_entries
+
+    found: Groups = defaultdict(list)
+    for entry in cache_entries():
+        if delegates is None or entry.namespace in delegates:
+            found[entry.namespace, entry.version].append(entry)
+    return found
+
+
+def _json(key: tuple[str, str], entries: list[CacheEntry]) -> dict[str, object]:
+    delegate, version = key
+    counts = {"files": len(entries), "bytes": _bytes(entries)}
+    return {"delegate": delegate, "version": version, **counts, "used": entries[0].used}
+
+
+def _bytes(entries: list[CacheEntry]) -> int:
+    return sum(entry.size for entry in entries)
+
+
+def _day(entries: list[CacheEntry]) -> str:
+    moment = datetime.fromtimestamp(entries[0].used, timezone.utc).astimezone()
+    return f"{moment:%Y-%m-%d %H:%M}"

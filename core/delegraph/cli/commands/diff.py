@@ -1,0 +1,238 @@
+"""``delegraph diff``: how far a model's results are off, against Delegraph's kernels or others."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from delegraph.cli.answers.diff import print_difference, print_layers
+from delegraph.cli.answers.diff_bisection import bisect_and_print
+from delegraph.cli.answers.printing import console, print_json
+from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.failure import CheckFailed
+from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.inputs import input_request_options
+from delegraph.cli.options.setup import changed_setup, setup_options
+from delegraph.cli.options.without_effect import refuse_in_vain
+
+if TYPE_CHECKING:
+    from delegraph.delegation.tolerance import Tolerance
+    from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.watched_side import Inner
+    from delegraph.tools.progress import Progress
+    from delegraph.tools.requested_inputs import InputRequest
+    from delegraph.tools.setup import Setup
+
+_TOLERANCE = re.compile(r"(?:(.*)=)?([^=,]+)(?:,([^=,]+))?", re.DOTALL)
+
+
+def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -> str:
+    """Check that ``--bisect``, whose folder may be left out, has not taken the model for it."""
+    if path is not None and os.path.isfile(path):
+        raise click.BadParameter(
+            f"{path!r} is a file, not a folder; MODEL comes first: delegraph diff MODEL --bisect"
+        )
+    return path
+
+
+@click.command("diff")
+@setup_options
+@click.option(
+    "--reference",
+    metavar='"[MODEL] [OPTION]..."',
+    help="What is right: the words that differ from this command's own, as in "
+    '"--runtime litert -d none", "-d numba_cpu" or "other.tflite".  [default: Delegraph\'s '
+    "kernels, without any delegate]",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(1),
+    help="Runs, each on values of its own: an input that is a folder gives each its next file, "
+    "random ones have the next seed.  [default: one a file; 1 where nothing is random; else 50]",
+)
+@click.option(
+    "--warmup",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Invokes before the runs, on either side, which no time is taken of.",
+)
+@input_request_options("inference_diff")
+@click.option(
+    "--signature", metavar="NAME", help="Call this signature, its inputs and outputs by its names."
+)
+@click.option(
+    "--tolerance",
+    "tolerances",
+    multiple=True,
+    metavar="[OUTPUT=]ABSOLUTE[,RELATIVE]",
+    help="Fail (exit code 1) where an element is further off than ABSOLUTE + RELATIVE * |right|, "
+    "in stored values; for one output, or for all.",
+)
+@click.option(
+    "--layers",
+    is_flag=True,
+    help="Compare every tensor that a node computes, too: where each side goes on with its own "
+    "values (drift), and where the test computes each partition from the reference values (same "
+    "inputs).",
+)
+@click.option(
+    "--inner",
+    type=click.Choice(["boundaries", "exposed", "alone"]),
+    default="boundaries",
+    show_default=True,
+    help="Tensors inside of partitions, which delegates do not compute: leave them out; make them "
+    "outputs of their partition; make a partition of every node.",
+)
+@click.option(
+    "--sort",
+    type=click.Choice(["order", "worst"]),
+    default="order",
+    show_default=True,
+    help="Layers as they run, or those first that add most noise themselves.",
+)
+@click.option(
+    "--plot",
+    metavar="FILE",
+    help="Draw the layers to a .png or .svg file.",
+)
+@click.option(
+    "--node-data",
+    metavar="FOLDER",
+    help="Write the layers' greatest differences as Model Explorer's node data.",
+)
+@click.option(
+    "--bisect",
+    is_flag=False,
+    flag_value="bisect",
+    callback=_require_folder,
+    metavar="[FOLDER]",
+    help="Find the smallest sets of nodes that make the result further off than --tolerance when "
+    "a delegate has them, crashes and hangs included; write the smallest failing model, its inputs "
+    "and rules to a folder.  [default: bisect]",
+)
+@click.option(
+    "--probe-time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --bisect: what applying the delegates, or a run, may take before it counts as "
+    "hanging.",
+)
+@json_option
+@diagnosis_options
+def command(
+    setup: Setup,
+    reference: str | None,
+    signature: str | None,
+    warmup: int,
+    tolerances: tuple[str, ...],
+    as_json: bool,
+    layers: bool,
+    inner: Inner,
+    sort: str,
+    plot: str | None,
+    node_data: str | None,
+    bisect: str | None,
+    probe_time_limit: float,
+    inputs: InputRequest,
+    runs: int | None,
+) -> None:
+    """Compare outputs in two set-ups, on the same inputs.
+
+    The options name what is tested; --reference what it is compared with.
+    """
+    from delegraph.tools.differing.difference import diff
+
+    _require_use(layers=layers, bisects=bisect is not None, plot=plot)
+    right = None if reference is None else changed_setup(setup, reference, "--reference")
+    given: Any = {"inputs": inputs, "runs": runs, "signature": signature}
+    if bisect is not None:
+        given |= {"folder": bisect, "time_limit": probe_time_limit}
+        with shown_progress() as progress:
+            bisect_and_print(
+                setup, right, _tolerances(tolerances), given, progress, as_json=as_json
+            )
+        return
+    with shown_progress() as progress:
+        found = diff(
+            setup,
+            right,
+            **given,
+            warmup=warmup,
+            tolerance=_tolerances(tolerances),
+            progress=progress,
+        )
+        seen = _layers(setup, right, inner, progress, given) if layers else None
+    if seen is not None:
+        _write_layers(seen, plot, node_data)
+    if as_json:
+        print_json(found.to_json() | ({} if seen is None else {"layers": seen.to_json()}))
+    else:
+        out = console()
+        print_difference(out, found)
+        if seen is not None:
+            print_layers(out, seen, worst_first=sort == "worst")
+    if found.failures:
+        raise CheckFailed(f"further off than the tolerance: {'; '.join(found.failures)}")
+
+
+def _require_use(*, layers: bool, bisects: bool, plot: str | None) -> None:
+    """Check, before anything is computed, that no option is given in vain."""
+    if layers and bisects:
+        raise click.UsageError("--bisect and --layers are two ways to look: give one")
+    if not layers:
+        refuse_in_vain(("inner", "sort", "plot", "node_data"), "needs --layers")
+    if bisects:
+        refuse_in_vain(("warmup",), "has no effect with --bisect, which takes no times")
+    else:
+        refuse_in_vain(("probe_time_limit",), "needs --bisect")
+    if plot is not None:
+        from delegraph.tools.differing.layers_plot import require_drawable
+
+        require_drawable(plot)
+
+
+def _layers(
+    setup: Setup, reference: Setup | None, inner: Inner, progress: Progress, given: Any
+) -> LayersDifference:
+    from delegraph.tools.differing.layers import diff_layers
+
+    return diff_layers(setup, reference, inner=inner, progress=progress, **given)
+
+
+def _write_layers(found: LayersDifference, plot: str | None, node_data: str | None) -> None:
+    """Write the files that the user asked for."""
+    if plot is not None:
+        from delegraph.tools.differing.layers_plot import draw_layers
+
+        draw_layers(found, plot)
+    if node_data is not None:
+        from delegraph.tools.differing.layers_node_data import write_layers_node_data
+
+        write_layers_node_data(found, node_data)
+
+
+def _tolerances(words: tuple[str, ...]) -> dict[str, Tolerance] | None:
+    """Return the tolerance of each output that is named; ``""`` for the others."""
+    from delegraph.delegation.tolerance import Tolerance
+    from delegraph.errors import ArgumentError
+
+    found: dict[str, Tolerance] = {}
+    for word in words:
+        match = _TOLERANCE.fullmatch(word)
+        try:
+            if match is None:
+                raise ValueError
+            tolerance = Tolerance(absolute=float(match[2]), relative=float(match[3] or 0))
+        except (ValueError, ArgumentError):
+            raise click.BadParameter(
+                f"{word!r}: expected [OUTPUT=]ABSOLUTE[,RELATIVE], numbers of at least 0",
+                param_hint="--tolerance",
+            ) from None
+        found[match[1] or ""] = tolerance
+    return found or None

@@ -1,0 +1,146 @@
+"""``delegraph doctor``: this machine, the versions, plugins and caches in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from delegraph.cli.answers.printing import (
+    console,
+    heading,
+    plural,
+    print_json,
+    print_table,
+    progress,
+    size,
+)
+from delegraph.cli.commands.plugins import print_findings, survey_findings, time_limit_option
+from delegraph.cli.exit_codes import CHECK_FAILED, OK
+from delegraph.cli.options.arguments import diagnosis_options, json_option
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.runtime.delegates.failure_memory import KnownFailure
+    from delegraph.tools.default_delegates import DefaultDelegates
+    from delegraph.tools.machine_report import Cache, MachineReport
+    from delegraph.tools.plugin_survey import SurveyedPlugin
+
+
+SHOWN_FAILURES = 10
+
+
+@click.command("doctor")
+@time_limit_option(60)
+@json_option
+@diagnosis_options
+def command(time_limit: float, as_json: bool) -> int:
+    """Look for what is wrong: versions, plugins, caches.
+
+    For a report of a fault this says all that matters. Another process imports every delegate's own
+    module, so it may take a while. Exits with 1 when something is broken.
+    """
+    from delegraph.cli import COMMANDS
+    from delegraph.plugins import PluginSet
+    from delegraph.runtime.delegates.failure_memory import known_failures
+    from delegraph.tools.default_delegates import defaults_among
+    from delegraph.tools.machine_report import check_machine, machine_report
+    from delegraph.tools.plugin_check import Level, errors_first
+    from delegraph.tools.plugin_report import finding_json
+    from delegraph.tools.plugin_survey import SurveyRequest
+
+    with progress("looking at the machine and importing the delegates"):
+        report = machine_report()
+        surveyed, found = survey_findings(SurveyRequest(time_limit, loads=True, builtin=COMMANDS))
+        by_default = defaults_among(PluginSet(plugins=tuple(each.plugin for each in surveyed)))
+        distributions = [each.plugin.distribution for each in surveyed]
+        findings = errors_first([*check_machine(report, distributions), *found])
+    failures = known_failures()
+    is_ok = not any(finding.level is Level.ERROR for finding in findings)
+    if as_json:
+        plugins = [_plugin(each) for each in surveyed]
+        shown = [finding_json(finding) for finding in findings]
+        offered = {
+            "plugins": plugins,
+            "by_default": by_default.to_json(),
+            "default_failures": [failure.to_json() for failure in failures],
+        }
+        print_json({"ok": is_ok, **asdict(report), **offered, "findings": shown})
+    else:
+        out = console()
+        _print(out, report, surveyed, by_default)
+        _print_failures(out, failures)
+        heading(out, "Findings" if findings else "All is well")
+        print_findings(out, findings)
+        out.print(f"  {plural(len(findings), 'finding')}")
+    return OK if is_ok else CHECK_FAILED
+
+
+def _plugin(surveyed: SurveyedPlugin) -> dict[str, str]:
+    plugin = surveyed.plugin
+    return {
+        "name": plugin.name,
+        "distribution": plugin.distribution,
+        "version": plugin.version,
+        "state": plugin.state.value,
+        "outcome": surveyed.outcome,
+    }
+
+
+def _print(
+    out: Console,
+    report: MachineReport,
+    plugins: Sequence[SurveyedPlugin],
+    by_default: DefaultDelegates,
+) -> None:
+    processor = report.processor
+    cores = f"{plural(processor.cores, 'core')}, {processor.usable_cores} usable"
+    rows = [
+        ("processor", f"{processor.name or processor.machine} ({processor.machine}), {cores}"),
+        ("memory", size(processor.memory)),
+        ("system", report.system),
+        ("Python", report.python),
+        *report.variables.items(),
+    ]
+    heading(out, "Machine")
+    print_table(out, ("", "value"), rows)
+    heading(out, "Versions")
+    versions = [(name, found or "not installed") for name, found in report.versions.items()]
+    print_table(out, ("distribution", "version"), versions)
+    heading(out, "Plugins")
+    columns = ("plugin", "distribution", "version", "outcome")
+    described = [
+        (p.plugin.name, p.plugin.distribution, p.plugin.version, p.outcome) for p in plugins
+    ]
+    print_table(out, columns, described)
+    out.print()
+    out.print(f"  {by_default}")
+    heading(out, "Caches")
+    print_table(
+        out, ("folder", "set by", "state"), [(c.path, c.source, _state(c)) for c in report.caches]
+    )
+
+
+def _print_failures(out: Console, failures: Sequence[KnownFailure]) -> None:
+    """Print what default delegates failed at in earlier processes, the latest first."""
+    if not failures:
+        return
+    from delegraph.errors import printable
+
+    heading(out, "Failures of default delegates")
+    rows = [
+        (f.origin, f.phase, f.model[:12], "skipped" if f.is_skipped else "", printable(f.error))
+        for f in failures[:SHOWN_FAILURES]
+    ]
+    print_table(out, ("distribution", "phase", "model", "", "error"), rows)
+    if len(failures) > SHOWN_FAILURES:
+        out.print(f"  and {len(failures) - SHOWN_FAILURES} more; --json has all of them")
+
+
+def _state(cache: Cache) -> str:
+    if cache.error:
+        return f"not used: {cache.error}"
+    return f"{plural(cache.files, 'file')}, {size(cache.bytes)}"

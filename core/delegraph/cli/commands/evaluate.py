@@ -1,0 +1,70 @@
+"""``delegraph evaluate``: how accurate a model is; each task is a subcommand of its own module."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from delegraph.cli.failure import speak_of_options
+from delegraph.cli.options.arguments import diagnosis_options
+from delegraph.errors import DelegraphError, did_you_mean
+
+TASKS = ("classification", "detection", "custom")
+"""In the order of ``--help``; each is ``command`` in the module ``evaluate_NAME``."""
+
+
+class TaskGroup(click.Group):
+    """Imports a task's module when it is asked for; ``--metric`` without a task is ``custom``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put ``custom`` in front of what holds ``--metric`` and names no task."""
+        if args and args[0] not in TASKS and any(_is_metric(word) for word in args):
+            args = ["custom", *args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the task that *args* start with; the error lists the tasks."""
+        known = args[0] in TASKS or args[0].startswith("-")
+        if not known and not ctx.resilient_parsing:
+            raise click.UsageError(
+                f"no task {args[0]!r}{did_you_mean(args[0], TASKS)}, expected one of: "
+                f"{', '.join(TASKS)}; or --metric PACKAGE:FUNCTION"
+            )
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the task; its errors tell of its options rather than of Python's arguments."""
+        try:
+            return super().invoke(ctx)
+        except DelegraphError as error:
+            task = self.get_command(ctx, ctx.invoked_subcommand or "")
+            if task is not None:
+                speak_of_options(error, task)
+            raise
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the tasks."""
+        return list(TASKS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a task's command; None when there is none of that name."""
+        if cmd_name not in TASKS:
+            return None
+        found: click.Command = import_module(f"delegraph.cli.commands.evaluate_{cmd_name}").command
+        return found
+
+
+@click.group("evaluate", cls=TaskGroup)
+@diagnosis_options
+def command() -> None:
+    """Evaluate how accurate a model is, with one set-up or more.
+
+    'delegraph evaluate --metric PACKAGE:FUNCTION MODEL DATA' is the task 'custom'.
+    """
+
+
+def _is_metric(word: str) -> bool:
+    return word.partition("=")[0] == "--metric"

@@ -1,0 +1,134 @@
+"""``delegraph evaluate classification``: which class pictures are of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from delegraph.cli.answers.printing import heading, print_table
+from delegraph.cli.commands.evaluation import Evaluation, evaluation_options, num_images_option
+from delegraph.cli.options.arguments import require_folder
+from delegraph.cli.options.preprocessing import preprocessing_options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.tools.evaluation.classification_result import ChangedAnswer, Classification
+    from delegraph.tools.evaluation.preprocessing import Preprocessing
+    from delegraph.tools.progress import Progress
+
+_FILE = click.Path(exists=True, dir_okay=False)
+
+
+@click.command("classification")
+@evaluation_options
+@click.option(
+    "--images",
+    required=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="Folder of the pictures: all its files, in the order of their names' bytes.",
+)
+@click.option(
+    "--truth", required=True, type=_FILE, help="The right word of each picture, one a line."
+)
+@click.option(
+    "--labels",
+    type=_FILE,
+    help="Words of the model's classes, one a line.  [default: those of the metadata]",
+)
+@click.option("--denylist", type=_FILE, help="Numbers of pictures to leave out, the first being 1.")
+@num_images_option
+@click.option(
+    "--csv",
+    "csv_path",
+    type=click.Path(dir_okay=False, writable=True),
+    callback=require_folder,
+    metavar="FILE.csv",
+    help="Write what every set-up answers for each picture.",
+)
+@preprocessing_options
+def command(
+    evaluation: Evaluation,
+    images: str,
+    truth: str,
+    labels: str | None,
+    denylist: str | None,
+    num_images: int,
+    csv_path: str | None,
+    preprocessing: Preprocessing,
+) -> None:
+    """Evaluate a classifier of pictures.
+
+    Top-1 to top-10 accuracy of every set-up; with --against, the drop of each from the first one
+    with the interval that fits the exact McNemar test, and the pictures that it answers otherwise.
+    """
+    from delegraph.tools.evaluation.classification import evaluate_classification
+    from delegraph.tools.evaluation.labelled_pictures import labelled_pictures, read_words
+
+    pictures = labelled_pictures(images, truth, denylist, num_images)
+
+    def evaluate(progress: Progress) -> Classification:
+        result = evaluate_classification(
+            evaluation.setups,
+            pictures,
+            None if labels is None else read_words(labels),
+            preprocessing,
+            journal=evaluation.journal,
+            warmup_runs=evaluation.warmup_runs,
+            progress=progress,
+        )
+        if csv_path is not None:
+            result.save_csv(csv_path)
+        return result
+
+    evaluation.finish(evaluate, _print_classification)
+
+
+_TOPS = (1, 2, 3, 5, 10)
+_CHANGED_SHOWN = 10
+
+
+def _print_classification(out: Console, result: Classification) -> None:
+    count = len(result.answers.setups)
+    out.print(f"Preprocessing: {result.preprocessing.name} ({result.preprocessing.reason})")
+    heading(out, "Accuracy")
+    columns: tuple[str, ...] = ("", *(f"top-{top}" for top in _TOPS))
+    rows: list[tuple[Any, ...]] = [
+        (position + 1, *(f"{100 * result.accuracy(position, top):.2f} %" for top in _TOPS))
+        for position in range(count)
+    ]
+    print_table(out, columns, rows, right=columns[1:], names=())
+    if count > 1:
+        heading(out, "Drop of top-1 against set-up 1")
+        columns = ("", "drop", "95 % interval", "p", "only 1 right", "only it right", "changed")
+        rows = [_drop(result, position) for position in range(1, count)]
+        print_table(out, columns, rows, right=columns[1:], names=())
+        for position in range(1, count):
+            _print_changed(out, position, result.changed(position))
+
+
+def _print_changed(out: Console, position: int, changed: Sequence[ChangedAnswer]) -> None:
+    if not changed:
+        return
+    heading(out, f"Changed answers of set-up {position + 1}")
+    rows = [(c.key, c.truth, c.first.word, c.other.word) for c in changed[:_CHANGED_SHOWN]]
+    columns = ("picture", "truth", "set-up 1", f"set-up {position + 1}")
+    print_table(out, columns, rows, names=columns)
+    if len(changed) > _CHANGED_SHOWN:
+        out.print(f"  and {len(changed) - _CHANGED_SHOWN} more, which --json and --csv have")
+
+
+def _drop(result: Classification, position: int) -> tuple[Any, ...]:
+    drop = result.drop(position)
+    low, high = 100 * drop.interval.low, 100 * drop.interval.high
+    return (
+        position + 1,
+        f"{100 * drop.drop:+.2f} %",
+        f"{low:+.2f} to {high:+.2f}",
+        f"{drop.p_value:.3g}",
+        drop.lost,
+        drop.gained,
+        len(result.changed(position)),
+    )

@@ -1,0 +1,70 @@
+"""``delegraph evaluate custom``: any task, by a metric of the user's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from delegraph.cli.answers.printing import heading, print_table
+from delegraph.cli.commands.evaluation import Evaluation, evaluation_options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.tools.evaluation.custom import CustomEvaluation
+
+
+@click.command("custom")
+@evaluation_options
+@click.argument("data", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--metric",
+    required=True,
+    metavar="PACKAGE:FUNCTION",
+    help="What judges each row. A function of outputs and labels, both arrays by name, returns a "
+    "number or numbers by name, whose means are shown; an object has row(outputs, labels) and "
+    "total(rows).",
+)
+def command(evaluation: Evaluation, data: tuple[str, ...], metric: str) -> None:
+    """Evaluate any model by a Python function.
+
+    DATA are .npz files. The first axis of their arrays counts the rows. An array named as an input
+    has its values, and the metric gets all of them as labels.
+    """
+    from delegraph.tools.evaluation.custom import evaluate_metric
+
+    evaluation.finish(
+        lambda progress: evaluate_metric(
+            evaluation.setups,
+            metric,
+            data,
+            journal=evaluation.journal,
+            warmup_runs=evaluation.warmup_runs,
+            progress=progress,
+        ),
+        _print_figures,
+    )
+
+
+def _print_figures(out: Console, result: CustomEvaluation) -> None:
+    heading(out, f"Figures of {result.metric}")
+    names = list(result.figures[0])
+    rows: list[tuple[Any, ...]] = [
+        (position, *(f"{figures.get(name, float('nan')):.6g}" for name in names))
+        for position, figures in enumerate(result.figures, 1)
+    ]
+    print_table(out, ("", *names), rows, right=names, names=())
+    if result.drops:
+        heading(out, "Drop against set-up 1")
+        rows = [
+            (position, name, f"{drop.drop:+.6g}", _ends(drop.interval))
+            for position, drops in enumerate(result.drops, 2)
+            for name, drop in drops.items()
+        ]
+        columns = ("", "figure", "drop", "95 % interval")
+        print_table(out, columns, rows, right=columns[2:], names=())
+
+
+def _ends(interval: Any) -> str:
+    return f"{interval.low:+.6g} to {interval.high:+.6g}"

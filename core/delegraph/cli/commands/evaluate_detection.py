@@ -1,0 +1,244 @@
+"""``delegraph evaluate detection``: which objects are where in pictures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from delegraph.cli.answers.printing import heading, plural, print_table
+from delegraph.cli.commands.evaluation import Evaluation, evaluation_options, num_images_option
+from delegraph.cli.options.preprocessing import whole_picture_options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.tools.bootstrap import Interval
+    from delegraph.tools.evaluation.detection import Detection
+    from delegraph.tools.evaluation.detection_precision import PrecisionDrop
+    from delegraph.tools.evaluation.preprocessing import Preprocessing
+
+_FILE = click.Path(exists=True, dir_okay=False)
+
+
+def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...]:
+    return () if text is None else tuple(part.strip() for part in text.split(","))
+
+
+@click.command("detection")
+@evaluation_options
+@click.option(
+    "--images",
+    required=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="Folder of the pictures.",
+)
+@click.option(
+    "--truth",
+    required=True,
+    type=_FILE,
+    help="The objects in them: a .json file in COCO's form (instances_val2014.json), or the "
+    "official tool's ground_truth.pb. All its pictures are used.",
+)
+@click.option(
+    "--ids",
+    type=_FILE,
+    help="Use only the pictures with these ids, one a line, such as mscoco_minival_ids.txt.",
+)
+@num_images_option
+@click.option(
+    "--labels",
+    type=_FILE,
+    help="Names of the classes of the ground truth, one a line, the first being class 0. A class "
+    "that has none is an error.  [default: every class is allowed]",
+)
+@click.option(
+    "--class-offset",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Is added to the model's classes; 1 where the ground truth begins with class 1.",
+)
+@click.option(
+    "--outputs",
+    callback=_split,
+    metavar="LIST",
+    help="What the model's outputs are, in its order: scores,boxes,count,classes, say.  [default: "
+    "by the operator that makes them, by names and shapes]",
+)
+@click.option(
+    "--keep-all",
+    is_flag=True,
+    help="Keep what the official tool's script drops before that tool sees it: pictures without "
+    "objects, and boxes over the edge. COCO's definition has them always.",
+)
+@click.option(
+    "--resamples",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Draws of the bootstrap, for intervals.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@whole_picture_options
+def command(
+    evaluation: Evaluation,
+    images: str,
+    truth: str,
+    ids: str | None,
+    num_images: int,
+    labels: str | None,
+    keep_all: bool,
+    preprocessing: Preprocessing,
+    **options: Any,
+) -> None:
+    """Evaluate a detector of objects: mean average precision.
+
+    By two definitions, the official tool's and COCO's, which differ: the first counts crowds as
+    objects and a class that was only found as 0. COCO's needs the extra delegraph[coco].
+    """
+    from delegraph.tools.evaluation.detection import evaluate_detection
+    from delegraph.tools.evaluation.ground_truth_files import read_ground_truth, read_picture_ids
+    from delegraph.tools.evaluation.labelled_pictures import read_words
+
+    known = read_ground_truth(truth)
+    if ids is not None:
+        known = known.of(read_picture_ids(ids))
+    known = known.first(num_images)
+    words = [] if labels is None else read_words(labels)
+    evaluation.finish(
+        lambda progress: evaluate_detection(
+            evaluation.setups,
+            images,
+            known,
+            preprocessing,
+            labels=words,
+            prepared=not keep_all,
+            journal=evaluation.journal,
+            warmup_runs=evaluation.warmup_runs,
+            progress=progress,
+            **options,
+        ),
+        print_detection,
+    )
+
+
+def print_detection(out: Console, result: Detection) -> None:
+    """Print precisions, drops, and the worst classes."""
+    preprocessing = result.task.preprocessing
+    out.print(f"Preprocessing: {preprocessing.name} ({preprocessing.reason})")
+    _print_precisions(out, result)
+    if len(result.judgement.precisions) > 1:
+        _print_drops(out, result)
+    _print_thresholds(out, result)
+    _print_classes(out, result)
+    for position, precision in enumerate(result.judgement.precisions, 1):
+        if precision.no_numbers:
+            out.print(
+                f"note: {plural(precision.no_numbers, 'detection')} of set-up {position} had "
+                "infinities or NaN in them and were left out"
+            )
+
+
+def _print_precisions(out: Console, result: Detection) -> None:
+    from delegraph.tools.evaluation.coco_precision import FIGURES
+    from delegraph.tools.evaluation.detection_precision import DEFINITIONS
+
+    heading(out, "Mean average precision (mAP)")
+    columns: tuple[str, ...] = ("", "TFLite's", "95 % interval", "COCO's", "95 % interval")
+    rows: list[tuple[Any, ...]] = [
+        (
+            position,
+            _figure(p.tflite.mean),
+            _between(p.interval),
+            "-" if p.coco is None else _figure(p.coco.figures["AP"]),
+            "-" if p.coco_interval is None else _between(p.coco_interval),
+        )
+        for position, p in enumerate(result.judgement.precisions, 1)
+    ]
+    print_table(out, columns, rows, right=columns[1:], names=())
+    for name, text in zip(("TFLite's", "COCO's"), DEFINITIONS.values(), strict=True):
+        out.print(f"  {name}: {text}")
+    if result.judgement.without_coco is not None:
+        out.print(f"note: no figures of COCO: {result.judgement.without_coco}")
+        return
+    heading(out, "COCO's figures")
+    figures = [{} if p.coco is None else p.coco.figures for p in result.judgement.precisions]
+    columns = ("figure", *_setups(figures))
+    rows = [(name, *(_figure(each.get(name)) for each in figures)) for name in FIGURES]
+    print_table(out, columns, rows, right=columns[1:], names=())
+
+
+def _setups(each: Sequence[object]) -> list[str]:
+    """Return headings of columns, one for each set-up."""
+    return [f"set-up {position}" for position in range(1, len(each) + 1)]
+
+
+def _print_drops(out: Console, result: Detection) -> None:
+    heading(out, "Drop of mAP against set-up 1")
+    columns = ("", "TFLite's", "95 % interval", "COCO's", "95 % interval")
+    judgement = result.judgement
+    rows = []
+    for position, drop in enumerate(judgement.drops[1:], 1):
+        coco = None if judgement.coco_drops is None else judgement.coco_drops[position]
+        rows.append((position + 1, *_drop_cells(drop), *_drop_cells(coco)))
+    print_table(out, columns, rows, right=columns[1:], names=())
+
+
+def _drop_cells(drop: PrecisionDrop | None) -> tuple[str, str]:
+    return ("-", "-") if drop is None else (_figure(drop.drop, "+"), _between(drop.interval, "+"))
+
+
+def _print_thresholds(out: Console, result: Detection) -> None:
+    from delegraph.tools.evaluation.tflite_matching import THRESHOLDS
+
+    heading(out, "Average precision by overlap")
+    columns = ("", "definition", *(f"{threshold:.2f}" for threshold in THRESHOLDS))
+    rows: list[tuple[Any, ...]] = []
+    for position, p in enumerate(result.judgement.precisions, 1):
+        rows.append((position, "TFLite's", *map(_figure, p.tflite.by_threshold())))
+        if p.coco is not None:
+            rows.append((position, "COCO's", *map(_figure, p.coco.by_threshold.values())))
+    print_table(out, columns, rows, right=columns[2:], names=())
+
+
+CLASSES_SHOWN = 10
+"""Classes that the table shows, the worst ones; JSON has all."""
+
+
+def _print_classes(out: Console, result: Detection) -> None:
+    by_class = [p.tflite.by_class() for p in result.judgement.precisions]
+    if not by_class[0]:
+        return
+    objects = Counter(int(kind) for picture in result.truth.pictures for kind in picture.classes)
+    worst = sorted(objects.keys() & by_class[0].keys(), key=lambda k: (by_class[0][k], k))
+    heading(out, "Average precision by class, TFLite's, the worst first")
+    columns = ("class", "name", "objects", *_setups(by_class))
+    rows = [
+        (kind, result.class_name(kind), objects[kind], *(_figure(e.get(kind)) for e in by_class))
+        for kind in worst[:CLASSES_SHOWN]
+    ]
+    print_table(out, columns, rows, right=columns[2:])
+    if len(worst) > CLASSES_SHOWN:
+        out.print(f"  and {len(worst) - CLASSES_SHOWN} more; --json shows all")
+    for position, each in enumerate(by_class, 1):
+        stray = len(each.keys() - objects.keys())
+        if stray:
+            out.print(
+                f"  set-up {position} found {stray} more that no object has; each counts as 0"
+            )
+
+
+def _between(interval: Interval, sign: str = "") -> str:
+    return f"{_figure(interval.low, sign)} to {_figure(interval.high, sign)}"
+
+
+def _figure(value: float | None, sign: str = "") -> str:
+    """Return a figure for a table; a dash where there is none.
+
+    >>> _figure(0.25), _figure(0.25, "+"), _figure(float("nan"))
+    ('0.2500', '+0.2500', '-')
+    """
+    return "-" if value is None or value != value else f"{value:{sign}.4f}"

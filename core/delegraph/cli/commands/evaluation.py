@@ -1,0 +1,186 @@
+"""What the tasks of ``delegraph evaluate`` share: options, the file of results, what is printed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+import click
+
+from delegraph.cli.answers.printing import console, heading, plural, print_json, print_table
+from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.answers.result_file import write_result
+from delegraph.cli.options.arguments import diagnosis_options, json_option, require_folder
+from delegraph.cli.options.setup import against_option, setup_options, setups_against
+from delegraph.cli.options.without_effect import refuse_in_vain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.tools.evaluation.answers import Answers
+    from delegraph.tools.progress import Progress
+    from delegraph.tools.setup import Setup
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+BAD_SHOWN = 10
+"""Samples that could not be used, of which the table shows no more; JSON has all."""
+
+
+class Evaluated(Protocol):
+    """What a task returns."""
+
+    @property
+    def answers(self) -> Answers:
+        """Set-ups, times, and samples that could not be used."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it."""
+
+
+AnyEvaluated = TypeVar("AnyEvaluated", bound=Evaluated)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What every task is asked.
+
+    Attributes:
+        setups: that of MODEL and its options, and one for each ``--against``.
+        output: where the result goes; the journal lies beside it.
+        restart: whether a journal that is there is deleted.
+        warmup_runs: before any time counts.
+        as_json: whether JSON is printed.
+    """
+
+    setups: tuple[Setup, ...]
+    output: str | None
+    restart: bool
+    warmup_runs: int
+    as_json: bool
+
+    @property
+    def journal(self) -> str | None:
+        """Where the journal is: none without a file of results."""
+        return None if self.output is None else f"{self.output}.journal"
+
+    def finish(
+        self,
+        evaluate: Callable[[Progress], AnyEvaluated],
+        show: Callable[[Console, AnyEvaluated], object],
+    ) -> None:
+        """Evaluate, write the result, delete the journal, and print.
+
+        Args:
+            evaluate: makes the result.
+            show: prints a task's own part of it, between set-ups and bad samples.
+        """
+        if self.restart and self.journal is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(self.journal)
+        with shown_progress() as progress:
+            result = evaluate(progress)
+        if self.output is not None and self.journal is not None:
+            write_result(self.output, result.to_json(), "--output")
+            os.remove(self.journal)
+        if self.as_json:
+            print_json(result.to_json())
+        else:
+            out = console()
+            _print_setups(out, result.answers)
+            show(out, result)
+            _print_bad(out, result.answers)
+
+
+def evaluation_options(command: Command) -> Command:
+    """Add MODEL, what runs it, ``--against``, ``--output`` and so on.
+
+    The command gets them as an :class:`Evaluation` called *evaluation*.
+    """
+
+    @functools.wraps(command)
+    def run(
+        *arguments: Any,
+        setup: Setup,
+        against: Sequence[str],
+        output: str | None,
+        restart: bool,
+        warmup_runs: int,
+        as_json: bool,
+        **options: Any,
+    ) -> Any:
+        if output is None:
+            refuse_in_vain(["restart"], "needs --output: the journal lies beside it")
+        setups = (setup, *setups_against(setup, against))
+        evaluation = Evaluation(setups, output, restart, warmup_runs, as_json)
+        return command(*arguments, evaluation=evaluation, **options)
+
+    return setup_options(_with_options(json_option(diagnosis_options(cast(Command, run)))))
+
+
+def _with_options(command: Command) -> Command:
+    command = click.option(
+        "--warmup-runs",
+        type=click.IntRange(0),
+        default=1,
+        show_default=True,
+        help="Runs on the first sample before any time counts.",
+    )(command)
+    command = click.option(
+        "--restart", is_flag=True, help="Begin anew, whatever an interrupted run has done."
+    )(command)
+    command = click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, writable=True),
+        callback=require_folder,
+        metavar="FILE.json",
+        help="Write the result to a file. What is done so far stands in FILE.json.journal: the "
+        "same command goes on after an interruption.",
+    )(command)
+    return against_option("Compare with another set-up on the same samples")(command)
+
+
+def _print_setups(out: Console, answers: Answers) -> None:
+    total = len(answers.keys) + len(answers.bad)
+    resumed = f", {answers.resumed} of {total} done in an earlier run" if answers.resumed else ""
+    out.print(f"{plural(len(answers.keys), 'sample')}{resumed}")
+    heading(out, "Set-ups")
+    rows = [
+        (number, setup, *_milliseconds(latency))
+        for number, (setup, latency) in enumerate(
+            zip(answers.setups, answers.invoke, strict=True), 1
+        )
+    ]
+    rows.append(("", "preparing a sample", *_milliseconds(answers.prepare)))
+    times = ("mean ms", "std ms", "median ms", "p95 ms")
+    print_table(out, ("", "set-up", *times), rows, right=times, names=())
+
+
+def _milliseconds(latency: Any) -> Iterable[str]:
+    times = (latency.mean, latency.std, latency.median, latency.percentiles[95])
+    return (f"{1e3 * seconds:.3f}" for seconds in times)
+
+
+def _print_bad(out: Console, answers: Answers) -> None:
+    if not answers.bad:
+        return
+    heading(out, f"{plural(len(answers.bad), 'sample')} could not be used")
+    for sample in answers.bad[:BAD_SHOWN]:
+        out.print(f"  {sample.key}: {sample.reason}")
+    if len(answers.bad) > BAD_SHOWN:
+        out.print(f"  and {len(answers.bad) - BAD_SHOWN} more")
+
+
+num_images_option = click.option(
+    "--num-images",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="How many of the pictures to use, in the order of their names; 0 for all.",
+)
+"""Adds ``--num-images``, of every task on pictures."""

@@ -1,0 +1,141 @@
+"""``delegraph inspect``: what a model file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from delegraph.cli.answers.author_metadata import print_author_metadata
+from delegraph.cli.answers.printing import (
+    console,
+    heading,
+    plural,
+    print_json,
+    print_table,
+    progress,
+    shortened,
+    size,
+)
+from delegraph.cli.options.arguments import (
+    diagnosis_options,
+    json_option,
+    model_argument,
+    table_limit_option,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.tools.model_summary import (
+        ModelSummary,
+        OperatorCount,
+        SubgraphSummary,
+        TensorSummary,
+    )
+
+
+@click.command("inspect")
+@model_argument
+@table_limit_option
+@json_option
+@diagnosis_options
+def command(model: str, table_limit: int | None, as_json: bool) -> None:
+    """Show what a model file holds.
+
+    Inputs and outputs, operators, constants, signatures and metadata, with what the author says of
+    the model and its labels; nothing is run.
+    """
+    from delegraph.graph.loader import load_model
+    from delegraph.tools.model_summary import summarize_model
+
+    with progress(f"reading {model}"):
+        summary = summarize_model(load_model(model, table_limit))
+    if as_json:
+        print_json({"model": model, **summary.to_json()})
+    else:
+        _print(console(), model, summary)
+
+
+def _print(out: Console, model: str, summary: ModelSummary) -> None:
+    out.print(model, style="bold")
+    facts = [
+        size(summary.bytes),
+        f"schema version {summary.version}",
+        plural(len(summary.subgraphs), "subgraph"),
+        f"{plural(summary.constants, 'constant')}, {size(summary.constant_bytes)}",
+    ]
+    out.print("  " + ", ".join(facts))
+    if summary.description:
+        out.print(f"  {summary.description}")
+    for subgraph in summary.subgraphs:
+        _print_subgraph(out, subgraph)
+    heading(out, "Operators")
+    _print_operators(out, summary.operators)
+    for described in summary.described:
+        where = f" of subgraph {described.subgraph}" if described.subgraph else ""
+        heading(out, f"Operator {described.operator}{where}, {described.op}")
+        print_table(out, ("", "value"), list(described.facts.items()))
+    if summary.signatures:
+        heading(out, "Signatures")
+        rows = [
+            (s.key, s.subgraph, _names(s.inputs), _names(s.outputs)) for s in summary.signatures
+        ]
+        print_table(out, ("name", "subgraph", "inputs", "outputs"), rows)
+    if summary.metadata:
+        heading(out, "Metadata")
+        print_table(
+            out,
+            ("name", "size"),
+            [(name, size(count)) for name, count in summary.metadata.items()],
+            right=("size",),
+        )
+    if summary.author_metadata is not None:
+        print_author_metadata(out, summary.author_metadata)
+
+
+def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
+    name = f" {subgraph.name!r}" if subgraph.name else ""
+    numbers = f"{plural(subgraph.operators, 'operator')}, {plural(subgraph.tensors, 'tensor')}"
+    heading(out, f"Subgraph {subgraph.index}{name}: {numbers}")
+    rows = [
+        (side, tensor.index, tensor.name or "-", tensor.type, list(tensor.shape), _scale(tensor))
+        for side, tensors in (("input", subgraph.inputs), ("output", subgraph.outputs))
+        for tensor in tensors
+    ]
+    columns = ("", "tensor", "name", "type", "shape", "quantization")
+    print_table(out, columns, rows, right=("tensor",))
+
+
+def _print_operators(out: Console, operators: Sequence[OperatorCount]) -> None:
+    rows = [(o.op, o.count, o.version, _provider(o)) for o in operators]
+    columns: tuple[str, ...] = ("operator", "count", "version", "custom")
+    if not any(o.custom for o in operators):
+        columns, rows = columns[:3], [row[:3] for row in rows]  # type: ignore[misc]  # a column less
+    print_table(out, columns, rows, right=("count", "version"))
+
+
+def _provider(operator: OperatorCount) -> str:
+    if not operator.custom:
+        return ""
+    if operator.package is None:
+        return "no known package runs it"
+    if operator.installed:
+        return f"runs with {operator.package}"
+    return f"runs with: pip install {operator.package}"
+
+
+def _scale(tensor: TensorSummary) -> str:
+    if tensor.scale is None:
+        return ""
+    if tensor.channels is not None:
+        return f"{tensor.channels} scales, one a channel"
+    if not tensor.zero_point:
+        return f"{tensor.scale:.8g} * q"
+    sign = "-" if tensor.zero_point > 0 else "+"
+    return f"{tensor.scale:.8g} * (q {sign} {abs(tensor.zero_point)})"
+
+
+def _names(tensors: dict[str, int]) -> str:
+    return ", ".join(f"{shortened(name)} (tensor {index})" for name, index in tensors.items())

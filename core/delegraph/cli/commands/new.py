@@ -1,0 +1,79 @@
+"""``delegraph new``: the distribution of a new delegate or operator, to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from delegraph.cli.answers.printing import console, print_json
+from delegraph.cli.options.arguments import diagnosis_options, json_option
+
+TEMPLATES = ("kernel", "engine", "compiler", "custom-op")
+"""Names of ``KINDS`` of tools/scaffold.py, which is not loaded for help."""
+
+
+@click.command("new")
+@click.argument("name")
+@click.option(
+    "--template",
+    type=click.Choice(TEMPLATES),
+    default=TEMPLATES[0],
+    show_default=True,
+    help="Start from a delegate that computes node by node (kernel), that hands partitions to an "
+    "engine, or that also compiles them ahead of time (compiler); or from a custom operator.",
+)
+@click.option(
+    "--directory",
+    metavar="DIR",
+    help="Write into this folder, which must be empty or absent. Default: ./delegraph-NAME.",
+)
+@click.option(
+    "--operators",
+    metavar="OP,...",
+    help="Operators that a delegate takes at first: element-wise ones such as ADD, MUL, SIN.  "
+    "[default: ADD,MUL]",
+)
+@json_option
+@diagnosis_options
+def command(
+    name: str, template: str, directory: str | None, operators: str | None, as_json: bool
+) -> None:
+    """Start a delegate or a custom operator, as a distribution.
+
+    It has a plugin module, a delegate that works, tests with the conformance kit, and all that pip
+    needs. NAME is what users will type after --delegate; as a custom operator, my-op is MyOp in
+    models.
+    """
+    if operators is not None and template == "custom-op":
+        raise click.UsageError("--operators is for delegates, not for --template custom-op")
+    from delegraph.plugins import installed
+    from delegraph.tools.scaffold import Project, write_project
+
+    given = "ADD,MUL" if operators is None else operators
+    names = [operator.strip().upper() for operator in given.split(",") if operator.strip()]
+    project = Project.of(name, names, template)
+    clashes = list(project.clashes(installed()))
+    for clash in clashes:
+        click.echo(f"warning: {clash}", err=True)
+    folder = Path(project.distribution if directory is None else directory)
+    files = list(map(str, write_project(project, folder)))
+    is_delegate = project.kind.is_delegate
+    what, shown = ("Delegate", project.name) if is_delegate else ("Operator", project.title)
+    if as_json:
+        answer = {
+            what.lower(): shown,
+            "template": template,
+            "directory": str(folder),
+            "files": files,
+        }
+        print_json({**answer, "warnings": clashes})
+        return
+    out = console()
+    for file in files:
+        out.print(f"  {file}")
+    out.print()
+    out.print(f"{what} {shown} is in {folder}. Next:")
+    out.print(f"  cd {folder}")
+    out.print('  pip install -e ".[test]"')
+    out.print("  python -m pytest")

@@ -1,0 +1,319 @@
+"""``delegraph plugins``: which plugins are installed, what they offer, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from delegraph.cli.answers.printing import (
+    console,
+    heading,
+    plural,
+    print_json,
+    print_table,
+    progress,
+)
+from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE
+from delegraph.cli.options.arguments import (
+    ByteCount,
+    Command,
+    complete_delegate,
+    diagnosis_options,
+    json_option,
+)
+from delegraph.cli.options.delegate_help import (
+    capabilities_of,
+    isolation_text,
+    print_claims,
+    print_delegate,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.plugins import Plugin, PluginSet
+    from delegraph.plugins.plugin_set import Offer
+    from delegraph.tools.configuration_report import ConfigurationReport
+    from delegraph.tools.default_delegates import DefaultDelegates
+    from delegraph.tools.plugin_check import Finding
+    from delegraph.tools.plugin_survey import SurveyedPlugin, SurveyRequest
+
+
+class OrderedGroup(click.Group):
+    """Shows its subcommands in the order of their definition."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the subcommands."""
+        return list(self.commands)
+
+
+@click.group("plugins", cls=OrderedGroup)
+@diagnosis_options
+def command() -> None:
+    """List installed plugins, describe or check them."""
+
+
+def time_limit_option(default: float) -> Callable[[Command], Command]:
+    """Return what adds ``--time-limit``, for the processes that plugins are imported in."""
+    return click.option(
+        "--time-limit",
+        type=click.FloatRange(0, min_open=True),
+        default=default,
+        show_default=True,
+        metavar="SECONDS",
+        help="Give up on plugins that take longer.",
+    )
+
+
+@command.command("list")
+@time_limit_option(10)
+@json_option
+@diagnosis_options
+def list_plugins(time_limit: float, as_json: bool) -> None:
+    """List the installed plugins and the delegates they offer.
+
+    Nothing heavy is imported, and that by another process, so that no plugin can stop the list.
+    DELEGRAPH_PLUGINS=a,b allows only those plugins, DELEGRAPH_DISABLE_PLUGINS=a,b leaves some out.
+    """
+    from delegraph.plugins import PluginSet
+    from delegraph.tools.default_delegates import defaults_among
+    from delegraph.tools.plugin_survey import SurveyRequest, survey_plugins
+
+    with progress("looking at the plugins"):
+        surveyed = survey_plugins(SurveyRequest(time_limit))
+    plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
+    by_default = defaults_among(plugins)
+    if as_json:
+        described = [each.description for each in surveyed]
+        print_json({"plugins": described, "by_default": by_default.to_json()})
+        return
+    _print_list(plugins, by_default)
+
+
+def _print_list(plugins: PluginSet, by_default: DefaultDelegates) -> None:
+    out = console()
+    if not plugins.plugins:
+        out.print("no plugins are installed; 'pip install delegraph-example' brings two delegates")
+        return
+    rows = [(p.name, p.distribution, p.version, p.state.value) for p in plugins.plugins]
+    print_table(out, ("plugin", "distribution", "version", "state"), rows, indent=0)
+    offers = plugins.offers()
+    if offers:
+        heading(out, "Delegates")
+        print_table(
+            out,
+            ("name", "plugin", "summary"),
+            [(o.spec.name, o.plugin.name, o.spec.summary) for o in offers],
+        )
+        out.print()
+        out.print(f"  {by_default}")
+    ops = [(spec.name, p.name, spec.summary) for p in plugins.plugins for spec in p.custom_ops]
+    if ops:
+        heading(out, "Custom operators")
+        print_table(out, ("name", "plugin", "summary"), sorted(ops))
+    commands = [(s.name, p.name, s.summary) for p in plugins.plugins for s in p.commands]
+    if commands:
+        heading(out, "Commands")
+        print_table(out, ("name", "plugin", "summary"), sorted(commands))
+    _print_unusable(out, plugins)
+
+
+def _print_unusable(out: Console, plugins: PluginSet) -> None:
+    unusable = [plugin for plugin in plugins.plugins if plugin.error]
+    if unusable:
+        heading(out, "Not usable")
+    for plugin in unusable:
+        out.print(f"  {plugin}: {plugin.error}")
+        out.print(f"    {plugin.remedy}", style="dim")
+
+
+@command.command("info")
+@click.argument("name", shell_complete=complete_delegate)
+@click.option("--claims", is_flag=True, help="Load the delegates, and show what they take.")
+@json_option
+@diagnosis_options
+def info(name: str, claims: bool, as_json: bool) -> int:
+    """Describe a plugin or delegate and its options.
+
+    NAME is a delegate, a plugin, a distribution, or dist:name.
+    """
+    from delegraph.plugins import PluginSet, installed
+
+    plugins = installed()
+    offers, matching = _named(plugins, name)
+    if as_json:
+        content = PluginSet(plugins=tuple(matching)).to_json()
+        if claims:
+            content["claims"] = {o.address: capabilities_of(o).to_json() for o in offers}
+        print_json(content)
+        return PLUGIN_TROUBLE if any(plugin.is_faulty for plugin in matching) else OK
+    out = console()
+    for plugin in matching:
+        out.print(str(plugin), style="bold")
+        out.print(f"  state   {plugin.state.value}")
+        out.print(f"  module  {plugin.module}")
+        if plugin.error:
+            out.print(f"  why     {plugin.error}")
+            out.print(f"  remedy  {plugin.remedy}")
+        for offer in offers:
+            if offer.plugin is plugin:
+                print_delegate(out, offer)
+                if claims:
+                    print_claims(out, offer)
+        for spec in plugin.custom_ops:
+            heading(out, f"Custom operator {spec.name}")
+            out.print(f"  {spec.summary}")
+        for command_spec in plugin.commands:
+            heading(out, f"Command delegraph {command_spec.name}")
+            out.print(f"  {command_spec.summary}")
+        for compiler in plugin.compilers:
+            heading(out, f"Compiles ahead of time for delegate {compiler.name}")
+            out.print(f"  delegraph compile MODEL -d {compiler.name} -o OUT.tflite")
+    return PLUGIN_TROUBLE if any(plugin.is_faulty for plugin in matching) else OK
+
+
+def _named(plugins: PluginSet, name: str) -> tuple[list[Offer], list[Plugin]]:
+    """Return the delegates and plugins that *name* means: a plugin, with all it offers, or one."""
+    named = [
+        plugin
+        for plugin in plugins.plugins
+        if name in (plugin.name, plugin.distribution, f"{plugin.distribution}:{plugin.name}")
+    ]
+    offers = [offer for offer in plugins.offers() if name in (offer.spec.name, offer.address)]
+    if offers:
+        return offers, list({offer.address: offer.plugin for offer in offers}.values())
+    if not named:
+        offer = plugins.find(name)  # the error says what there is
+        return [offer], [offer.plugin]
+    return [offer for offer in plugins.offers() if offer.plugin in named], named
+
+
+@command.command("doctor")
+@click.option("--isolated", is_flag=True, help="Look at each plugin in a process of its own.")
+@time_limit_option(60)
+@click.option(
+    "--memory-limit",
+    type=ByteCount(),
+    help="Memory for each process of --isolated: 512M, 2G.  [default: half of the machine's]",
+)
+@json_option
+@diagnosis_options
+def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json: bool) -> int:
+    """Look for what is wrong with the plugins.
+
+    Another process imports every delegate's own module, so it may take a while; no delegate is
+    made. --isolated imports each plugin in a process of its own, limits its memory, and shows how
+    it went: ok, failed, timed out, or died with an exit code or a signal. The configuration file
+    that was read is shown with what it changes. Exits with 3 when something cannot be used.
+    """
+    from delegraph.cli import COMMANDS
+    from delegraph.operators.memory_limit import physical_memory
+    from delegraph.plugins import PluginSet
+    from delegraph.tools.configuration_report import check_configuration, configuration_report
+    from delegraph.tools.plugin_check import Level, errors_first
+    from delegraph.tools.plugin_survey import SurveyRequest
+
+    if isolated and memory_limit is None:
+        memory_limit = physical_memory() // 2
+    if memory_limit is not None and not isolated:
+        raise click.UsageError("--memory-limit needs --isolated")
+    with progress("importing the delegates"):
+        surveyed, found = survey_findings(
+            SurveyRequest(time_limit, True, isolated, memory_limit, COMMANDS)
+        )
+    plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
+    findings = errors_first([*check_configuration(plugins), *found])
+    report = configuration_report(plugins)
+    failed = any(finding.level is Level.ERROR for finding in findings)
+    if as_json:
+        _print_diagnosis_json(not failed, report, surveyed, findings)
+    else:
+        _print_configuration(console(), report)
+        _print_diagnosis(surveyed, isolated, findings)
+    return PLUGIN_TROUBLE if failed else OK
+
+
+def survey_findings(
+    request: SurveyRequest,
+) -> tuple[Sequence[SurveyedPlugin], Sequence[Finding]]:
+    """Return the plugins as other processes found them, and what is wrong with them."""
+    from delegraph.plugins import PluginSet
+    from delegraph.tools.plugin_check import check_offers
+    from delegraph.tools.plugin_survey import survey_plugins
+
+    surveyed = survey_plugins(request)
+    plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
+    loads = [finding for each in surveyed for finding in each.findings]
+    return surveyed, [*check_offers(plugins, request.builtin), *loads]
+
+
+def _print_diagnosis_json(
+    is_ok: bool,
+    report: ConfigurationReport,
+    surveyed: Sequence[SurveyedPlugin],
+    findings: Sequence[Finding],
+) -> None:
+    from delegraph.tools.plugin_report import finding_json
+
+    print_json(
+        {
+            "ok": is_ok,
+            "configuration": report.to_json(),
+            "plugins": [
+                {"name": name, "distribution": distribution, "version": version, "outcome": outcome}
+                for name, distribution, version, outcome in map(_outcome, surveyed)
+            ],
+            "findings": [finding_json(finding) for finding in findings],
+        }
+    )
+
+
+def _print_configuration(out: Console, report: ConfigurationReport) -> None:
+    """Print which file was read, and what each of its settings changes."""
+    if report.file is None:
+        out.print(f"no configuration file: {report.why_not}")
+        return
+    out.print(f"configuration file {report.file}")
+    rows = [(setting.key, setting.value, setting.effect) for setting in report.settings]
+    if rows:
+        print_table(out, ("setting", "value", "effect"), rows)
+
+
+def _print_diagnosis(
+    surveyed: Sequence[SurveyedPlugin], shows_outcomes: bool, findings: Sequence[Finding]
+) -> None:
+    """Print findings, after a table of how each plugin went, if that is asked for."""
+    out = console()
+    if shows_outcomes and surveyed:
+        columns = ("plugin", "distribution", "version", "outcome")
+        print_table(out, columns, [_outcome(each) for each in surveyed], indent=0)
+        out.print()
+    for plugin in (each.plugin for each in surveyed):
+        for spec in plugin.delegates:
+            if spec.isolate == "process":
+                out.print(f"delegate {spec.name!r} of {plugin}: {isolation_text(spec)}")
+    print_findings(out, findings)
+    usable = sum(not each.plugin.error for each in surveyed)
+    delegates = sum(len(each.plugin.delegates) for each in surveyed)
+    out.print(
+        f"{plural(len(surveyed), 'plugin')}, {usable} usable, "
+        f"{plural(delegates, 'delegate')}, {plural(len(findings), 'finding')}"
+    )
+
+
+def print_findings(out: Console, findings: Sequence[Finding]) -> None:
+    """Print what is wrong, each with what to do."""
+    from delegraph.tools.plugin_check import Level
+
+    for finding in findings:
+        style = "red" if finding.level is Level.ERROR else "yellow"
+        out.print(f"{finding.level.value}: {finding.subject}: {finding.text}", style=style)
+        if finding.remedy:
+            out.print(f"  {finding.remedy}")
+
+
+def _outcome(surveyed: SurveyedPlugin) -> tuple[str, str, str, str]:
+    plugin = surveyed.plugin
+    return plugin.name, plugin.distribution, plugin.version, surveyed.outcome

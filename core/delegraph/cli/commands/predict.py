@@ -1,0 +1,248 @@
+"""``delegraph predict``: a model on all rows of some data, over processes, into a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from delegraph.cli.answers.printing import console, heading, plural, print_json
+from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.failure import CheckFailed
+from delegraph.cli.options.arguments import (
+    diagnosis_options,
+    json_option,
+    require_folder,
+    with_options_added,
+)
+from delegraph.cli.options.setup import setup_options
+from delegraph.cli.options.without_effect import refuse_in_vain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.scale.job import JobResult
+    from delegraph.scale.predictor import Predictor
+    from delegraph.scale.sources import Source
+    from delegraph.tools.setup import Setup
+
+BAD_SHOWN = 10
+"""Bad rows of which the summary shows no more; JSON has all."""
+
+
+@dataclass(frozen=True)
+class PredictRequest:
+    """What the user asks for, as typed."""
+
+    setup: Setup
+    data: str
+    output: str
+    signature: str | None
+    input_columns: dict[str, str]
+    output_columns: dict[str, str]
+    batching: Any
+    max_batch: int
+    on_error: Any
+    isolate_rows: bool
+    row_timeout: float | None
+    max_restarts: int
+    processes: int | None
+    resume: bool
+
+
+def _renamings(
+    ctx: click.Context, parameter: click.Parameter, words: Sequence[str]
+) -> dict[str, str]:
+    """Return what ``NAME=COLUMN`` says."""
+    for word in words:
+        if not all(word.partition("=")):
+            raise click.BadParameter(f"{word!r}: expected NAME=COLUMN")
+    return {word.partition("=")[0]: word.partition("=")[2] for word in words}
+
+
+def _require_output(ctx: click.Context, parameter: click.Parameter, path: str) -> str | None:
+    """Check before long work that the output can be written, and in which format."""
+    from delegraph.scale.outputs import output_format
+
+    output_format(path)
+    return require_folder(ctx, parameter, path)
+
+
+_OPTIONS = (
+    click.option(
+        "-o",
+        "--output",
+        required=True,
+        type=click.Path(dir_okay=False, writable=True),
+        callback=_require_output,
+        metavar="FILE",
+        help="Write the rows to FILE.jsonl, FILE.npz or FILE.parquet. What is done so far lies in "
+        "the folder FILE.job.",
+    ),
+    click.option("--resume", is_flag=True, help="Go on with what an interrupted job has done."),
+    click.option(
+        "--processes",
+        type=click.IntRange(1),
+        help="Processes that compute.  [default: one a core]",
+    ),
+    click.option(
+        "--max-batch",
+        type=click.IntRange(1),
+        default=32,
+        show_default=True,
+        help="Most rows of a call of the model.",
+    ),
+    click.option(
+        "--batching",
+        type=click.Choice(["auto", "resize", "pad", "rows"]),
+        default="auto",
+        show_default=True,
+        help="Compute rows together by resizing the inputs, filled up to the size that the model "
+        "has, or one by one; by default, what the model shows that it can.",
+    ),
+    click.option(
+        "--on-error",
+        type=click.Choice(["column", "drop", "raise"]),
+        default="column",
+        show_default=True,
+        help="Give bad rows a reason in the column 'error', leave them out, or stop.",
+    ),
+    click.option(
+        "--isolate-rows",
+        is_flag=True,
+        help="Compute in further processes: a row that ends one, or takes too long, is bad.",
+    ),
+    click.option(
+        "--row-timeout",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="With --isolate-rows, what --max-batch rows may take.",
+    ),
+    click.option(
+        "--max-restarts",
+        type=click.IntRange(0),
+        default=100,
+        show_default=True,
+        help="With --isolate-rows, how often a process is started again, in each of --processes.",
+    ),
+    click.option("--signature", metavar="NAME", help="Call this signature, by its names."),
+    click.option(
+        "--input-column",
+        "input_columns",
+        multiple=True,
+        metavar="INPUT=COLUMN",
+        callback=_renamings,
+        help="Take an input from another column than that of its name.",
+    ),
+    click.option(
+        "--output-column",
+        "output_columns",
+        multiple=True,
+        metavar="OUTPUT=COLUMN",
+        callback=_renamings,
+        help="Write an output to a column of another name, and only outputs that are so named.",
+    ),
+)
+
+
+def _options(command: Any) -> Any:
+    return with_options_added(command, _OPTIONS)
+
+
+@click.command("predict")
+@setup_options
+@click.argument("data", type=click.Path(exists=True, readable=True))
+@_options
+@json_option
+@diagnosis_options
+def command(as_json: bool, **options: Any) -> None:
+    """Run a model on all rows of some data, into a file.
+
+    DATA is a folder of pictures or .npy files, or a .npz, .parquet or .jsonl file with a column for
+    each input. The output has the number of each row, the columns that are no inputs, and the
+    outputs. Each process has one thread unless --threads says otherwise. Bad rows are summed up in
+    the end; the exit code is 1 where no row is good.
+    """
+    request = PredictRequest(**options)
+    if not request.isolate_rows:
+        refuse_in_vain(["row_timeout", "max_restarts"], "needs --isolate-rows")
+    result = _predicted(request)
+    if as_json:
+        print_json(result.to_json())
+    else:
+        _print(console(), result)
+    if len(result.bad) == result.rows:
+        row, reason = next(iter(result.bad.items()))
+        raise CheckFailed(f"none of {plural(result.rows, 'row')} is good; row {row}: {reason}")
+
+
+def _predicted(request: PredictRequest) -> JobResult:
+    from delegraph.scale.job import predict
+
+    with _predictor(request) as predictor, shown_progress() as progress:
+        return predict(
+            predictor,
+            _source(request, predictor),
+            request.output,
+            processes=request.processes,
+            resume=request.resume,
+            progress=progress,
+        )
+
+
+def _predictor(request: PredictRequest) -> Predictor:
+    from delegraph.scale.predictor import Predictor
+
+    setup = request.setup
+    return Predictor(
+        replace(setup, threads=1) if setup.threads is None else setup,
+        signature=request.signature,
+        inputs=request.input_columns,
+        outputs=request.output_columns or None,
+        batching=request.batching,
+        max_batch=request.max_batch,
+        on_error=request.on_error,
+        isolation="process" if request.isolate_rows else "none",
+        timeout=request.row_timeout,
+        max_restarts=request.max_restarts,
+    )
+
+
+def _source(request: PredictRequest, predictor: Predictor) -> Source:
+    """Return the data; pictures are prepared as ``delegraph run`` does."""
+    from delegraph.graph.loader import load_model
+    from delegraph.scale.opening import open_source
+    from delegraph.tools.called_inputs import called_metadata
+
+    inputs = predictor.input_columns()
+    model = load_model(request.setup.model, request.setup.table_limit)
+    metadata = called_metadata(model, predictor.signature)
+    described = metadata.tensor(int(next(iter(inputs.values()))["index"]))
+    return open_source(request.data, inputs, described)
+
+
+def _print(out: Console, result: JobResult) -> None:
+    resumed = f", {result.resumed} of them in an earlier run" if result.resumed else ""
+    out.print(f"{plural(result.rows, 'row')}{resumed}: {result.written} written to {result.output}")
+    how = {"resize": "together", "pad": "together, filled up", "rows": "one by one"}
+    out.print(
+        f"  {result.rate:,.4g} rows a second in {result.seconds:.1f} s, "
+        f"{_processes(result.processes)}, rows {how.get(result.batching, 'one by one')}"
+    )
+    if result.incidents:
+        out.print(f"  delegates failed {plural(result.incidents, 'time')}, and Delegraph went on")
+    if result.lost_processes:
+        out.print(f"  rows have ended {_processes(result.lost_processes)}")
+    if not result.bad:
+        return
+    heading(out, f"{plural(len(result.bad), 'bad row')}")
+    for row, reason in list(result.bad.items())[:BAD_SHOWN]:
+        out.print(f"  {row}: {reason}")
+    if len(result.bad) > BAD_SHOWN:
+        out.print(f"  and {len(result.bad) - BAD_SHOWN} more")
+
+
+def _processes(count: int) -> str:
+    return f"{count} process{'es' * (count != 1)}"

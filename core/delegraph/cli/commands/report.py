@@ -1,0 +1,176 @@
+"""``delegraph report``: one page that shows a model, who runs what, and what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from delegraph.cli.answers.printing import print_json, progress, size
+from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.inputs import input_request_options
+from delegraph.cli.options.run_control import CONTROL_OPTIONS, run_control_options
+from delegraph.cli.options.setup import (
+    against_option,
+    changed_setup,
+    setup_options,
+    setups_against,
+)
+from delegraph.cli.options.without_effect import refuse_in_vain
+
+if TYPE_CHECKING:
+    from delegraph.tools.benchmarking.run_control import RunControl
+    from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.watched_side import Inner
+    from delegraph.tools.progress import Progress
+    from delegraph.tools.reporting.report import Report
+    from delegraph.tools.requested_inputs import InputRequest
+    from delegraph.tools.setup import Setup
+
+
+@dataclass(frozen=True)
+class ReportRequest:
+    """What the user asks for, as typed."""
+
+    setup: Setup
+    output: str
+    memory: bool
+    benchmark: bool
+    against: tuple[Setup, ...]
+    seconds: float
+    diff: bool
+    reference: str | None
+    inner: Inner
+    diff_runs: int
+    control: RunControl
+    inputs: InputRequest
+
+
+@click.command("report")
+@setup_options
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.html",
+    default="report.html",
+    show_default=True,
+    help="Where the page goes; a file that is there is replaced.",
+)
+@click.option("--memory", is_flag=True, help="Show the arena over time, by every planner.")
+@click.option("--benchmark", is_flag=True, help="Show the time of the model and of each operator.")
+@against_option("Show whether MODEL is faster than another set-up")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=12.0,
+    show_default=True,
+    help="How long set-ups take turns for --against, without what it takes to make them.",
+)
+@click.option("--diff", is_flag=True, help="Compare every layer with the reference, and show it.")
+@click.option(
+    "--reference",
+    metavar='"[MODEL] [OPTION]..."',
+    help="What is right for --diff: the words that differ from this command's own, as 'delegraph "
+    "diff' has it.  [default: Delegraph's kernels, without any delegate]",
+)
+@click.option(
+    "--inner",
+    type=click.Choice(["boundaries", "exposed", "alone"]),
+    default="exposed",
+    show_default=True,
+    help="Tensors inside of partitions, for --diff, as 'delegraph diff' has it.",
+)
+@click.option(
+    "--diff-runs",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="Runs for --diff, each on values of its own where they are random.",
+)
+@run_control_options
+@input_request_options("benchmark")
+@json_option
+@diagnosis_options
+def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any) -> None:
+    """Write a page that shows a model.
+
+    It has the graph, who runs what, and why not others; what is measured where that is asked for.
+    It is one file that loads nothing from elsewhere: it can be mailed, kept beside a model or
+    printed.
+    """
+    others = setups_against(setup, against)
+    request = ReportRequest(setup=setup, against=others, **options)
+    _require_use(request)
+    made, output = _report(request), request.output
+    made.save(output)
+    if as_json:
+        print_json({"report": output, **made.to_json()})
+    else:
+        click.echo(
+            f"{made.data['summary']}\nwritten to {output}, {size(Path(output).stat().st_size)}"
+        )
+
+
+def _require_use(request: ReportRequest) -> None:
+    """Check, before anything is measured, that no option is in vain and the page has a place."""
+    if not request.benchmark:
+        refuse_in_vain(CONTROL_OPTIONS, "needs --benchmark")
+    if not request.against:
+        refuse_in_vain(("seconds",), "needs --against")
+    if not request.diff:
+        refuse_in_vain(("reference", "inner", "diff_runs"), "needs --diff")
+    folder = Path(request.output).parent
+    if not folder.is_dir():
+        raise click.BadParameter(f"there is no folder {str(folder)!r}", param_hint="--output")
+    if Path(request.output).is_dir():
+        raise click.BadParameter(f"{request.output!r} is a folder", param_hint="--output")
+
+
+def _report(request: ReportRequest) -> Report:
+    from delegraph.tools.benchmarking.benchmark import benchmark
+    from delegraph.tools.benchmarking.comparison import compare
+    from delegraph.tools.benchmarking.run_control import DRY_RUN
+    from delegraph.tools.profiling.op_profile import op_profile
+    from delegraph.tools.reporting.report import report
+
+    measured = profile = None
+    with shown_progress() as told:
+        if request.benchmark:
+            measured = benchmark(request.setup, request.inputs, request.control, progress=told)
+            if request.control != DRY_RUN:
+                profile = op_profile(request.setup, request.inputs, progress=told)
+        others = request.against
+        compared = (
+            compare(request.setup, others, request.inputs, seconds=request.seconds, progress=told)
+            if others
+            else None
+        )
+        layers = _layers(request, told) if request.diff else None
+    with progress(f"making a report of {request.setup.model}"):
+        return report(
+            request.setup,
+            memory=request.memory,
+            benchmark=measured,
+            profile=profile,
+            comparison=compared,
+            layers=layers,
+        )
+
+
+def _layers(request: ReportRequest, told: Progress) -> LayersDifference:
+    from delegraph.tools.differing.layers import diff_layers
+
+    words = request.reference
+    right = None if words is None else changed_setup(request.setup, words, "--reference")
+    return diff_layers(
+        request.setup,
+        right,
+        inputs=request.inputs,
+        inner=request.inner,
+        runs=request.diff_runs,
+        progress=told,
+    )

@@ -1,0 +1,140 @@
+"""``delegraph serve``: a model for many clients, by the Open Inference Protocol."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from delegraph.cli.answers.printing import plural, print_json
+from delegraph.cli.options.arguments import diagnosis_options, json_option, with_options_added
+from delegraph.cli.options.setup import setup_options
+from delegraph.errors import printable
+
+if TYPE_CHECKING:
+    from delegraph.tools.setup import Setup
+
+_PORT = click.IntRange(1, 65535)
+
+_OPTIONS = (
+    click.option(
+        "--name",
+        metavar="NAME",
+        help="Of the model in paths.  [default: the file's, without .tflite]",
+    ),
+    click.option("--signature", metavar="KEY", help="Serve this signature."),
+    click.option(
+        "--max-batch-size",
+        type=click.IntRange(1),
+        default=32,
+        show_default=True,
+        help="Most rows that are computed together, of any requests; also of one request.",
+    ),
+    click.option(
+        "--max-latency",
+        type=click.FloatRange(0),
+        default=5.0,
+        show_default=True,
+        metavar="MS",
+        help="Milliseconds that a request waits for others to be computed with it.",
+    ),
+    click.option(
+        "--max-queue",
+        type=click.IntRange(1),
+        default=64,
+        show_default=True,
+        help="Requests that wait for a replica; more are refused at once.",
+    ),
+    click.option(
+        "--batching",
+        type=click.Choice(["auto", "resize", "rows"]),
+        default="auto",
+        show_default=True,
+        help="Compute rows together by resizing the inputs, or one by one; by default, what the "
+        "model shows that it can.",
+    ),
+    click.option(
+        "--replicas",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Processes that compute.",
+    ),
+    click.option("--http-port", type=_PORT, default=8080, show_default=True, help="Of REST."),
+    click.option("--grpc-port", type=_PORT, default=8081, show_default=True, help="Of gRPC."),
+    click.option(
+        "--grace",
+        type=click.IntRange(0),
+        default=30,
+        show_default=True,
+        metavar="SECONDS",
+        help="What requests may still take after SIGTERM.",
+    ),
+    click.option(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="Have replicas on this Ray cluster.  [default: RAY_ADDRESS, or on this machine]",
+    ),
+)
+
+
+def _options(command: Any) -> Any:
+    return with_options_added(command, _OPTIONS)
+
+
+@click.command("serve")
+@setup_options
+@_options
+@json_option
+@diagnosis_options
+def command(
+    setup: Setup,
+    as_json: bool,
+    name: str | None,
+    signature: str | None,
+    max_batch_size: int,
+    max_latency: float,
+    max_queue: int,
+    batching: Any,
+    replicas: int,
+    http_port: int,
+    grpc_port: int,
+    grace: int,
+    ray_address: str | None,
+) -> None:
+    """Serve a model to many clients (Open Inference Protocol).
+
+    KServe has the endpoints, REST and gRPC on all addresses of this machine; Ray Serve has the
+    replicas and batches the requests. /v2/health/ready answers once the delegates are warm. SIGTERM
+    and Ctrl-C end the server after the requests that it has. Needs pip install 'delegraph[serve]'.
+    """
+    from delegraph.scale.predictor import Predictor
+    from delegraph.scale.serve import ServeOptions, serve
+
+    options = ServeOptions(
+        name=name or Path(setup.model).stem,
+        max_latency=max_latency / 1e3,
+        max_queued=max_queue,
+        replicas=replicas,
+        http_port=http_port,
+        grpc_port=grpc_port,
+        grace=grace,
+        address=ray_address,
+    )
+    predictor = Predictor(
+        replace(setup, threads=1) if setup.threads is None else setup,
+        signature=signature,
+        batching=batching,
+        max_batch=max_batch_size,
+    )
+    ready = (
+        f"{options.name} is ready: http://localhost:{http_port}/v2/models/{options.name}, gRPC on "
+        f"port {grpc_port}, {plural(replicas, 'replica')}"
+    )
+    outcomes = serve(predictor, options, on_ready=lambda: click.echo(printable(ready), err=as_json))
+    if as_json:
+        print_json({"requests": outcomes})
+    else:
+        click.echo("stopped; requests: " + ", ".join(f"{n} {word}" for word, n in outcomes.items()))

@@ -1,0 +1,146 @@
+"""``delegraph test-operators``: generated models, on a delegate and beside it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from delegraph.cli.answers.printing import console, heading, plural, print_json, print_table
+from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.failure import CheckFailed
+from delegraph.cli.options.arguments import complete_delegate, diagnosis_options, json_option
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.testing.sweep.sweep import SweepResult
+
+DETAIL_SHOWN = 200
+"""Characters of a finding's text that are printed; files and JSON have all."""
+
+
+@click.command("test-operators")
+@click.argument("delegate", metavar="DELEGATE[:KEY=VALUE,...]", shell_complete=complete_delegate)
+@click.option(
+    "--sweep",
+    "minutes",
+    type=click.FloatRange(0, min_open=True),
+    metavar="MINUTES",
+    help="Begin no case after so many minutes.  [default: 1, or no limit with --cases]",
+)
+@click.option("--cases", type=click.IntRange(1), help="Try so many cases.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="What the cases are: the same seed and number make the same case.",
+)
+@click.option(
+    "--first",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Number of the first case.",
+)
+@click.option(
+    "--operator",
+    "operators",
+    multiple=True,
+    metavar="OP",
+    help="Only cases about this operator; repeat for several.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: one a core]")
+@click.option(
+    "--runtime",
+    type=click.Choice(["delegraph", "litert"]),
+    default="delegraph",
+    show_default=True,
+    help="Which runtime applies the delegate. Under litert the official interpreter alone is "
+    "right, else Delegraph's kernels are.",
+)
+@click.option(
+    "--default",
+    "by_default",
+    is_flag=True,
+    help="Let Interpreter(...) apply the delegate, as its default: then errors must be the core's "
+    "word for word, and each incident is a finding.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write each finding there: FILE.tflite, FILE.npz and FILE.txt.",
+)
+@json_option
+@diagnosis_options
+def command(delegate: str, as_json: bool, **options: Any) -> None:
+    """Try generated models on a delegate, and compare results.
+
+    DELEGATE is an installed delegate, one of a file FILE.py, or "core": Delegraph's own kernels,
+    which are compared with the official interpreter. Each case is a small model that is invoked a
+    few times, resized between. Cases run in processes of their own, so a crash is a finding, too.
+    Does not run on Windows. The exit code is 1 when something differs.
+    """
+    result = _swept(delegate, options)
+    if as_json:
+        print_json(result.to_json())
+    else:
+        print_sweep(console(), result)
+    if result.differences:
+        raise CheckFailed(f"{plural(len(result.differences), 'finding')}")
+
+
+def _swept(delegate: str, given: dict[str, Any]) -> SweepResult:
+    from delegraph.testing.sweep.comparison import Comparison
+    from delegraph.testing.sweep.sweep import Plan, run_sweep
+
+    minutes = given["minutes"]
+    if minutes is None and given["cases"] is None:
+        minutes = 1.0
+    plan = Plan(
+        Comparison(delegate, given["runtime"], given["by_default"]),
+        seed=given["seed"],
+        first=given["first"],
+        cases=given["cases"],
+        seconds=None if minutes is None else minutes * 60,
+        operators=tuple(dict.fromkeys(given["operators"])),
+        jobs=given["jobs"] or os.cpu_count() or 1,
+        folder=given["output"],
+    )
+    with shown_progress() as progress:
+        return run_sweep(plan, progress)
+
+
+def print_sweep(out: Console, result: SweepResult) -> None:
+    """Print counts by operator, then the findings with what repeats them."""
+    from delegraph.testing.sweep.sweep import COLUMNS
+
+    columns = tuple(
+        c for c in COLUMNS if c == "cases" or any(row[c] for row in result.counts.values())
+    )
+    rows = [(op, *(row[c] for c in columns)) for op, row in sorted(result.counts.items())]
+    totals = (sum(row[c] for row in result.counts.values()) for c in columns)
+    print_table(out, ("operator", *columns), [*rows, ("all", *totals)], right=columns)
+    rate = result.cases / max(result.seconds, 1e-9)
+    out.print()
+    out.print(f"seed {result.plan.seed}, {rate:.0f} cases a second")
+    if not result.findings:
+        return
+    heading(out, "Findings")
+    for finding in result.findings:
+        described = finding.described(result.command)
+        times = plural(finding.count, "case")
+        state = ", not repeated in a new process" if finding.state == "not repeated" else ""
+        out.print(f"  {described['model']}: {finding.fault.kind} ({times}{state})")
+        out.print(f"    {' '.join(finding.fault.detail.split())[:DETAIL_SHOWN]}")
+        if finding.fault.where:
+            out.print(f"    in {finding.fault.where}")
+        out.print(f"    {described['reproduce']}")
+    if result.plan.folder is not None:
+        out.print()
+        out.print(f"written to {result.plan.folder}")

@@ -1,0 +1,303 @@
+"""Arguments and options that several subcommands share."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import click
+from click.shell_completion import CompletionItem
+
+from delegraph.cli.answers.log_lines import LEVELS, show_from
+from delegraph.cli.answers.printing import only_json_printed
+
+TRACEBACK = "--traceback"
+JSON = "--json"
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since 8.2
+    """A number of bytes: ``4096``, ``256K``, ``1.5M`` or ``2G``, K being 1024."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """Return the bytes that text names."""
+        from delegraph.delegation.configuration import byte_count
+
+        try:
+            return byte_count(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is no size, expected 4096, 256K or 1.5M", param, ctx)
+
+
+def model_argument(command: Command) -> Command:
+    """Add the MODEL argument: an existing file; the loader says what a folder is."""
+    kind = click.Path(exists=True, readable=True)
+    kind.name = "file"  # what messages call it
+    return click.argument("model", type=kind)(command)
+
+
+def delegate_option(command: Command) -> Command:
+    """Add ``--delegate`` and ``--delegate-file``, which may be repeated.
+
+    The command gets ``delegates`` and ``delegate_files``, as typed; ``Setup.requested_delegates``
+    makes one list of them.
+    """
+    command = click.option(
+        "--delegate-file",
+        "delegate_files",
+        multiple=True,
+        metavar="FILE.py[:KEY=VALUE,...]",
+        help="Apply the delegate of a Python file that is no package yet, after those of "
+        "--delegate.",
+    )(command)
+    return _named(
+        "Apply an installed delegate; repeat for several, applied in order. 'all' applies "
+        "every one by its rank, 'none' not even what the model calls for. 'help' shows all of them "
+        "with their options, NAME:help one. A path such as ./libmine.so is that of a compiled "
+        "delegate."
+    )(command)
+
+
+def named_delegate_option(command: Command) -> Command:
+    """Add ``--delegate`` for delegates that are installed; the command gets ``delegates``."""
+    return _named(
+        "Compile for an installed delegate; repeat for several, applied in order. 'help' shows all "
+        "of them with their options, NAME:help one."
+    )(command)
+
+
+def _named(text: str) -> Callable[[Command], Command]:
+    """Return what adds ``--delegate``, which may be repeated, with *text* as its help."""
+    return click.option(
+        "-d",
+        "--delegate",
+        "delegates",
+        multiple=True,
+        is_eager=True,  # help is given whatever else is missing or wrong
+        callback=_print_delegate_help,
+        shell_complete=complete_delegate,
+        metavar="NAME[:KEY=VALUE,...]",
+        help=text,
+    )
+
+
+def complete_delegate(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return the installed delegates whose names start with *incomplete*, for a shell."""
+    from delegraph.plugins import installed
+
+    offers = [offer for offer in installed().offers() if offer.spec.name.startswith(incomplete)]
+    return [CompletionItem(offer.spec.name, help=offer.spec.summary) for offer in offers]
+
+
+def placement_options(command: Command) -> Command:
+    """Add ``--rules``, ``--require`` and ``--partition-policy``: ``Interpreter`` has the same."""
+    command = click.option(
+        "--partition-policy",
+        type=click.Choice(["largest", "measured"]),
+        default="largest",
+        show_default=True,
+        help="Leave delegates the partitions they ask for, or only those that save time.",
+    )(command)
+    return rule_options(command)
+
+
+def rule_options(command: Command) -> Command:
+    """Add ``--rules`` and ``--require``: ``Interpreter`` has the same arguments."""
+    command = click.option(
+        "--require",
+        type=click.Choice(["full"]),
+        help="Fail when a node has no delegate.",
+    )(command)
+    return click.option(
+        "--rules",
+        type=click.Path(exists=True, dir_okay=False, readable=True),
+        metavar="FILE.toml",
+        help="Pin nodes to delegates or keep delegates off them.",
+    )(command)
+
+
+def isolation_options(command: Command) -> Command:
+    """Add ``--isolate`` and ``--timeout``: ``Interpreter`` has the same arguments."""
+    command = click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="What a delegate in a process of its own may take for an invoke; then it is ended.",
+    )(command)
+    return click.option(
+        "--isolate",
+        type=click.Choice(["process", "none"]),
+        help="Run each delegate in a process of its own, which may crash or hang, or in this one. "
+        "[default: as the delegate's package says]",
+    )(command)
+
+
+def failure_options(command: Command) -> Command:
+    """Add ``--on-failure`` and ``--validate``: ``Interpreter`` has the same arguments."""
+    command = click.option(
+        "--validate",
+        is_flag=True,
+        help="Check what delegates write: no NaN, right shapes, integers in range.",
+    )(command)
+    return click.option(
+        "--on-failure",
+        type=click.Choice(["raise", "fallback", "shadow"]),
+        help="What to do when a delegate fails: stop; compute its nodes by Delegraph's kernels; or "
+        "that, and recompute a share of all invokes and drop a delegate that differs.  [default: "
+        "raise; fallback for a delegate in a process of its own]",
+    )(command)
+
+
+def limit_options(command: Command) -> Command:
+    """Add ``--time-limit``, ``--memory-limit``, ``--table-limit`` and ``--depth-limit``.
+
+    ``Interpreter`` has arguments of these names.
+    """
+    command = click.option(
+        "--memory-limit",
+        type=ByteCount(),
+        help="Memory that the model's tensors may take: 512M, 2G.  [default: what suits the file]",
+    )(command)
+    command = click.option(
+        "--depth-limit",
+        type=click.IntRange(0),
+        help="Calls of subgraphs within each other that the model may make. Default: 50.",
+    )(table_limit_option(command))
+    return click.option(
+        "--time-limit",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="What applying the delegates, allocating and running may take each; then exit with 4.",
+    )(command)
+
+
+def table_limit_option(command: Command) -> Command:
+    """Add ``--table-limit``: operators, their options and tensors that a file may hold."""
+    return click.option(
+        "--table-limit",
+        type=click.IntRange(0),
+        help="Operators, options and tensors that the file may hold. Default: a million.",
+    )(command)
+
+
+def runtime_option(command: Command) -> Command:
+    """Add ``--runtime``: whose interpreter runs the model."""
+    return click.option(
+        "--runtime",
+        type=click.Choice(["delegraph", "litert"]),
+        default="delegraph",
+        show_default=True,
+        help="Run in Delegraph's interpreter, or in the official one with the same delegates.",
+    )(command)
+
+
+def with_options_added(command: Command, options: Sequence[Callable[[Any], Any]]) -> Command:
+    """Return a command with *options*, in the order in which ``--help`` is to show them."""
+    added: Any = command
+    for option in reversed(options):
+        added = option(added)
+    return cast(Command, added)
+
+
+def save_option(command: Command) -> Command:
+    """Add ``--save``, for the outputs."""
+    return click.option(
+        "--save",
+        metavar="FILE.npz",
+        callback=_require_npz,
+        help="Save all outputs, by tensor name (output_0, output_1, ... where names are not "
+        "unique).",
+    )(command)
+
+
+def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    if path is not None and not path.lower().endswith(".npz"):
+        raise click.BadParameter(f"{path!r}: expected a file ending in .npz")
+    return require_folder(ctx, parameter, path)
+
+
+def require_folder(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    """Check that a file can be in the folder that its path names, before long work for it."""
+    if path is not None and not Path(path).absolute().parent.is_dir():
+        raise click.BadParameter(f"{path!r}: there is no folder {str(Path(path).parent)!r}")
+    return path
+
+
+def json_option(command: Command) -> Command:
+    """Add ``--json``; with it, nobody else prints to standard output while the command runs."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, as_json: bool, **options: Any) -> Any:
+        with only_json_printed() if as_json else contextlib.nullcontext():
+            return command(*arguments, as_json=as_json, **options)
+
+    option = click.option(JSON, "as_json", is_flag=True, help="Print JSON.")
+    return option(cast(Command, run))
+
+
+def diagnosis_options(command: Command) -> Command:
+    """Add ``-v``, ``--log-level`` and ``--traceback``, which ``main`` looks for among the words."""
+    command = click.option(
+        TRACEBACK, is_flag=True, expose_value=False, help="Show where an error comes from."
+    )(command)
+    command = click.option(
+        "--log-level",
+        type=click.Choice(LEVELS),
+        metavar="LEVEL",
+        is_eager=True,
+        expose_value=False,
+        callback=_show_log,
+        help="Show what is logged from debug, info, warning or error on.  [default: warning]",
+    )(command)
+    return click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_log,
+        help="Show what is done: --log-level info; -vv is --log-level debug.",
+    )(command)
+
+
+def _show_log(ctx: click.Context, parameter: click.Parameter, value: str | int | None) -> None:
+    """Show the log from the level of ``--log-level``, or that of so many ``-v``."""
+    if value and not ctx.resilient_parsing:
+        show_from(value if isinstance(value, str) else "info" if value == 1 else "debug")
+
+
+def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    """Print the versions and exit, when wanted; no plugin is imported for it."""
+    if wanted:
+        from importlib.metadata import version
+
+        from delegraph.plugins.choice import PluginChoice
+        from delegraph.plugins.discovery import declared_plugins
+        from delegraph.plugins.plugin import PluginState
+
+        click.echo(f"delegraph {version('delegraph')}")
+        for plugin in declared_plugins(PluginChoice.of(None, None)):
+            state = "" if plugin.state is PluginState.OK else f", {plugin.state.value}"
+            click.echo(f"  {plugin.distribution} {plugin.version} (plugin {plugin.name}{state})")
+        ctx.exit()
+
+
+def _print_delegate_help(
+    ctx: click.Context, parameter: click.Parameter, delegates: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Print the options of installed delegates and exit, when a name is ``help``."""
+    wanted = [name for name in delegates if name == "help" or name.endswith(":help")]
+    if wanted and not ctx.resilient_parsing:
+        from delegraph.cli.options.delegate_help import print_delegate_help
+
+        print_delegate_help(wanted)
+        ctx.exit()
+    return delegates

@@ -1,0 +1,98 @@
+"""What ``--delegate help`` and ``--delegate NAME:help`` print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from delegraph.cli.answers.printing import console, heading, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.delegation.capabilities import Capabilities
+    from delegraph.plugins.plugin_set import Offer
+    from delegraph.plugins.specs import DelegateSpec
+
+
+def print_delegate_help(wanted: Sequence[str]) -> None:
+    """Print the options of delegates; nothing heavy is imported.
+
+    Args:
+        wanted: ``help`` for all that are installed, ``NAME:help`` or ``dist:NAME:help`` for one.
+
+    Raises:
+        PluginError: no usable plugin offers the one asked for.
+    """
+    from delegraph.plugins import installed
+
+    plugins, out = installed(), console()
+    if "help" in wanted:
+        offers = plugins.by_rank()
+        if not offers:
+            out.print("no delegates are installed; 'delegraph plugins list' says what there is")
+    else:
+        offers = tuple(plugins.find(name.removesuffix(":help")) for name in wanted)
+    for offer in offers:
+        print_delegate(out, offer)
+
+
+def isolation_text(spec: DelegateSpec) -> str:
+    """Return that a delegate runs in a process of its own unless users say otherwise."""
+    limit = "" if spec.timeout is None else f", {spec.timeout:g} s for an invoke"
+    return f"runs in a process of its own{limit} (--isolate none: in this one)"
+
+
+def capabilities_of(offer: Offer) -> Capabilities:
+    """Return what a delegate says it takes; its heavy part is loaded for that.
+
+    Raises:
+        PluginError: it cannot be made with its default options, or does not say.
+    """
+    from delegraph.errors import PluginLoadError, in_words
+    from delegraph.plugins import installed
+
+    delegate = installed().create_delegate(offer.address)
+    try:
+        return delegate.capabilities()
+    except Exception as error:
+        raise PluginLoadError(f"{offer.address}.capabilities(): {in_words(error)}") from error
+
+
+def print_claims(out: Console, offer: Offer) -> None:
+    """Print what a delegate takes: operators of the same form together, and tolerances."""
+    capabilities = capabilities_of(offer)
+    operators: dict[str, list[str]] = {}
+    for claim in capabilities.claims:
+        operators.setdefault(claim.form, []).extend(claim.operators)
+    heading(out, f"What {offer.spec.name} takes")
+    if not operators:
+        out.print("  it does not say")
+    print_table(out, ("form", "operators"), [(f, ", ".join(ops)) for f, ops in operators.items()])
+    tolerances = [(name, str(tolerance)) for name, tolerance in capabilities.tolerance.items()]
+    if tolerances:
+        out.print()
+    print_table(out, ("results of", "tolerance"), tolerances)
+
+
+def print_delegate(out: Console, offer: Offer) -> None:
+    """Print what a delegate is for, where it stands among others, and its options."""
+    from delegraph.plugins.options import describe_options
+
+    heading(out, f"Delegate {offer.spec.name}")
+    out.print(f"  {offer.spec.summary}")
+    out.print(f"  rank {offer.spec.rank}")
+    if offer.spec.isolate == "process":
+        out.print(f"  {isolation_text(offer.spec)}")
+    options = describe_options(offer.spec)
+    if not options:
+        out.print("  no options")
+        return
+    out.print()
+    rows = [
+        (o.name, o.type, "required" if o.default is None else o.default, o.help) for o in options
+    ]
+    print_table(out, ("option", "type", "default", "meaning"), rows)
+    first = options[0]
+    out.print()
+    out.print(f"  For example: --delegate {offer.spec.name}:{first.name}={first.default or '...'}")

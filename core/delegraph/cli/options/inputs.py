@@ -1,0 +1,125 @@
+"""Options that say what a model's inputs are; the command gets an ``InputRequest``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+import click
+
+from delegraph.cli.answers.printing import plural
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def input_option(command: Command) -> Command:
+    """Add ``--input``, which may be repeated, as *inputs*."""
+    return click.option(
+        "-i",
+        "--input",
+        "inputs",
+        multiple=True,
+        metavar="[NAME=]VALUE",
+        help="An input: 'random' (the default), 'zeros', a number or numbers (1,2,3), a .npy file, "
+        "a picture, a .wav file, or for strings a text. NAME is a tensor or signature name, or a "
+        "position (0, 1, ...); it may be left out when there is one input. FILE.npz without NAME "
+        "gives all inputs by their names.",
+    )(command)
+
+
+def sample_rate_option(command: Command) -> Command:
+    """Add ``--sample-rate``."""
+    return click.option(
+        "--sample-rate",
+        type=click.IntRange(1_000, 768_000),
+        metavar="HERTZ",
+        help="Rate of the sounds that the model takes.  [default: what the metadata says; else "
+        "16000]",
+    )(command)
+
+
+def seed_option(command: Command) -> Command:
+    """Add ``--seed``."""
+    return click.option(
+        "--seed", type=int, default=0, show_default=True, help="Seed of random inputs."
+    )(command)
+
+
+def input_request_options(distribution: str) -> Callable[[Command], Command]:
+    """Add all options about inputs; the command gets an ``InputRequest`` as *inputs*.
+
+    Args:
+        distribution: which random values are the default.
+    """
+
+    def add(command: Command) -> Command:
+        shape = click.option(
+            "--input-shape",
+            "shapes",
+            multiple=True,
+            callback=_named_numbers,
+            metavar="[NAME=]1,224,224,3",
+            help="Give an input another shape, all dimensions of it; repeat for several.",
+        )
+        spread = click.option(
+            "--distribution",
+            type=click.Choice(["run", "benchmark", "inference_diff"]),
+            default=distribution,
+            show_default=True,
+            help="Random values as 'delegraph run', benchmark_model or inference_diff has them.",
+        )
+        between = click.option(
+            "--input-range",
+            "ranges",
+            multiple=True,
+            callback=_named_ranges,
+            metavar="[NAME=]LOW,HIGH",
+            help="Lowest and highest random value of an input, for --distribution benchmark.",
+        )
+        last = seed_option(sample_rate_option(_taking_request(command)))
+        return input_option(shape(spread(between(last))))
+
+    return add
+
+
+def _taking_request(command: Command) -> Command:
+    @functools.wraps(command)
+    def run(*arguments: Any, inputs: Sequence[str], **options: Any) -> Any:
+        from delegraph.tools.requested_inputs import InputRequest
+
+        names = ("shapes", "distribution", "seed", "ranges", "sample_rate")
+        request = InputRequest(inputs, **{name: options.pop(name) for name in names})
+        return command(*arguments, inputs=request, **options)
+
+    return cast(Command, run)
+
+
+def _named_numbers(
+    ctx: click.Context, parameter: click.Parameter, words: Sequence[str]
+) -> dict[str, tuple[int, ...]]:
+    """Split ``[NAME=]NUMBER,NUMBER,...``; a name may hold ``=`` itself."""
+    found: dict[str, tuple[int, ...]] = {}
+    for word in words:
+        name, _, numbers = word.rpartition("=")
+        try:
+            values = tuple(int(number) for number in numbers.split(","))
+        except ValueError:
+            raise click.BadParameter(f"{word!r}, expected {parameter.metavar}") from None
+        if name in found:
+            raise click.BadParameter(f"{word!r} is a second one for the same input")
+        found[name] = values
+    return found
+
+
+def _named_ranges(
+    ctx: click.Context, parameter: click.Parameter, words: Sequence[str]
+) -> dict[str, tuple[int, ...]]:
+    found = _named_numbers(ctx, parameter, words)
+    for name, values in found.items():
+        if len(values) != 2:
+            of = f" for {name!r}" if name else ""
+            raise click.BadParameter(
+                f"{plural(len(values), 'number')}{of}, expected {parameter.metavar}"
+            )
+    return found

@@ -1,0 +1,126 @@
+"""Options that say what is wanted of a profile; the command gets a ``ProfileRequest``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from delegraph.cli.options.arguments import require_folder, with_options_added
+
+if TYPE_CHECKING:
+    from delegraph.tools.profiling.recording import Recording
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+PROFILE_OPTIONS = ("op_profile", "op_profile_csv", "trace", "speedscope", "node_data")
+"""The options, by their names in Python: the attributes of a :class:`ProfileRequest`."""
+
+_FILE = click.Path(dir_okay=False)
+
+
+@dataclass(frozen=True)
+class ProfileRequest:
+    """What is wanted of a profile; None: nothing.
+
+    Attributes:
+        op_profile: whether tables are printed.
+        op_profile_csv: file of the times of all nodes.
+        trace: file of Chrome trace events.
+        speedscope: file for speedscope.
+        node_data: folder for Model Explorer.
+    """
+
+    op_profile: bool
+    op_profile_csv: str | None
+    trace: str | None
+    speedscope: str | None
+    node_data: str | None
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is anything to do."""
+        files = (self.op_profile_csv, self.trace, self.speedscope, self.node_data)
+        return self.op_profile or any(path is not None for path in files)
+
+    def write_files(self, recording: Recording) -> None:
+        """Write what is to be written.
+
+        Raises:
+            UsageError: a file that cannot be written.
+        """
+        from delegraph.tools.profiling.chrome_trace import write_chrome_trace
+        from delegraph.tools.profiling.node_files import write_node_files
+        from delegraph.tools.profiling.op_profile import profile_of
+        from delegraph.tools.profiling.speedscope import write_speedscope
+
+        def write_csv(path: str, found: Recording) -> None:
+            Path(path).write_text(profile_of(found).to_csv(), encoding="utf-8")
+
+        writers: list[tuple[str, str | None, Callable[[str, Recording], object]]] = [
+            ("--op-profile-csv", self.op_profile_csv, write_csv),
+            ("--trace", self.trace, write_chrome_trace),
+            ("--speedscope", self.speedscope, write_speedscope),
+            ("--node-data", self.node_data, write_node_files),
+        ]
+        for option, path, write in writers:
+            if path is None:
+                continue
+            try:
+                write(path, recording)
+            except OSError as error:
+                reason = error.strerror or error
+                raise click.UsageError(f"{option} {path!r}: {reason}") from error
+
+
+def op_profile_options(command: Command) -> Command:
+    """Add what is wanted of a profile; the command gets a :class:`ProfileRequest` as *profile*."""
+    options = [
+        click.option(
+            "--op-profile",
+            is_flag=True,
+            help="Show how long each operator takes: in run order, by time, by type. It runs once "
+            "more for that, after the runs that count, as often as --runs says.",
+        ),
+        click.option(
+            "--op-profile-csv",
+            type=_FILE,
+            callback=require_folder,
+            metavar="FILE",
+            help="Write the times of all nodes as CSV.",
+        ),
+        click.option(
+            "--trace",
+            type=_FILE,
+            callback=require_folder,
+            metavar="FILE",
+            help="Write what ran when as Chrome trace events, for https://ui.perfetto.dev.",
+        ),
+        click.option(
+            "--speedscope",
+            type=_FILE,
+            callback=require_folder,
+            metavar="FILE",
+            help="Write what ran when for https://www.speedscope.app.",
+        ),
+        click.option(
+            "--node-data",
+            type=click.Path(file_okay=False),
+            metavar="FOLDER",
+            help="Write time, delegate and reason of each node for Model Explorer.",
+        ),
+    ]
+    return with_options_added(_taking_request(command), options)
+
+
+def _taking_request(command: Command) -> Command:
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        request = ProfileRequest(**{name: options.pop(name) for name in PROFILE_OPTIONS})
+        return command(*arguments, profile=request, **options)
+
+    return cast(Command, run)

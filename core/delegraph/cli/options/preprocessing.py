@@ -1,0 +1,125 @@
+"""Options that say how pictures become inputs: a preset, and what differs from it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from delegraph.cli.options.arguments import with_options_added
+
+if TYPE_CHECKING:
+    from delegraph.tools.evaluation.preprocessing import Preprocessing
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+PRESETS = ("tflite", "slim", "keras", "keras-caffe", "torchvision", "timm")
+"""As ``delegraph.tools.evaluation.presets`` has them, which help is not to import."""
+
+FILTERS = ("tflite", "half-pixel", "nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
+
+_OPTIONS = {
+    "crop": "--crop",
+    "fraction": "--crop-fraction",
+    "resize": "--resize",
+    "mean": "--mean",
+    "std": "--std",
+    "channels": "--channels",
+    "integers": "--integers",
+    "upright": "--upright",
+}
+
+
+class Numbers(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since 8.2
+    """One number, or one for each colour: ``127.5`` or ``123.7,116.3,103.5``."""
+
+    name = "NUMBERS"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, ...]:
+        """Return the numbers that text names."""
+        try:
+            return tuple(float(word) for word in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r}: expected a number, or three with commas between", param, ctx)
+
+
+def preprocessing_options(command: Command) -> Command:
+    """Add ``--preset`` and what changes it; the command gets a *preprocessing*."""
+    return _taking_preprocessing(command, _OPTIONS)
+
+
+def whole_picture_options(command: Command) -> Command:
+    """Add those of :func:`preprocessing_options` that cut nothing out of a picture."""
+    return _taking_preprocessing(command, _OPTIONS.keys() - {"crop", "fraction"})
+
+
+def _taking_preprocessing(command: Command, names: Iterable[str]) -> Command:
+    """Add ``--preset`` and the options that set these attributes."""
+    chosen = [name for name in _OPTIONS if name in set(names)]
+
+    @functools.wraps(command)
+    def run(*arguments: Any, preset: str, **options: Any) -> Any:
+        changes = {name: options.pop(name) for name in chosen}
+        given = {name: value for name, value in changes.items() if value is not None}
+        return command(*arguments, preprocessing=_changed(preset, given), **options)
+
+    return _with_options(cast(Command, run), ["preset", *chosen])
+
+
+def _changed(name: str, changes: Mapping[str, Any]) -> Preprocessing:
+    from delegraph.tools.evaluation.presets import preset
+
+    chosen = preset(name)
+    if not changes:
+        return chosen
+    words = ", ".join(_OPTIONS[change] for change in changes)
+    return replace(chosen, name=f"{name} with {words}", reason="your own", **changes)
+
+
+def _with_options(command: Command, names: Sequence[str]) -> Command:
+    options = {
+        "preset": click.option(
+            "--preset",
+            type=click.Choice(PRESETS),
+            default="tflite",
+            show_default=True,
+            help="How pictures become inputs: as the official tool does it, or as the framework "
+            "that trained the model. The options below change single steps of it.",
+        ),
+        "crop": click.option(
+            "--crop",
+            type=click.Choice(["square", "rectangle", "after", "none"]),
+            help="Cut a square or a rectangle out of the middle, then resize; or cut after "
+            "resizing; or not at all.",
+        ),
+        "fraction": click.option(
+            "--crop-fraction",
+            "fraction",
+            type=click.FloatRange(0, 1, min_open=True),
+            help="Share of the sides that is left.",
+        ),
+        "resize": click.option("--resize", type=click.Choice(FILTERS), help="Filter for resizing."),
+        "mean": click.option(
+            "--mean", type=Numbers(), help="What float inputs lack, in units of bytes."
+        ),
+        "std": click.option("--std", type=Numbers(), help="What float inputs are then divided by."),
+        "channels": click.option(
+            "--channels", type=click.Choice(["rgb", "bgr"]), help="Order of the colours."
+        ),
+        "integers": click.option(
+            "--integers",
+            type=click.Choice(["bytes", "quantized"]),
+            help="Give integer inputs the pixels, minus 128 for int8; or what float inputs get, "
+            "quantized.",
+        ),
+        "upright": click.option(
+            "--upright/--not-upright",
+            "upright",
+            default=None,
+            help="Turn pictures as their EXIF data says.",
+        ),
+    }
+    return with_options_added(command, [options[name] for name in names])

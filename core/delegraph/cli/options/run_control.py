@@ -1,0 +1,91 @@
+"""Options that say how often a model runs; the command gets a ``RunControl``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import click
+
+from delegraph.cli.options.arguments import with_options_added
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+CONTROL_OPTIONS = (
+    *("runs", "min_seconds", "max_seconds", "warmup_runs", "warmup_seconds"),
+    *("delay", "frequency", "dry_run"),
+)
+"""Names of these options, as click has them."""
+
+_SECONDS = click.FloatRange(0)
+
+
+def run_control_options(command: Command) -> Command:
+    """Add how often a model runs; the command gets a ``RunControl`` as *control*."""
+    options = [
+        click.option(
+            "--runs",
+            type=click.IntRange(1),
+            default=50,
+            show_default=True,
+            help="Runs that count, at least.",
+        ),
+        click.option(
+            "--min-seconds",
+            type=_SECONDS,
+            default=1.0,
+            show_default=True,
+            help="How long they go on, at least.",
+        ),
+        click.option(
+            "--max-seconds",
+            type=_SECONDS,
+            default=150.0,
+            show_default=True,
+            help="After this no more run begins, of the warm-up or of those that count.",
+        ),
+        click.option(
+            "--warmup-runs",
+            type=click.IntRange(0),
+            default=1,
+            show_default=True,
+            help="Runs before, which do not count, at least.",
+        ),
+        click.option(
+            "--warmup-seconds",
+            type=_SECONDS,
+            default=0.5,
+            show_default=True,
+            help="How long these go on, at least.",
+        ),
+        click.option(
+            "--delay",
+            type=_SECONDS,
+            default=0.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="Rest after each run.",
+        ),
+        click.option(
+            "--frequency",
+            type=click.FloatRange(0, min_open=True),
+            metavar="RUNS",
+            help="Start so many runs a second instead, as far as the model can; runs that are late "
+            "are made up for.",
+        ),
+        click.option("--dry-run", is_flag=True, help="Load and allocate, and do not run."),
+    ]
+    return with_options_added(_taking_control(command), options)
+
+
+def _taking_control(command: Command) -> Command:
+    @functools.wraps(command)
+    def run(*arguments: Any, dry_run: bool, **options: Any) -> Any:
+        from delegraph.tools.benchmarking.run_control import DRY_RUN, RunControl
+
+        given = {name: options.pop(name) for name in CONTROL_OPTIONS if name != "dry_run"}
+        control = DRY_RUN if dry_run else RunControl(**given)
+        return command(*arguments, control=control, **options)
+
+    return cast(Command, run)

@@ -1,0 +1,154 @@
+"""MODEL and the options that say what runs it: for the command itself, and for ``--against``."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+from click.core import ParameterSource
+
+from delegraph.cli.options.arguments import (
+    delegate_option,
+    failure_options,
+    isolation_options,
+    limit_options,
+    model_argument,
+    placement_options,
+    runtime_option,
+)
+
+if TYPE_CHECKING:
+    from delegraph.tools.setup import Setup
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def setup_options(command: Command) -> Command:
+    """Add MODEL and the options that say what runs it; the command gets a ``Setup`` as *setup*."""
+    return _with_options(_taking_setup(command))
+
+
+def placed_setup_options(command: Command) -> Command:
+    """Add those of :func:`setup_options` that matter where nothing is computed.
+
+    The command gets *require* beside *setup*: it shows a placement before it refuses it.
+    """
+    return _with_placing_options(_taking_setup(command, but={"require"}))
+
+
+def _taking_setup(command: Command, but: Set[str] = frozenset()) -> Command:
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        return command(*arguments, setup=_taken_setup(options, but), **options)
+
+    return cast(Command, run)
+
+
+def against_option(purpose: str) -> Callable[[Command], Command]:
+    """Return what adds ``--against``, which may be repeated; the command gets *against* as typed.
+
+    Args:
+        purpose: the first words of its help: what the other set-ups are for.
+    """
+    return click.option(
+        "--against",
+        multiple=True,
+        metavar="SPEC",
+        help=f"{purpose}: words as on the command line, such as '-d numba_cpu --threads 2', "
+        "'--runtime litert' or 'other.tflite'; what they do not name stays. Repeat for several.",
+    )
+
+
+def setups_against(setup: Setup, against: Sequence[str]) -> tuple[Setup, ...]:
+    """Return the set-ups that ``--against`` names; see :func:`changed_setup`."""
+    return tuple(changed_setup(setup, words, "--against") for words in against)
+
+
+def changed_setup(setup: Setup, words: str, option: str) -> Setup:
+    """Return *setup* with what *words* name changed: another MODEL, ``-d``, ``--threads`` ...
+
+    Args:
+        setup: what counts for all that is not named.
+        words: as on the command line; delegates replace those of *setup*.
+        option: whose value they are, for messages.
+
+    Raises:
+        UsageError: words that this command does not know.
+    """
+    # Its name stands in messages where a command's would.
+    command = click.Command(f"{option} {words!r}", callback=lambda **_: None, add_help_option=False)
+    _with_options(command)
+    for parameter in command.params:
+        if isinstance(parameter, click.Argument):
+            parameter.required = False
+    try:
+        context = command.make_context(option, shlex.split(words))
+    except click.UsageError as error:
+        raise click.UsageError(f"{option} {words!r}: {error.format_message()}") from error
+    except ValueError as error:  # a quotation mark that nothing closes
+        raise click.UsageError(f"{option} {words!r}: {error}") from error
+    given = {
+        name: value
+        for name, value in context.params.items()
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    if "delegates" in given or "delegate_files" in given:
+        files = given.get("delegate_files", ())
+        given |= {"delegates": given.get("delegates") or None, "delegate_files": files}
+    changed = replace(setup, **given)
+    _require_known_to_runtime(changed)
+    return changed
+
+
+def _with_options(command: Command) -> Command:
+    return _with_placing_options(failure_options(_computing_options(command)))
+
+
+def _with_placing_options(command: Command) -> Command:
+    placing = placement_options(isolation_options(limit_options(runtime_option(command))))
+    return model_argument(delegate_option(placing))
+
+
+def _computing_options(command: Command) -> Command:
+    """Add ``--threads``, ``--numerics`` and ``--no-default-delegates``."""
+    command = click.option(
+        "--no-default-delegates",
+        "use_default_delegates",
+        flag_value=False,
+        default=True,
+        help="Apply only the delegates asked for: none that the model calls for by itself, and no "
+        "XNNPACK in LiteRT.",
+    )(command)
+    command = click.option(
+        "--numerics",
+        type=click.Choice(["builtin", "reference"]),
+        default="builtin",
+        show_default=True,
+        help="Round like the official builtin kernels, or like the reference ones.",
+    )(command)
+    return click.option(
+        "--threads",
+        type=click.IntRange(1),
+        help="Threads of kernels and delegates. Default: one for kernels, what delegates choose.",
+    )(command)
+
+
+def _taken_setup(options: dict[str, Any], but: Set[str]) -> Setup:
+    """Return the set-up that *options* say, and take what says it out of them."""
+    from delegraph.tools.setup import Setup
+
+    names = {spec.name for spec in fields(Setup)} & options.keys() - but
+    given: Mapping[str, Any] = {name: options.pop(name) for name in names}
+    setup = Setup(**{**given, "delegates": given["delegates"] or None})
+    _require_known_to_runtime(setup)
+    return setup
+
+
+def _require_known_to_runtime(setup: Setup) -> None:
+    if setup.runtime == "litert":
+        for name in setup.own_runtime_only():
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --runtime delegraph")

@@ -1,0 +1,1 @@
+"""Kernels of operators that compute each element alone."""

@@ -1,0 +1,337 @@
+"""Functions of two operands: ADD, SUB, MUL, DIV, POW, SQUARED_DIFFERENCE, ATAN2; custom Atan2.
+
+Functions of one operand (EXP, SQRT, ...) are in :mod:`delegraph.kernels.elementwise.unary`. The
+quantized part of ADD, SUB, MUL and DIV is in :mod:`delegraph.arithmetic.quantized_binary` and
+:mod:`delegraph.arithmetic.quantized_add`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic import quantized_binary as quantized
+from delegraph.arithmetic.activation import clip, finite_activation_range, float_activation_range
+from delegraph.arithmetic.broadcast import broadcast_operands
+from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.arithmetic.lookup_table import BinaryFunction, Integers, binary_lookup
+from delegraph.arithmetic.output_shape import are_known, fold_output
+from delegraph.arithmetic.quantized_add import quantized_add
+from delegraph.arithmetic.quantized_binary import rescale
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import (
+    option,
+    require_counts,
+    require_same_type,
+    require_scales,
+    require_shape,
+    require_type,
+)
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
+    Eval,
+    InPlace,
+    Node,
+    OpContext,
+    input_tensor,
+    output_tensor,
+)
+from delegraph.operators.tensor import Tensor, element_count
+from delegraph.schema.enums import ActivationFunctionType, TensorType
+
+_EITHER_INPUT = InPlace.INPUT_0 | InPlace.INPUT_1
+_PLAIN = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}
+_ADDED = {*_PLAIN, TensorType.FLOAT16}
+_EIGHT_BIT = {TensorType.UINT8, TensorType.INT8}
+_QUANTIZED = _EIGHT_BIT | {TensorType.INT16}
+_ADDABLE = _ADDED | _QUANTIZED
+_FLOATS = {TensorType.FLOAT32, TensorType.FLOAT64, TensorType.FLOAT16, TensorType.BFLOAT16}
+_CUSTOM_ATAN2 = {TensorType.FLOAT32, TensorType.FLOAT64}
+
+
+def binary_operands(
+    context: OpContext, node: Node, allowed: Collection[TensorType]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return both inputs and the output of a two-operand node; the output gets type and shape.
+
+    Raises:
+        OperatorError: other than two inputs and one output, shapes that do not broadcast, different
+            types, or one not *allowed*.
+    """
+    a, b, y = broadcast_operands(context, node)
+    require_type(a, allowed)
+    return a, b, y
+
+
+def matching_operands(
+    context: OpContext, node: Node, allowed: Collection[TensorType]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the same of a node that does not broadcast: its operands have one type and shape.
+
+    Raises:
+        OperatorError: other than two inputs and one output, different shapes, different types, or
+            a type not *allowed*.
+    """
+    require_counts(node, 2)
+    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_type(a, allowed)
+    require_same_type(a, b)
+    require_same_type(a, y)
+    require_shape(b, a.shape)
+    context.resize_tensor(y, a.shape)
+    return a, b, y
+
+
+@kernel("ADD", versions=(1, 6), inplace=_EITHER_INPUT)
+def prepare_add(context: OpContext, node: Node) -> Eval:
+    """Return the eval of ADD: ``y = activation(a + b)``, broadcast.
+
+    float32, float16, int32, int64, int16 without scales; quantized uint8, int8 and int16.
+
+    Source:
+        tflite/kernels/add.cc. Infinite results become the largest finite numbers.
+    """
+    a, b, y = binary_operands(context, node, _ADDABLE)
+    if a.type in _ADDED or (a.type is TensorType.INT16 and a.quantization is None):
+        return _plain(np.add, a, b, y, _activation(node))
+    return quantized_add(context, node, a, b, y)
+
+
+@kernel("SUB", versions=(1, 5), inplace=_EITHER_INPUT)
+def prepare_sub(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SUB: ``y = activation(a - b)``, broadcast.
+
+    float32, int32, int64; quantized uint8, int8 and int16.
+
+    Source:
+        tflite/kernels/sub.cc; infinities as in ADD.
+    """
+    a, b, y = binary_operands(context, node, _PLAIN | _QUANTIZED)
+    if a.type in _PLAIN:
+        return _plain(np.subtract, a, b, y, _activation(node))
+    return quantized.sub(context, node, a, b, y)
+
+
+@kernel("MUL", versions=(1, 8), inplace=_EITHER_INPUT)
+def prepare_mul(context: OpContext, node: Node) -> Eval:
+    """Return the eval of MUL: ``y = activation(a * b)``, broadcast.
+
+    float32, float16, int32, int64, uint32, complex64, int16 without scales; quantized uint8, int8
+    and int16; int16 times int16 into uint8 or int8. The product of two constants is computed at
+    once and is a constant for the nodes that follow.
+
+    Source:
+        tflite/kernels/mul.cc; infinities as in ADD.
+    """
+    declared = output_tensor(context, node).type
+    a, b, y = broadcast_operands(context, node, result=declared)
+    run = _mul(context, node, a, b, y)
+    return fold_output(context, y, lambda: (y.shape, run)) if are_known((a, b)) else run
+
+
+def _mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
+    plain = {*_ADDED, TensorType.UINT32, TensorType.COMPLEX64}
+    if y.type in plain or (y.type is TensorType.INT16 and y.quantization is None):
+        require_same_type(a, y)
+        if y.type is TensorType.COMPLEX64 and _activation(node):
+            raise OperatorError("a fused activation on COMPLEX64, expected none")
+        return _plain(np.multiply, a, b, y, _activation(node))
+    require_type(y, _QUANTIZED)
+    if a.type is TensorType.INT16 and y.type in _EIGHT_BIT:
+        return quantized.mul_int16_to_8_bit(node, a, b, y)
+    require_same_type(a, y)
+    return quantized.mul(context, node, a, b, y)
+
+
+@kernel("DIV", versions=(1, 2), inplace=_EITHER_INPUT)
+def prepare_div(context: OpContext, node: Node) -> Eval:
+    """Return the eval of DIV: ``y = activation(a / b)``, broadcast.
+
+    float32; int32, truncated towards zero; quantized uint8, int8 and int16.
+
+    Source:
+        tflite/kernels/div.cc; infinities as in ADD.
+    """
+    a, b, y = binary_operands(context, node, {TensorType.FLOAT32, TensorType.INT32} | _QUANTIZED)
+    if a.type is TensorType.FLOAT32:
+        return _plain(np.divide, a, b, y, _activation(node))
+    if a.type is TensorType.INT32:
+        return _integer_division(a, b, y, _activation(node))
+    return quantized.div(context, node, a, b, y)
+
+
+def _activation(node: Node) -> int:
+    return int(option(node, "fused_activation_function", ActivationFunctionType.NONE))
+
+
+def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
+    """Return the eval of one NumPy operation and its activation; integers wrap round."""
+    limits = _limits(activation, y.dtype)
+
+    def run() -> None:
+        operation(a.data, b.data, y.data)
+
+    if limits is None:
+        return run
+    low, high = limits
+
+    def run_and_clamp() -> None:
+        out = y.data
+        operation(a.data, b.data, out)
+        clip(out, low, high, out)
+
+    return run_and_clamp
+
+
+@cache
+def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return what results are clamped to; None where nothing is out of range.
+
+    Floats are clamped to the finite numbers even without an activation. An unsigned type wraps the
+    bound -1 round, after which all results are the upper bound.
+
+    Source:
+        CalculateActivationRange, tflite/kernels/kernel_util.h.
+    """
+    if dtype.kind == "f":
+        least, most = finite_activation_range(activation, dtype)
+        return np.array(least, dtype), np.array(most, dtype)
+    low, high = float_activation_range(activation)
+    if low == -np.inf:
+        return None
+    upper = np.iinfo(dtype).max if high == np.inf else int(high)
+    return np.array(int(low)).astype(dtype), np.array(upper, dtype)
+
+
+def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
+    """Return the eval of int32 DIV, which refuses divisors of zero."""
+    low, high = float_activation_range(activation)
+    limits = np.iinfo(y.dtype)
+    lower, upper = int(max(low, limits.min)), int(min(high, limits.max))
+
+    def run() -> None:
+        require_nonzero(b, 0)
+        # Through double, which holds every quotient of int32 closely enough to truncate it rightly.
+        quotient = np.trunc(np.divide(a.data, b.data, dtype=np.float64))
+        y.data[...] = quotient.clip(lower, upper)
+
+    return run
+
+
+def require_nonzero(divisor: Tensor, zero_point: int) -> None:
+    """Check while invoking that no element of *divisor* stands for zero.
+
+    Raises:
+        OperatorError: one does.
+    """
+    if (divisor.data == zero_point).any():
+        raise OperatorError(f"division by zero: tensor {divisor.name!r} holds {zero_point}")
+
+
+@kernel("POW")
+def prepare_pow(context: OpContext, node: Node) -> Eval:
+    """Return the eval of POW, broadcast, on float32 and int32; int32 refuses negative exponents.
+
+    int32 results that do not fit are the least integer, or, of one exponent for all elements, the
+    lower 32 bits.
+
+    Source:
+        tflite/kernels/pow.cc.
+    """
+    a, b, y = binary_operands(context, node, {TensorType.FLOAT32, TensorType.INT32})
+
+    def run() -> None:
+        np.power(a.data, b.data, y.data)
+
+    # TFLite multiplies integers where one exponent is broadcast, and calls std::pow elsewhere.
+    is_product = element_count(b.shape) == 1 and a.shape != b.shape
+
+    def run_integers() -> None:
+        if b.data.size and b.data.min() < 0:
+            raise OperatorError(f"exponents {b.name!r} hold negative values, expected none")
+        if is_product:
+            np.power(a.data, b.data, y.data)
+            return
+        powers = np.power(a.data, b.data, dtype=np.float64)
+        fits = np.abs(powers) < 2**31  # what does not, x86 makes the least integer, ARM the nearest
+        np.copyto(y.data, np.where(fits, powers, -(2**31)), casting="unsafe")
+
+    return run if a.type is TensorType.FLOAT32 else run_integers
+
+
+@kernel("ATAN2")
+def prepare_atan2(context: OpContext, node: Node) -> Eval:
+    """Return the eval of ATAN2, the angle of (b, a), on floats of one shape.
+
+    Source:
+        tflite/kernels/atan2.cc, which checks the rank alone and reads beyond the smaller operand.
+    """
+    a, b, y = matching_operands(context, node, _FLOATS)
+
+    def run() -> None:
+        # Rounded once from float64, as the C library's float function is.
+        np.arctan2(a.data, b.data, y.data, dtype=np.float64, casting="unsafe")
+
+    def run_wide() -> None:
+        y.data[...] = np.arctan2(a.data.astype(np.float32), b.data.astype(np.float32))
+
+    return run_wide if a.dtype.itemsize == 2 else run
+
+
+@kernel("Atan2")
+def prepare_custom_atan2(context: OpContext, node: Node) -> Eval:
+    """Return the eval of Atan2, the angle of (input 1, input 0); shapes must be the same.
+
+    Source:
+        tflite/kernels/atan2_custom.cc.
+    """
+    a, b, y = matching_operands(context, node, _CUSTOM_ATAN2)
+
+    def run() -> None:
+        np.arctan2(a.data, b.data, out=y.data)
+
+    return run
+
+
+@kernel("SQUARED_DIFFERENCE", versions=(1, 2))
+def prepare_squared_difference(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SQUARED_DIFFERENCE: (a - b)**2, broadcast, on float32, int32 and int8.
+
+    Source:
+        tflite/kernels/squared_difference.cc.
+    """
+    a, b, y = binary_operands(
+        context, node, {TensorType.FLOAT32, TensorType.INT32, TensorType.INT8}
+    )
+    if a.type is TensorType.INT8:
+        return binary_lookup(context, a, b, y, _quantized_squared_difference(a, b, y))
+
+    def run() -> None:
+        out = y.data
+        np.subtract(a.data, b.data, out)
+        np.multiply(out, out, out)
+
+    return run
+
+
+def _quantized_squared_difference(a: Tensor, b: Tensor, y: Tensor) -> BinaryFunction:
+    require_scales(a, b, y)
+    left_shift = 7
+    twice = 2 * max(a.scale, b.scale)
+    a_scaling = quantize_multiplier(a.scale / twice)
+    b_scaling = quantize_multiplier(b.scale / twice)
+    multiplier, shift = quantize_multiplier(twice * twice / ((1 << left_shift * 2) * y.scale))
+    a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
+
+    def function(qa: Integers, qb: Integers) -> Integers:
+        difference = rescale(qa - a_zero, left_shift, *a_scaling)
+        difference = difference - rescale(qb - b_zero, left_shift, *b_scaling)
+        square = multiply_by_quantized_multiplier(difference * difference, multiplier, shift)
+        return np.asarray((square.astype(np.int64) + y_zero).clip(-128, 127))
+
+    return function

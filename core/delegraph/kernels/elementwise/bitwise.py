@@ -1,0 +1,57 @@
+"""BITWISE_XOR and RIGHT_SHIFT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from delegraph.kernels.elementwise.binary import binary_operands
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext
+from delegraph.schema.enums import TensorType
+
+_TYPES = {
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT16,
+    TensorType.UINT16,
+    TensorType.INT32,
+    TensorType.UINT32,
+}
+
+
+@kernel("BITWISE_XOR")
+def prepare_bitwise_xor(context: OpContext, node: Node) -> Eval:
+    """Return the eval of BITWISE_XOR, broadcast, on 8- to 32-bit integers.
+
+    Source:
+        tflite/kernels/bitwise_xor.cc.
+    """
+    return _prepare(context, node, np.bitwise_xor)
+
+
+@kernel("RIGHT_SHIFT")
+def prepare_right_shift(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RIGHT_SHIFT, broadcast, on 8- to 32-bit integers.
+
+    Shifts outside the type's width act like the nearest inside.
+
+    Source:
+        tflite/kernels/right_shift.cc.
+    """
+
+    def shift(a: Any, b: Any, y: Any) -> None:
+        np.right_shift(a, b.clip(0, 8 * b.dtype.itemsize - 1), y)
+
+    return _prepare(context, node, shift)
+
+
+def _prepare(context: OpContext, node: Node, operation: Callable[..., Any]) -> Eval:
+    a, b, y = binary_operands(context, node, _TYPES)
+
+    def run() -> None:
+        operation(a.data, b.data, y.data)
+
+    return run

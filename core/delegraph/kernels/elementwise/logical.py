@@ -1,0 +1,46 @@
+"""LOGICAL_AND, LOGICAL_OR and LOGICAL_NOT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from delegraph.kernels.elementwise.binary import binary_operands
+from delegraph.kernels.elementwise.unary import unary_operands
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext
+from delegraph.schema.enums import TensorType
+
+
+@kernel("LOGICAL_AND")
+def prepare_logical_and(context: OpContext, node: Node) -> Eval:
+    """Return the eval of LOGICAL_AND on bool, broadcast. Source: tflite/kernels/logical.cc."""
+    return _prepare(context, node, np.logical_and)
+
+
+@kernel("LOGICAL_OR")
+def prepare_logical_or(context: OpContext, node: Node) -> Eval:
+    """Return the eval of LOGICAL_OR on bool, broadcast. Source: tflite/kernels/logical.cc."""
+    return _prepare(context, node, np.logical_or)
+
+
+@kernel("LOGICAL_NOT")
+def prepare_logical_not(context: OpContext, node: Node) -> Eval:
+    """Return the eval of LOGICAL_NOT on bool. Source: tflite/kernels/elementwise.cc."""
+    x, y = unary_operands(context, node, {TensorType.BOOL})
+
+    def run() -> None:
+        np.logical_not(x.data, y.data)
+
+    return run
+
+
+def _prepare(context: OpContext, node: Node, operation: Callable[..., Any]) -> Eval:
+    a, b, y = binary_operands(context, node, {TensorType.BOOL})
+
+    def run() -> None:
+        operation(a.data, b.data, y.data)
+
+    return run

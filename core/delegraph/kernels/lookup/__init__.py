@@ -1,0 +1,1 @@
+"""Kernels of operators that look values up: embeddings, hash tables, projections."""

@@ -1,0 +1,109 @@
+"""What is known of a graph's nodes and tensors before anything runs; ``checked_nodes`` finds it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from delegraph.delegation.rejections import Rejection
+from delegraph.errors import DelegraphError, in_words
+from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.runtime.execution.node_errors import require_kernel
+from delegraph.runtime.execution.steps import Step
+from delegraph.schema.enums import TensorType
+
+
+class KnownTensor(NamedTuple):
+    """What is known of a tensor before anything runs.
+
+    Attributes:
+        shape: its dimensions.
+        type: the element type that its node has decided.
+        has_value: whether its values are known, too.
+        digest: of the values that a node has computed while it was prepared; they may follow from
+            shapes, and shapes from them.
+    """
+
+    shape: tuple[int, ...]
+    type: TensorType
+    has_value: bool
+    digest: bytes = b""
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> KnownTensor:
+        """Return what a tensor is now."""
+        digest = b""
+        if tensor.allocation_type is AllocationType.PERSISTENT_RO and tensor.data is not None:
+            data = tensor.data
+            values = repr(data.tolist()).encode() if data.dtype.hasobject else data.tobytes()
+            digest = hashlib.blake2b(values, digest_size=16).digest()
+        return cls(tensor.shape, tensor.type, tensor.is_constant_or_persistent, digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a check of nodes has found.
+
+    Attributes:
+        errors: what the kernels of refused nodes said, by node index.
+        known: tensors that the nodes read and write, as far as their shapes are known.
+        left_open: outputs whose shapes a kernel leaves open until its node has run.
+    """
+
+    errors: Mapping[int, DelegraphError]
+    known: Mapping[int, KnownTensor]
+    left_open: frozenset[int] = frozenset()
+
+    @classmethod
+    def of_prepared(
+        cls, tensors: Sequence[Tensor], errors: Mapping[int, DelegraphError]
+    ) -> Findings:
+        """Return the findings for a graph that is prepared, and has no shape left open."""
+        return cls(errors, {tensor.index: KnownTensor.of(tensor) for tensor in tensors})
+
+    @property
+    def rejections(self) -> dict[int, Rejection]:
+        """Return the errors as reasons why no delegate gets the nodes."""
+        return {
+            index: Rejection("not-well-formed", f"no delegate gets it: {in_words(error)}")
+            for index, error in self.errors.items()
+        }
+
+    def raise_first(self) -> None:
+        """Raise the error of the first node that is refused, if one is."""
+        for error in self.errors.values():
+            raise error.with_traceback(None)  # without that of the last time
+
+    def give_shapes(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> None:
+        """Give the tensors that nodes write their shapes, as far as they are known.
+
+        Raises:
+            UnresolvedOpError: one of the nodes is a custom operator without a kernel.
+        """
+        for node, registration in nodes:
+            require_kernel(node, registration)
+            for index in self.known.keys() & {*node.outputs}:
+                tensors[index].shape = self.known[index].shape
+
+    def give_types(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> None:
+        """Give the tensors that nodes write the types that the nodes have decided."""
+        for node, _ in nodes:
+            for index in self.known.keys() & {*node.outputs}:
+                if tensors[index].type is not self.known[index].type:
+                    tensors[index].adopt_type(self.known[index].type)
+
+    def hold_for(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> bool:
+        """Whether some of the nodes, fed with *tensors* as they are now, are what they were."""
+        known = self.known
+        written = {i for node, _ in nodes for i in node.outputs if i >= 0}
+        read = {i for node, _ in nodes for i in node.inputs if i >= 0} - written
+        return (
+            not any(node.index in self.errors for node, _ in nodes)
+            and written <= known.keys()
+            and all(known.get(i) == KnownTensor.of(tensors[i]) for i in read)
+        )
+
+
+NOTHING_KNOWN = Findings({}, {})

@@ -1,0 +1,67 @@
+"""Prepared nodes run one after the other, by a function in which everything is bound once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import length_hint
+from typing import Protocol
+
+from delegraph.operators.registration import Eval, NativeEval
+from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.node_errors import cause_of
+
+Failure = Callable[[int, Exception], Exception]
+"""Returns the error of the node at a position, for what its eval has raised."""
+
+
+class Runner(Protocol):
+    """Who is told that nodes run."""
+
+    is_running: bool
+
+
+def run_in_order(
+    evals: Sequence[Eval], first: int, cancellation: Cancellation, failure: Failure
+) -> None:
+    """Run nodes, of which the first has position *first*, until one fails or they shall stop.
+
+    Raises:
+        DelegraphError: what *failure* returned.
+    """
+    left = iter(evals)  # tells the position when asked, which costs the others nothing
+    try:
+        for run in left:
+            if cancellation.reason:
+                cancellation.raise_if_requested()
+            run()
+    except Exception as error:  # noqa: BLE001 - raised on as the node's
+        position = first + len(evals) - 1 - length_hint(left)
+        # Unnamed: an error that a frame of its traceback names goes with the garbage only.
+        raise failure(position, error) from cause_of(error)
+
+
+def native_run(
+    evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
+) -> Eval | None:
+    """Return what runs the only node, where NumPy computes nothing of it; None for other plans.
+
+    A model that one delegate has as a whole takes microseconds: each call of Python's would show.
+    """
+    if len(evals) != 1 or not isinstance(evals[0], NativeEval):
+        return None
+    step, rescue = evals[0].run, evals[0].rescue
+
+    def run() -> None:
+        runner.is_running = True
+        try:
+            if cancellation.reason:
+                cancellation.raise_if_requested()
+            step()
+        except Exception as error:  # noqa: BLE001 - raised on as the node's
+            left = error if rescue is None else rescue(error)
+            if left is not None:
+                raise failure(0, left) from cause_of(left)
+        finally:
+            runner.is_running = False
+
+    return run

@@ -1,0 +1,203 @@
+"""``invoke_async``: invokes in a thread of their own, while the caller does something else."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from delegraph.runtime.execution.calls import busy_error
+
+if TYPE_CHECKING:
+    from delegraph.runtime.memory_views import LiveViews
+    from delegraph.runtime.session import Session
+
+Run = Callable[[Callable[[Callable[[], None]], None]], object]
+"""Runs an invoke as the only call: calls the function that it is given with the invoke."""
+
+
+class InvokesAsync:
+    """A base of interpreters that invoke in a thread of their own."""
+
+    if TYPE_CHECKING:
+        _views: LiveViews
+
+        @property
+        def session(self) -> Session: ...  # noqa: D102 - Interpreter documents it
+
+    def invoke_async(self) -> Future[None]:
+        """Run the model on the data set as ``invoke`` does, in a thread of its own.
+
+        Until the Future is done, inputs may not be set nor outputs read: such calls raise
+        ``StateError``. Close waits for it. Several interpreters may run at the same time.
+
+        Returns:
+            A Future whose ``result()`` is None, or raises what ``invoke`` raises. Its ``cancel()``
+            asks the run to stop, as the interpreter's ``cancel`` does where there is one, and
+            returns False: it ends with ``CallCancelledError``, or as usual where it was too late.
+
+        Raises:
+            StateError: a view from ``tensor()`` is alive, or another call runs.
+        """
+        self._background.require_idle("invoke_async", even_here=True)
+        return self._background.start(*self._background_invoke(), keep=self)
+
+    def _background_invoke(self) -> tuple[Run, Callable[[], None]]:
+        """Return what runs an invoke as the only call, and what asks it to stop."""
+        self._views.require_none()
+        run, invoke = self.session.calls.run, self.session.subgraphs[0].invoke
+        return lambda begin: run("invoke_async", begin, invoke), self.session.cancellation.request
+
+    @cached_property
+    def _background(self) -> Background:
+        return Background()
+
+
+class Background:
+    """Runs one call at a time in a thread, which ends with the interpreter."""
+
+    def __init__(self) -> None:
+        self._process = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._last: weakref.ref[AsyncInvoke] | None = None
+
+    def start(self, run: Run, stop: Callable[[], None], *, keep: object) -> AsyncInvoke:
+        """Start an invoke, and return once it is the only call that runs.
+
+        Args:
+            run: runs it.
+            stop: asks it to stop.
+            keep: what must not go before it has ended.
+
+        Raises:
+            Exception: what *run* raises before it begins.
+        """
+        future, has_begun = AsyncInvoke(stop), Future[None]()
+        work = [(future, has_begun, run, keep)]
+        threads = self._threads()
+        try:
+            threads.submit(_work, work)
+            self._last = weakref.ref(future)
+            has_begun.result()
+            return future
+        except BaseException:  # an interrupt, and nobody would get the Future
+            if not _taken(work):
+                future.cancel()
+                wait([future])
+            raise
+
+    def _threads(self) -> ThreadPoolExecutor:
+        """Return the threads of this process; two, for a Future's callback may start the next."""
+        if self._pool is None or self._process != os.getpid():
+            self._process = os.getpid()
+            self._pool = ThreadPoolExecutor(2, thread_name_prefix="delegraph invoke_async")
+        return self._pool
+
+    def require_idle(self, name: str, *, even_here: bool = False) -> None:
+        """Refuse a call while another one runs here; that one may call, unless *even_here*.
+
+        Raises:
+            StateError: one runs.
+        """
+        running = self._running()
+        if running is not None and (even_here or running.thread != threading.get_ident()):
+            raise busy_error("invoke_async", running.thread, name)
+
+    def close(self) -> None:
+        """Wait for the call that runs here, unless it is the one that asks; end the threads."""
+        running = self._running()
+        if running is not None and running.thread != threading.get_ident():
+            wait([running])
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+            self._pool = None
+
+    def _running(self) -> AsyncInvoke | None:
+        last = None if self._last is None else self._last()
+        is_over = last is None or last.done() or self._process != os.getpid()  # after a fork
+        return None if is_over else last
+
+
+class AsyncInvoke(Future[None]):
+    """What ``invoke_async`` returns.
+
+    Attributes:
+        thread: identifier of the thread that runs it; 0 before.
+    """
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        super().__init__()
+        self.thread = 0
+        self.stopping = Stopping(stop)
+
+    def cancel(self) -> bool:
+        """Ask the run to stop; return False: it is not over yet, or was before."""
+        self.stopping.request()
+        return False
+
+
+class Stopping:
+    """Asks a call to stop while it runs, and no call after it."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop: Callable[[], None] | None = stop
+        self._lock = threading.RLock()  # a signal's handler may ask while its thread is asking
+
+    def request(self) -> None:
+        """Ask; nothing once the call is over."""
+        with self._lock:
+            if self._stop is not None:
+                self._stop()
+
+    def end(self) -> None:
+        """Take note that the call is over."""
+        with self._lock:
+            self._stop = None
+
+
+def _taken(work: list[Any]) -> Any:
+    """Return the only item of a list, which one taker gets; None for others."""
+    try:
+        return work.pop()
+    except IndexError:
+        return None
+
+
+def _work(work: list[Any]) -> None:
+    """Run a call, and tell its Future how it ended; nothing where it was taken back.
+
+    Names are deleted: an error's traceback leads to this frame, and the Future to the error.
+    """
+    taken = _taken(work)
+    if taken is None:
+        return
+    future, has_begun, run, keep = taken
+    del taken
+    future.thread = threading.get_ident()
+    stopping = future.stopping
+
+    try:
+        run(partial(_begin, has_begun, stopping))
+    except BaseException as error:  # noqa: BLE001 - raised by the Future
+        if has_begun.done():
+            future.set_exception(error)
+        else:
+            stopping.end()
+            future.set_result(None)
+            has_begun.set_exception(error)
+    else:
+        future.set_result(None)
+    finally:
+        del future, has_begun, run, keep
+
+
+def _begin(has_begun: Future[None], stopping: Stopping, invoke: Callable[[], None]) -> None:
+    has_begun.set_result(None)
+    try:
+        invoke()
+    finally:
+        stopping.end()

@@ -1,0 +1,137 @@
+"""Nodes that run while others do: starting them, and waiting for them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+
+from delegraph.errors import in_words
+from delegraph.operators.asynchronous import AsyncEval, Started
+from delegraph.operators.registration import Eval, Node, Registration
+from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.node_errors import cause_of
+from delegraph.runtime.execution.schedule import Schedule
+
+logger = logging.getLogger(__name__)
+
+Action = tuple[int, Eval]
+"""Something to do, and the position of the node whose failure it may show."""
+
+
+class Overlap:
+    """Runs nodes as a schedule says.
+
+    Nothing goes on after a run, whatever has ended it: what writes memory in the background would
+    spoil the next one. Where a second interrupt keeps even that from being waited for, whoever
+    needs the memory next calls :meth:`settle` first.
+
+    Args:
+        schedule: when they start, and what waits for which.
+        nodes: in the order of the schedule.
+        evals: of the nodes.
+
+    Attributes:
+        meanwhile: by index of a node that is started, those of the nodes that run while it does.
+        held: by position, tensors that nodes started before may still read while that one runs.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        nodes: Sequence[tuple[Node, Registration]],
+        evals: Sequence[Eval],
+    ) -> None:
+        self._waits = schedule.waits
+        self._is_started = schedule.overlaps().keys()
+        self.meanwhile = {
+            nodes[start][0].index: frozenset(nodes[i][0].index for i in positions)
+            for start, positions in schedule.overlaps().items()
+        }
+        self.held = _held(schedule, nodes)
+        self._nodes = nodes
+        self._in_flight: dict[int, Started] = {}
+        self._actions = list(self._made(evals))
+
+    def run(
+        self,
+        evals: Sequence[Eval] | None,
+        cancellation: Cancellation,
+        failed: Callable[[int, Exception], Exception],
+    ) -> None:
+        """Run the nodes.
+
+        Args:
+            evals: what to run in place of the nodes' own evals; None for those.
+            cancellation: what stops it, before a node or a wait.
+            failed: returns what to raise for the failure of the node at a position.
+        """
+        self._drain(())
+        position = 0
+        try:
+            actions = self._actions if evals is None else self._made(evals)
+            for position, act in actions:  # noqa: B007 - read by except
+                if cancellation.reason:
+                    cancellation.raise_if_requested()
+                act()
+        except Exception as error:  # noqa: BLE001 - raised on as the node's
+            self._drain((position,))
+            raise failed(position, error) from cause_of(error)
+        except BaseException:
+            cancellation.request()  # kernels that look at it let this end sooner
+            self._drain(())
+            raise
+
+    def settle(self) -> None:
+        """Return when nothing goes on; what went wrong shows when it is waited for in its turn."""
+        for started in self._in_flight.values():
+            started.settle()
+
+    def _drain(self, known: Sequence[int]) -> None:
+        """Wait for all that was started, whose results nobody wants; failures of *known* are."""
+        while self._in_flight:
+            position, started = next(iter(self._in_flight.items()))
+            error = started.outcome()
+            self._in_flight.pop(position, None)
+            if error is not None and position not in known:
+                node, registration = self._nodes[position]
+                text = "node %d (%s) failed as well, in an invoke that had failed already: %s"
+                logger.warning(text, node.index, registration.name, in_words(error))
+            del error
+
+    def _made(self, evals: Sequence[Eval]) -> Iterator[Action]:
+        """Yield what to do, in order."""
+        in_flight, waits = self._in_flight, self._waits
+        for position, step in enumerate(evals):
+            yield from ((i, _finishing(in_flight, i, evals[i])) for i in waits.get(position, ()))
+            is_started = position in self._is_started
+            yield position, _starting(in_flight, position, step) if is_started else step
+        yield from ((i, _finishing(in_flight, i, evals[i])) for i in waits.get(len(evals), ()))
+
+
+def _starting(in_flight: dict[int, Started], position: int, step: Eval) -> Eval:
+    assert isinstance(step, AsyncEval), "the schedule starts asynchronous nodes only"
+
+    def start() -> None:
+        in_flight[position] = Started(step.start())
+
+    return start
+
+
+def _finishing(in_flight: dict[int, Started], position: int, step: Eval) -> Eval:
+    assert isinstance(step, AsyncEval), "the schedule waits for asynchronous nodes only"
+
+    def finish() -> None:
+        step.finish(in_flight[position])
+        del in_flight[position]
+
+    return finish
+
+
+def _held(
+    schedule: Schedule, nodes: Sequence[tuple[Node, Registration]]
+) -> dict[int, tuple[int, ...]]:
+    """Return the inputs of each asynchronous node, by the last position that runs meanwhile."""
+    found: dict[int, tuple[int, ...]] = {}
+    for start, meanwhile in schedule.overlaps().items():
+        found[meanwhile[-1]] = (*found.get(meanwhile[-1], ()), *nodes[start][0].inputs)
+    return found

@@ -1,0 +1,398 @@
+"""Nodes prepared and run one after the other: every host of kernels goes through here.
+
+Preparation goes up to the first node that leaves a shape open until it has run. What is prepared
+gets memory and runs, and with the shapes then known preparation goes on. With node 1 like that::
+
+    prepare 0 1, allocate, run 0 1, prepare 2 3, allocate, run 2 3
+
+What was prepared for a shape is kept for the next run, and made anew when the shape is another.
+
+Source:
+    Subgraph::PrepareOpsAndTensors and Subgraph::Invoke, tflite/core/subgraph.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from delegraph.errors import CallCancelledError, OperatorError
+from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.graph.lifetimes import first_uses
+from delegraph.operators.asynchronous import AsyncEval
+from delegraph.operators.registration import Eval, Node, Registration
+from delegraph.runtime.execution.bound_steps import native_run, run_in_order
+from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.node_errors import Verb, cause_of, explained, node_error
+from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
+
+if TYPE_CHECKING:
+    from delegraph.operators.tensor import Tensor
+    from delegraph.runtime.execution.overlap import Overlap
+    from delegraph.runtime.execution.schedule import Schedule
+
+Step = tuple[Node, Registration]
+"""A node and what implements it."""
+
+PrepareNode = Callable[[Node, Registration], Eval]
+"""Prepares one node; what it raises becomes the node's error."""
+
+Wrap = Callable[[Eval, Node, Registration], Eval]
+"""Returns an eval that does more than the one given, such as taking its time."""
+
+
+@dataclass(slots=True)
+class _Stop:
+    """A node that left shapes open: where preparation goes on, and for which shapes it has."""
+
+    end: int
+    shapes: tuple[tuple[int, ...], ...] = ()
+
+
+class StepRunner:
+    """Prepares nodes in order, gives them memory and runs them.
+
+    Args:
+        tensors: of the subgraph, by index.
+        prepare: prepares one node.
+        memory: of the tensors that the nodes write; None when all shapes are known and memory is
+            somebody else's affair.
+        resizable: indices of the tensors that nodes may give another shape; None for all but
+            constants.
+        after_each: called after each node that has run; None for nothing.
+        cancellation: what stops preparing and running, before any node; None for nothing.
+
+    Attributes:
+        is_running: whether nodes run, so that only dynamic tensors can be resized.
+        nodes: in the order in which they run.
+        evals: what runs: those of the nodes prepared so far.
+        overlap: runs the first of them, some while others do; None where none can.
+    """
+
+    def __init__(
+        self,
+        tensors: Sequence[Tensor],
+        prepare: PrepareNode,
+        memory: SubgraphMemory | None = None,
+        *,
+        resizable: Container[int] | None = None,
+        after_each: Callable[[], None] | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> None:
+        self.is_running = False
+        self._cancellation = cancellation or Cancellation()
+        self._tensors = tensors
+        self._prepare = prepare
+        self._memory = memory
+        self._resizable = resizable
+        self._after_each = after_each
+        self._is_cut_short = False  # of the last run, while it prepared on: some of it is half done
+        self.nodes: list[Step] = []
+        self.overlap: Overlap | None = None
+        self.evals: list[Eval] = []
+        self._stops: list[_Stop] = []
+        self._open: set[int] = set()  # outputs of the node being prepared, as far as shapes go
+        self._left_open: set[int] = set()  # those of them that its kernel has said nothing of
+        self._first_use: dict[int, int] | None = None  # of each tensor; see first_uses
+
+    # -- preparing -----------------------------------------------------------------------------
+
+    def prepare(self, nodes: Iterable[Step]) -> None:
+        """Prepare *nodes* from the first up to the first that leaves a shape open.
+
+        Raises:
+            NodeError: a node cannot be prepared.
+        """
+        self.clear()
+        self.nodes = list(nodes)
+        self._prepare_from(0)
+
+    def clear(self) -> None:
+        """Forget the nodes, once none of them goes on."""
+        self.settle()
+        self.overlap = None
+        self.nodes.clear()
+        self.evals.clear()
+        self._stops.clear()
+        self._first_use = None
+        self._is_cut_short = self.is_running = False
+
+    @property
+    def has_open_shapes(self) -> bool:
+        """Whether a shape is known only while running."""
+        return bool(self._stops)
+
+    def first_open(self) -> tuple[Node, Registration, int]:
+        """Return the first node that leaves shapes open, and the first output with such a shape."""
+        node, registration = self.nodes[self._stops[0].end - 1]
+        tensor = next(i for i in node.outputs if i >= 0 and self._tensors[i].is_dynamic)
+        return node, registration, tensor
+
+    def known_outputs(self) -> set[int]:
+        """Return what the nodes prepared so far write and know the shape of."""
+        ready = self.nodes[: len(self.evals)]
+        return {index for node, _ in ready for index in node.outputs} - self._open
+
+    def _prepare_from(self, first: int) -> None:
+        with np.errstate(all="ignore"):  # as while invoking: scales may be anything
+            for position in range(first, len(self.nodes)):
+                self._cancellation.raise_if_requested()
+                try:
+                    self._prepare_node(*self.nodes[position])
+                except Exception as error:  # noqa: BLE001 - raised on as the node's
+                    raise self._failure(position, "prepare", error) from cause_of(error)
+                if self._open:
+                    self._stops.append(_Stop(position + 1))
+                    return
+
+    def _prepare_node(self, node: Node, registration: Registration) -> None:
+        outputs = [self._tensors[index] for index in node.outputs if index >= 0]
+        if self._memory is not None:
+            self._open = {tensor.index for tensor in outputs if tensor.is_dynamic}
+            self._memory.workspace.begin_node()
+        self._left_open.clear()
+        types = [tensor.type for tensor in outputs]
+        for tensor in outputs:
+            if tensor.is_constant:
+                raise OperatorError(f"output {tensor!r} is constant and cannot be written")
+        run = self._prepare(node, registration)
+        for tensor, type_ in zip(outputs, types, strict=True):
+            if tensor.type is not type_:  # nodes before this one may not have seen the other type
+                self._require_unused(tensor, f"change from {type_.name} to {tensor.type.name}")
+        self._give_memory_to_left_open()
+        if isinstance(run, AsyncEval) and self._memory is not None:
+            self._memory.workspace.keep_apart()
+        self.evals.append(run)
+
+    def follow(self, schedule: Schedule) -> Overlap:
+        """Let the nodes prepared so far run as a schedule says; memory is planned after that."""
+        from delegraph.runtime.execution.overlap import (
+            Overlap,  # here: only asynchronous nodes need it
+        )
+
+        self._first_use = None
+        self.nodes[: len(schedule.order)] = nodes = [self.nodes[i] for i in schedule.order]
+        self.evals = [self.evals[i] for i in schedule.order]
+        self.overlap = Overlap(schedule, nodes, self.evals)
+        return self.overlap
+
+    def settle(self) -> None:
+        """Return when nothing goes on in the background; what has failed shows in its turn."""
+        if self.overlap is not None:
+            self.overlap.settle()
+
+    def allocate(self) -> None:
+        """Give memory to what is prepared; it has been planned.
+
+        Raises:
+            NodeError: the tensors do not fit.
+        """
+        self._allocate_from(0)
+
+    def _allocate_from(self, first: int) -> None:
+        assert self._memory is not None, "only hosts with memory have open shapes"
+        last = len(self.evals) - 1
+        try:
+            self._memory.allocate(first, last)
+        except OperatorError as error:
+            if not self.nodes:
+                raise
+            raise self._failure(last, "allocate", error) from cause_of(error)
+
+    # -- what kernels ask for ------------------------------------------------------------------
+
+    def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
+        """See ``OpContext.resize_tensor``."""
+        assert self._memory is not None, "hosts without memory resize by themselves"
+        dims = checked_shape(tensor, shape, self._memory.limit)
+        if self.is_running:
+            self._resize_running(tensor, dims, self._memory)
+            return
+        if dims != tensor.shape and not self._may_resize(tensor):
+            what = f"{tensor!r} is constant and" if tensor.is_constant else f"{tensor!r}"
+            raise OperatorError(f"{what} cannot become {list(dims)}")
+        self._require_free_output(tensor, dims)
+        if tensor.index in self._left_open:
+            tensor.make_static()
+            self._left_open.discard(tensor.index)
+            self._open.discard(tensor.index)
+        tensor.shape = dims
+        if tensor.type in OBJECT_TYPES and self._may_resize(tensor):
+            self._open.discard(tensor.index)  # has no place in the arena, and its shape is known
+            self._memory.allocate_dynamic(tensor)
+
+    def _require_free_output(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
+        """Check that an output may be written, and that nobody relies on the shape it is losing.
+
+        Raises:
+            OperatorError: it loses its shape, and it is a variable that has memory, or the node
+                reads it, or a node before it reads or writes it.
+        """
+        position = len(self.evals)
+        if dims == tensor.shape or position >= len(self.nodes):
+            return
+        if tensor.index not in self.nodes[position][0].outputs:
+            return
+        if tensor.is_variable and self._stops:
+            raise OperatorError(
+                f"variable {tensor!r} cannot become {list(dims)}: it got memory before the first "
+                "node ran"
+            )
+        self._require_unused(tensor, f"become {list(dims)}")
+
+    def _require_unused(self, tensor: Tensor, change: str) -> None:
+        """Check that the node being prepared is the first that uses an output of its."""
+        if self._first_use is None:
+            self._first_use = first_uses(node for node, _ in self.nodes)
+        first = self._first_use[tensor.index]
+        if first < 2 * len(self.evals) + 1:
+            user = self.nodes[first // 2][0].index
+            raise OperatorError(
+                f"output {tensor!r} cannot {change}: node {user} "
+                f"{'writes' if first % 2 else 'reads'} it before, as it is"
+            )
+
+    def _may_resize(self, tensor: Tensor) -> bool:
+        if self._resizable is None:
+            return not tensor.is_constant
+        return tensor.index in self._resizable
+
+    @staticmethod
+    def _resize_running(tensor: Tensor, dims: tuple[int, ...], memory: SubgraphMemory) -> None:
+        if not tensor.is_dynamic:
+            if dims != tensor.shape:
+                raise OperatorError(f"{tensor!r} cannot become {list(dims)} while invoking")
+        elif tensor.data is None or tensor.shape != dims:
+            tensor.data = None  # until it has the shape: an interrupt may come in between
+            tensor.shape = dims
+            memory.allocate_dynamic(tensor)
+
+    def set_dynamic(self, tensor: Tensor) -> None:
+        """See ``OpContext.set_dynamic``."""
+        tensor.make_dynamic()
+        self._open.add(tensor.index)
+        self._left_open.discard(tensor.index)
+
+    def leave_open(self, tensor: Tensor) -> None:
+        """Let a tensor be as the node left it that the node being prepared has replaced: open.
+
+        Its kernel sees so. If it gives the tensor a shape, the tensor is like any other; if not, it
+        has memory for its present shape until the kernel gives it another one while running.
+        """
+        self.set_dynamic(tensor)
+        self._left_open.add(tensor.index)
+
+    def _give_memory_to_left_open(self) -> None:
+        if self._left_open and self._memory is not None:
+            for index in sorted(self._left_open):
+                self._memory.allocate_dynamic(self._tensors[index])
+
+    # -- running -------------------------------------------------------------------------------
+
+    def run(self, wrap: Wrap | None = None) -> None:
+        """Run the nodes, preparing on where shapes were open.
+
+        Args:
+            wrap: what each node's eval runs in; None for nothing.
+
+        Raises:
+            NodeError: a node failed; the following ones have not run.
+        """
+        try:
+            self.is_running = True
+            if self._cancellation.reason:  # looked at here, too: a loop's body may have no node
+                self._cancellation.raise_if_requested()
+            if not self._stops:
+                self._run_range(0, len(self.nodes), wrap)
+            else:
+                self._run_and_prepare(wrap)
+        finally:
+            self.is_running = False
+
+    def _run_and_prepare(self, wrap: Wrap | None) -> None:
+        if self._is_cut_short:
+            self._stops[0].shapes = ()
+            self._forget_after(self._stops[0].end)
+        self._is_cut_short = True
+        position, stop, total = 0, 0, len(self.nodes)
+        while position < total:
+            if position == len(self.evals):
+                self._prepare_on(position)
+            end = self._stops[stop].end if stop < len(self._stops) else total
+            self._run_range(position, end, wrap)
+            if stop < len(self._stops):
+                self._forget_stale_preparation(stop)
+            position, stop = end, stop + 1
+        self._is_cut_short = False
+
+    def _prepare_on(self, position: int) -> None:
+        """Prepare on while running, now that the shapes before *position* are known."""
+        self.is_running = False
+        try:
+            self._prepare_from(position)
+            self._allocate_from(position)
+        finally:
+            self.is_running = True
+
+    def _forget_stale_preparation(self, stop: int) -> None:
+        """Drop what is prepared after a stop unless the shapes it was made for are still right."""
+        end = self._stops[stop].end
+        node, _ = self.nodes[end - 1]
+        shapes = tuple(self._tensors[i].shape for i in node.outputs if i >= 0)
+        if self._stops[stop].shapes != shapes:
+            self._stops[stop].shapes = shapes
+            self._forget_after(end)
+
+    def _forget_after(self, end: int) -> None:
+        """Drop what is prepared after a stop, and its memory."""
+        assert self._memory is not None, "only hosts with memory have open shapes"
+        self._forget_from(end)
+        self._memory.reset_after(end - 1)
+
+    def _forget_from(self, position: int) -> None:
+        """Drop what is prepared from a position on."""
+        del self.evals[position:]
+        self._stops = [stop for stop in self._stops if stop.end <= position]
+
+    def _run_range(self, first: int, end: int, wrap: Wrap | None) -> None:
+        evals = self.evals if end - first == len(self.evals) else self.evals[first:end]
+        if wrap is not None:
+            nodes = self.nodes[first:end]
+            evals = [wrap(run, *node) for run, node in zip(evals, nodes, strict=True)]
+        after_each, cancellation = self._after_each, self._cancellation
+        if self.overlap is not None and first == 0:
+            self.overlap.run(None if wrap is None else evals, cancellation, self._invoke_failure)
+            return
+        if after_each is not None:
+            evals = [_followed(run, after_each) for run in evals]
+        run_in_order(evals, first, cancellation, self._invoke_failure)
+
+    def native_run(self) -> Eval | None:
+        """Return what does the same as :meth:`run`, until nodes are prepared again; see there."""
+        if self._stops or self.overlap is not None or self._after_each is not None:
+            return None
+        return native_run(self.evals, self, self._cancellation, self._invoke_failure)
+
+    def _invoke_failure(self, position: int, error: Exception) -> Exception:
+        node, _ = self.nodes[position]
+        return self._failure(position, "invoke", explained(node, self._tensors, error))
+
+    def _failure(self, position: int, verb: Verb, error: Exception) -> Exception:
+        """Return the error of a node; that of the whole call where it was asked to stop.
+
+        Kernels that others wrote may have wrapped it in an error of their own.
+        """
+        if not isinstance(error, CallCancelledError):
+            self._cancellation.raise_if_requested()
+        return node_error(*self.nodes[position], verb, error)
+
+
+def _followed(run: Eval, after: Callable[[], None]) -> Eval:
+    def run_and_follow() -> None:
+        run()
+        after()
+
+    return run_and_follow

@@ -1,0 +1,101 @@
+"""What models must show to prove a claim: types by role, versions, activations, features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from delegraph.delegation.capabilities import Claim
+from delegraph.delegation.node_traits import NodeTraits
+from delegraph.operators.roles import roles_of
+from delegraph.testing.conformance.trials import Trial
+from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing.registered_operators import BUILTIN_VERSIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Something that a claim names.
+
+    Attributes:
+        claim: which.
+        what: in words: ``INT8``, ``weights INT8``, ``version 5``, ``feature 'broadcast'``.
+        is_type: whether it is a type: every claimed type must be in some model.
+    """
+
+    claim: Claim
+    what: str
+    is_type: bool = False
+
+    def __str__(self) -> str:
+        return self.what
+
+
+@cache
+def demands(claim: Claim) -> tuple[Demand, ...]:
+    """Return all that a claim names."""
+    first, last = claim.versions or (1, 0)
+    types = [f"{role} {type}" for role, types in claim.roles for type in types]
+    types += claim.types if _leaves_roles(claim) else ()
+    others = [
+        *(f"version {version}" for version in range(first, last + 1)),
+        *(f"activation {name}" for name in claim.activations),
+        *(f"feature {name!r}" for name in sorted(claim.features)),
+    ]
+    return (*(Demand(claim, type, True) for type in types), *(Demand(claim, o) for o in others))
+
+
+def _leaves_roles(claim: Claim) -> bool:
+    """Return whether some operand has a role that the claim does not name."""
+    named = dict(claim.roles)
+    return any(role not in named for op in claim.operators for role in roles_of(op))
+
+
+def shown(claim: Claim, trial: Trial) -> set[Demand]:
+    """Return what a model shows of a claim; nothing if the claim does not cover it."""
+    if not all(claim.covers(form, trial.features) for form in trial.forms):
+        return set()
+    found = {f"feature {name!r}" for name in trial.features}
+    for form in trial.forms:
+        found |= {f"version {form.version}", f"activation {form.activation}"}
+    types = {_type_of(claim, role, type) for form in trial.forms for role, type in form.types}
+    return {each for each in demands(claim) if each.what in (types if each.is_type else found)}
+
+
+def _type_of(claim: Claim, role: str, type: str) -> str:
+    return f"{role} {type}" if role in dict(claim.roles) else type
+
+
+def may_show(claim: Claim, case: OperatorCase) -> set[Demand]:
+    """Return the types of a claim that a case shows if it is run; nothing if it cannot be covered.
+
+    The types of its outputs are those declared, and its features are not looked at.
+    """
+    if claim.misfit(case.input_form()) is not None:
+        return set()
+    types = {_type_of(claim, role, type) for role, type in case.declared_types()}
+    return {each for each in demands(claim) if each.is_type and each.what in types}
+
+
+def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Iterator[OperatorCase]:
+    """Yield cases, in turn at each version that claims name, and at the first ones beyond.
+
+    Where no claim names versions, cases stay as they are.
+
+    Args:
+        claims: of one operator.
+        given: its cases.
+    """
+    ranges = [claim.versions for claim in claims if claim.versions]
+    near = sorted({v for first, last in ranges for v in range(first - 1, last + 2)})
+    for i, case in enumerate(given):
+        first, last = BUILTIN_VERSIONS.get(case.op, (1, 1))
+        versions = [version for version in near if first <= version <= last]
+        yield case.at_version(versions[i % len(versions)]) if versions else case
+
+
+def is_near(claim: Claim, form: NodeTraits) -> bool:
+    """Return whether a claim names the types of a model, if not its version or activation."""
+    position = claim.misfit(form)
+    return position is None or position >= len(form.types)

@@ -1,0 +1,213 @@
+"""Bricks: models of one operator that the delegate takes, of which larger models are built.
+
+Shapes and quantization come from a small palette, so that outputs of some fit as inputs of others;
+of custom operators the author's own cases are the bricks. Between two may stand a barrier, an
+operator that the delegate does not claim, which makes several partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from delegraph.delegation.partition_tolerance import STEPS
+from delegraph.schema.enums import TensorType
+from delegraph.schema.options import ReshapeOptions
+from delegraph.testing.conformance.attempts import Attempt, careful_attempt, wrong
+from delegraph.testing.conformance.bundles import attempts
+from delegraph.testing.conformance.composition import Composition, fed_definitions
+from delegraph.testing.conformance.sampling import FULL
+from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.conformance.trials import Trial, trials_of
+from delegraph.testing.one_op import constant
+from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
+from delegraph.testing.operator_cases.registry import MAKERS
+from delegraph.testing.random_operands import RandomOperands
+
+BARRIERS = ("RESHAPE", "TILE", "REVERSE_V2", "MAXIMUM")
+
+PALETTE = {0: (), 1: (6,), 2: (4, 6), 3: (2, 4, 6), 4: (1, 4, 4, 6), 5: (1, 2, 2, 4, 6)}
+"""The shape of each rank."""
+
+Brick = tuple[int, int, bool, bool]
+"""Which brick, which of the fitting tensors, whether a barrier is before it, and an output here."""
+
+
+class PaletteOperands(RandomOperands):
+    """Draws shapes from :data:`PALETTE` and one quantization for each type."""
+
+    def shape(
+        self, low: int = 0, high: int = 5, *, largest: int = 7, empty: float = 0.03
+    ) -> tuple[int, ...]:
+        """Return the shape of a rank from *low* to *high*, an even one if it can be."""
+        ranks = [rank for rank in PALETTE if low <= rank <= high]
+        return PALETTE[self.pick([rank for rank in ranks if rank in (2, 4)] or ranks)]
+
+    def broadcast_shapes(
+        self, n: int = 2, high: int = 5, *, empty: float = 0.03
+    ) -> list[tuple[int, ...]]:
+        """Return *n* shapes, equal ones more often than not."""
+        if self.chance(0.6):
+            return [self.shape(1, high)] * n
+        return super().broadcast_shapes(n, high, empty=empty)
+
+    def quantization(self, type: str, *, symmetric: bool = False) -> dict[str, Any]:
+        """Return the quantization of a type."""
+        zero = {"INT8": 3, "UINT8": 120, "INT16": 0}.get(type)
+        if zero is None:
+            return {}
+        scale = 0.001 if type == "INT16" else 0.1
+        return {"scale": scale, "zero_point": 0 if symmetric and type != "UINT8" else zero}
+
+
+@cache
+def bricks(subject: Subject) -> tuple[Trial, ...]:
+    """Return models of one operator that the delegate claims, takes and computes rightly."""
+    found: list[Trial] = []
+    for op in subject.operators:
+        fitting = _fitting(subject, op)
+        half = subject.effort.bricks // 2
+        found += fitting[:half] + fitting[-half:]
+    return tuple(dict.fromkeys(found))
+
+
+def _fitting(subject: Subject, op: str) -> list[Trial]:
+    if op in MAKERS and not subject.effort.tries_bricks:
+        if any(wrong(subject, each) for each in attempts(subject, op)):
+            return []
+        count = subject.effort.bricks
+        drawn = [*palette_cases(op, count)][-2 * count :]  # the random ones come last
+        return [trial for trial in trials_of(drawn) if _may_be_brick(subject, trial)]
+    made = (each for each in _attempts_of(subject, op) if not wrong(subject, each))
+    return [each.trial for each in made if each.is_taken]
+
+
+def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
+    """Yield attempts of what may be bricks: those of the palette, or the author's own cases."""
+    made = attempts(subject, op)
+    if op not in MAKERS:
+        yield from (each for each in made if _may_be_brick(subject, each.trial))
+    elif not any(each.is_deadly for each in made):
+        for trial in trials_of(palette_cases(op, subject.effort.bricks)):
+            if _may_be_brick(subject, trial):
+                yield careful_attempt(subject, trial)
+
+
+def palette_cases(op: str, count: int = FULL.bricks) -> Iterator[OperatorCase]:
+    """Yield cases of a builtin operator with the shapes of :data:`PALETTE`, where it can be."""
+    for make in MAKERS.get(op, ()):
+        yield from make(op, PaletteOperands(f"{op}:palette", 1, count))
+
+
+def _may_be_brick(subject: Subject, trial: Trial) -> bool:
+    case = trial.case
+    return not (
+        len(case.steps) > 1
+        or not case.steps[0]
+        or case.is_random
+        or len(case.records.subgraphs or ()) > 1
+        or not subject.claims(trial.forms, trial.features)
+        or trial.features & {"dynamic-shapes", "extreme-values", "empty"}
+        or any(declared != fed for declared, fed in _declared_and_fed_shapes(case))
+    )
+
+
+def _declared_and_fed_shapes(case: OperatorCase) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    graph = (case.records.subgraphs or ())[0]
+    declared = [tuple((graph.tensors or ())[i].shape or ()) for i in graph.inputs or ()]
+    return [(shape, a.shape) for shape, a in zip(declared, case.steps[0], strict=True)]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What two tensors must have in common to be the same tensor."""
+
+    type: TensorType
+    shape: tuple[int, ...]
+    quantization: str
+
+
+def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None) -> OperatorCase:
+    """Return the model of the bricks drawn.
+
+    Args:
+        found: the bricks there are.
+        drawn: which to take, and how to wire them.
+        barrier: an operator that the delegate does not claim; None if it claims all of them.
+    """
+    model = Composition()
+    pool: list[tuple[_Kind, int]] = []
+    outputs: list[int] = []
+    for number, choice, blocked, is_output in drawn:
+        trial = found[number]
+        wires: dict[int, int] = {}
+        for i, source in enumerate(fed_definitions(trial.case)):
+            kind = _kind_of(source)
+            fitting = [index for have, index in reversed(pool) if have == kind]
+            if not fitting or _makes_steps(trial.case):
+                continue
+            wires[i] = fitting[(choice >> i) % len(fitting)]
+            if blocked and barrier is not None:
+                (wires[i],) = model.add(barrier_case(barrier, source), {0: wires[i]})
+        made = model.add(trial.case, wires)
+        pool += zip(_output_kinds(trial), made, strict=True)
+        outputs += made if is_output else ()
+    ends = model.unread()
+    return model.case(found[drawn[0][0]].case.op, list(dict.fromkeys([*outputs, *ends])))
+
+
+def fits(source: Trial, reader: Trial) -> bool:
+    """Return whether an output of one brick can be an input of another."""
+    made = _output_kinds(source)
+    read = [] if _makes_steps(reader.case) else fed_definitions(reader.case)
+    return any(_kind_of(each) in made for each in read)
+
+
+def _makes_steps(case: OperatorCase) -> bool:
+    """Return whether it is of an operator whose result jumps, which only reads graph inputs."""
+    codes = () if case.reference is None else case.reference.operator_codes or ()
+    return not (STEPS | {"CAST"}).isdisjoint([case.op, *(code.builtin_code.name for code in codes)])
+
+
+def _kind_of(source: Fed) -> _Kind:
+    definition = source.definition
+    return _Kind(definition.type, source.array.shape, _shown(definition.quantization))
+
+
+def _output_kinds(trial: Trial) -> list[_Kind]:
+    graph = (trial.case.records.subgraphs or ())[0]
+    return [
+        _Kind(type, array.shape, _shown((graph.tensors or ())[i].quantization))
+        for type, array, i in zip(
+            trial.output_types, trial.expected[0], graph.outputs or (), strict=True
+        )
+    ]
+
+
+def _shown(quantization: Any) -> str:
+    if quantization is None or quantization.scale is None:
+        return ""
+    return f"{quantization.scale.tolist()} {np.asarray(quantization.zero_point).tolist()}"
+
+
+def barrier_of(subject: Subject) -> str | None:
+    """Return an operator that leaves its input as it is and that the delegate does not claim."""
+    return next((op for op in BARRIERS if op not in subject.operators), None)
+
+
+def barrier_case(op: str, source: Fed) -> OperatorCase:
+    """Return a case whose output equals its input."""
+    shape, target = source.array.shape, replace(source.definition)
+    if op == "RESHAPE":
+        return operator_case(op, [source], [target], ReshapeOptions(new_shape=shape))
+    if op == "TILE":
+        once = constant(np.ones(len(shape), np.int32))
+        return operator_case(op, [source, once], [target])
+    if op == "REVERSE_V2":
+        no_axes = constant(np.zeros(0, np.int32))
+        return operator_case(op, [source, no_axes], [target])
+    return operator_case(op, [source, source], [target])

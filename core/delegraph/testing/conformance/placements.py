@@ -1,0 +1,49 @@
+"""Where a delegate puts the nodes of models of every operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from delegraph.delegation.placement import NodePlacement
+from delegraph.errors import DelegateError, DelegraphError
+from delegraph.testing.conformance.run_reports import remembered
+from delegraph.testing.conformance.sampling import FULL
+from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.conformance.trials import Trial, gallery_for, open_interpreter
+
+
+@dataclass(frozen=True, eq=False)
+class Placing:
+    """What a delegate says to a model.
+
+    Attributes:
+        trial: the model.
+        nodes: where each is; none after an error.
+        error: why the delegate could not be applied; None when it could.
+    """
+
+    trial: Trial
+    nodes: tuple[NodePlacement, ...] = ()
+    error: DelegraphError | None = None
+
+
+@cache
+def placings(subject: Subject) -> tuple[Placing, ...]:
+    """Return what a delegate says to a few models of every operator."""
+    asked = gallery_for(subject.make(), subject.effort.gallery)
+    if subject.effort != FULL:  # what is claimed would be compiled, and is tried elsewhere
+        asked = [t for t in asked if not subject.claims(t.forms, t.features)]
+    return tuple(_placing(subject, trial) for trial in asked)
+
+
+def _placing(subject: Subject, trial: Trial) -> Placing:
+    with remembered(subject.name, "asked", trial.case) as death:
+        if death:
+            error = DelegateError(f"it {death}", delegate=subject.name, phase="initialize")
+            return Placing(trial, error=error)
+        try:
+            with open_interpreter(trial.case, subject.make()) as interpreter:
+                return Placing(trial, interpreter.placement.nodes)
+        except DelegraphError as error:
+            return Placing(trial, error=error)

@@ -1,0 +1,107 @@
+"""A part of a model, compiled but for its caching token and its share of the cache."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+from delegraph.schema import tables
+from delegraph.schema.custom_nodes import CustomNode, Plan, with_plans
+from delegraph.schema.pruning import pruned
+from delegraph.schema.writer import write_model
+from delegraph_edgetpu.call import Call
+from delegraph_edgetpu.compilation import Compilation, Memory, Work
+from delegraph_edgetpu.custom_options import CUSTOM_OP, write_custom_options
+from delegraph_edgetpu.estimate import estimate
+from delegraph_edgetpu.executable import Executable
+from delegraph_edgetpu.mapping import OperatorMapping
+from delegraph_edgetpu.operator_cost import multiply_adds
+from delegraph_edgetpu.partition import executable_of
+from delegraph_edgetpu.segments import Boundary, Part, cut_out
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A part on its way to a compiled file.
+
+    Attributes:
+        name: file of the model that it belongs to.
+        size: bytes of that file.
+        record: records of that model.
+        part: which of its nodes are where.
+        edge: what goes in and out of the custom operator.
+        partition: the mapped nodes as a model.
+        mapped: the mapped operators.
+        unmapped: the others.
+        mappings: what became of each operator.
+        segment: which part it is, from 0.
+        segments: of how many.
+        seconds: that it took so far.
+    """
+
+    name: str
+    size: int
+    record: tables.Model
+    part: Part
+    edge: Boundary
+    partition: bytes
+    mapped: tuple[Call, ...]
+    unmapped: tuple[Call, ...]
+    mappings: tuple[OperatorMapping, ...]
+    segment: int = 0
+    segments: int = 1
+    seconds: float = 0.0
+
+    def finished(self, caching_token: int, free: int, runtime_version: int) -> Compilation:
+        """Return the compiled part.
+
+        Args:
+            caching_token: shared by what is compiled together.
+            free: bytes of the cache that are left for it.
+            runtime_version: the oldest one that has to run it.
+        """
+        start = time.perf_counter()
+        executable = executable_of(
+            self.partition, self.mapped, caching_token, free, runtime_version
+        )
+        cached = executable.cached_bytes
+        memory = Memory(executable.parameter_bytes, cached, free - cached)
+        work = Work(executable.multiply_adds, sum(map(multiply_adds, self.unmapped)))
+        return Compilation(
+            source=self.name,
+            source_bytes=self.size,
+            name=self._file_name(),
+            model=write_model(self._with_custom_op(executable)),
+            operators=self.mappings,
+            executable=executable,
+            memory=memory,
+            work=work,
+            estimate=estimate(self.mapped, self._transferred(), memory.streamed_bytes),
+            seconds=self.seconds + time.perf_counter() - start,
+            segment=self.segment,
+            segments=self.segments,
+        )
+
+    def _transferred(self) -> int:
+        """Return the bytes of inputs and outputs of the custom operator, each element one byte."""
+        tensors = self.mapped[0].tensors
+        sent = (tensors[index] for index in (*self.edge.inputs, *self.edge.outputs))
+        return sum(prod(tensor.shape) for tensor in sent if not tensor.is_variable)
+
+    def _file_name(self) -> str:
+        stem = Path(self.name).stem
+        if self.segments == 1:
+            return f"{stem}_edgetpu.tflite"
+        return f"{stem}_segment_{self.segment}_of_{self.segments}_edgetpu.tflite"
+
+    def _with_custom_op(self, executable: Executable) -> tables.Model:
+        """Return the part with the custom operator in place of what is mapped."""
+        options = write_custom_options(executable.pack())
+        custom = CustomNode(CUSTOM_OP, options, self.edge.inputs, self.edge.outputs)
+        plan: Plan = (*self.part.before, custom, *self.part.after)
+        record = with_plans(self.record, [plan])
+        if self.segments > 1:
+            return cut_out(record, self.part.inputs, self.part.outputs)
+        return pruned(record)

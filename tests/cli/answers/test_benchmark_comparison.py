@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from delegraph.cli.answers.benchmark_comparison import Against
+from delegraph.cli.failure import CheckFailed
+from delegraph.tools import Setup, compare
+from delegraph.tools.benchmarking.comparison import Timed
+from delegraph.tools.benchmarking.verdicts import judge
+from support.command import Command
+
+BRIEF = ("--blocks", 5, "--seconds", 0.1)
+
+
+def test_each_other_set_up_has_a_verdict(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    against = ("--against", "--runtime litert", "--against", "-d unknown")
+    ran = delegraph("benchmark", sines, *against, *BRIEF, "--result-json", path)
+    assert ran.code == 3
+    assert ran.err.startswith("error: no installed plugin provides delegate 'unknown'")
+    assert ran.lines[0].startswith("sines.tflite: ")
+    assert "MODEL is" in ran.out
+    assert "sines.tflite, unknown: failed: no installed plugin provides" in ran.out
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert [other["name"] for other in written["others"]] == [
+        "sines.tflite, litert",
+        "sines.tflite, unknown",
+    ]
+    assert written["others"][0]["verdict"]["text"] in ran.out
+    assert len(written["one"]["blocks"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--blocks", 6), "--blocks needs --against"),
+        (("--fail-above", 5), "--fail-above needs --against"),
+        (("--against", "--threads 2", "--runs", 9), "--runs has no effect with --against"),
+        (("--against", "--threads 2", "--dry-run"), "--dry-run has no effect with --against"),
+        (("--against", "--wings 2"), "No such option"),
+        (("--against", "-d none", "--blocks", 4), "4 is not in the range"),
+    ],
+)
+def test_options_in_vain_are_refused(
+    delegraph: Command, sines: Path, words: tuple[object, ...], message: str
+) -> None:
+    ran = delegraph("benchmark", sines, *words)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_what_the_set_up_itself_fails_with_is_the_exit_code(
+    delegraph: Command, sines: Path
+) -> None:
+    ran = delegraph("benchmark", sines, "-d", "unknown", "--against", "-d none", *BRIEF)
+    assert ran.code == 3
+    assert "no installed plugin provides delegate 'unknown'" in ran.err
+
+
+@pytest.mark.parametrize(("percent", "fails"), [(None, False), (5, True), (10, False), (30, False)])
+def test_only_slower_by_more_than_so_much_fails(
+    sines: Path, percent: float | None, fails: bool
+) -> None:
+    setup = Setup(str(sines))
+    found = compare(setup, [setup], blocks=5, seconds=0, processes=False)
+    slower = Timed("the other", {}, verdict=judge(np.full(5, np.log(1.1)), np.zeros(5)))
+    against = Against(setup, (setup,), 5, 0, 5, percent)
+    made = replace(found, others=(slower,))
+    if fails:
+        with pytest.raises(CheckFailed, match="slower by more than 5 % than the other"):
+            against.check(made)
+    else:
+        against.check(made)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import doctest
+import io
+import math
+import sys
+import time
+
+import pytest
+from rich.console import Console
+
+from delegraph.cli.answers import printing
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_names_are_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printing.console()
+    printing.heading(out, "a[bold]b :smile:")
+    printing.print_table(out, ("x",), [("[red]y[/red]",)])
+    assert capsys.readouterr().out.split() == ["a[bold]b", ":smile:", "x", "[red]y[/red]"]
+
+
+def test_a_table_without_rows_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    printing.print_table(printing.console(), ("x",), [])
+    assert capsys.readouterr().out == ""
+
+
+def test_a_table_on_a_terminal_fits_its_width() -> None:
+    terminal = Terminal()
+    out = Console(file=terminal, width=20, force_terminal=True, color_system=None)
+    printing.print_table(out, ("name",), [("word " * 20,)])
+    assert max(map(len, terminal.getvalue().splitlines())) <= 20
+
+
+@pytest.mark.parametrize(("width", "length"), [(30, 12), (60, 42), (78, 60), (200, 60)])
+def test_long_names_are_shortened_to_what_the_width_leaves(width: int, length: int) -> None:
+    terminal = Terminal()
+    out = Console(file=terminal, width=width, force_terminal=True, color_system=None)
+    name = "first/" + "middle/" * 20 + "last"
+    printing.print_table(out, ("tensor", "name", "kind"), [(1, name, "x"), (2, "short", "y")])
+    row = terminal.getvalue().splitlines()[1].split()
+    assert row == ["1", printing.shortened(name, length), "x"]
+    assert (len(row[1]), row[1][:5], row[1][-4:]) == (length, "first", "last")
+
+
+def test_json_has_null_for_what_it_cannot_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    printing.print_json({"a": math.nan, "b": [math.inf, 1.5], "c": ("\u00e9",)})
+    assert "".join(capsys.readouterr().out.split()) == '{"a":null,"b":[null,1.5],"c":["\u00e9"]}'
+
+
+def test_progress_shows_on_a_terminal_once_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(printing, "PATIENCE", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    with printing.progress("counting"):
+        end = time.monotonic() + 10
+        while "counting" not in terminal.getvalue() and time.monotonic() < end:
+            pass
+    assert "counting" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["terminal", "pipe"])
+def test_progress_is_silent_when_quick_or_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO
+) -> None:
+    monkeypatch.setattr(sys, "stderr", stream)
+    with printing.progress("counting"):
+        pass
+    assert stream.getvalue() == ""
+
+
+def test_the_examples_are_right() -> None:
+    assert doctest.testmod(printing).failed == 0

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delegraph import Interpreter
+from delegraph.errors import DefaultDelegateWarning
+from delegraph.runtime.delegates.requested_delegates import as_delegate
+from support.by_name import ByName, sines
+from support.command import Command
+from support.fake_distributions import write_plugin
+
+
+def test_a_sound_machine_is_shown(
+    fresh_delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_plugin(tmp_path / "site", "good")
+    environment = {"DELEGRAPH_PLUGINS": "good", "DELEGRAPH_SOME_CACHE": str(tmp_path)}
+    environment["DELEGRAPH_DEFAULT_DELEGATES"] = ""
+    ran = fresh_delegraph("doctor", XDG_CACHE_HOME=str(tmp_path), **environment)
+    assert (ran.code, ran.err) == (0, "")
+    for title in ("Machine", "Versions", "Plugins", "Caches"):
+        assert title in ran.lines
+    assert "good fake-good 1.0 ok" in ran.lines
+    assert "By default: no delegate (set by DELEGRAPH_DEFAULT_DELEGATES)" in ran.lines
+    assert "DELEGRAPH_PLUGINS good" in ran.lines
+    assert any(line.startswith(f"{tmp_path} DELEGRAPH_SOME_CACHE ") for line in ran.lines)
+
+
+def test_what_is_broken_exits_with_1(fresh_delegraph: Command, tmp_path: Path) -> None:
+    write_plugin(tmp_path / "site", "broken", "raise ImportError('no driver')")
+    environment = {"DELEGRAPH_PLUGINS": "broken", "XDG_CACHE_HOME": str(tmp_path)}
+    ran = fresh_delegraph("doctor", **environment)
+    assert ran.code == 1
+    assert "broken fake-broken 1.0 failed" in ran.lines
+    assert "error: plugin 'broken' of fake-broken 1.0: broken: ImportError: no driver" in ran.out
+    shown = fresh_delegraph("doctor", "--json", **environment)
+    assert shown.code == 1
+    assert shown.json["ok"] is False
+    assert {"processor", "system", "python", "versions", "caches", "variables"} < shown.json.keys()
+    assert [p["outcome"] for p in shown.json["plugins"] if p["name"] == "broken"] == ["failed"]
+    assert shown.json["findings"][0]["level"] == "error"
+
+
+class Lost(ByName):
+    def is_node_supported_by_delegate(self, *about: Any) -> bool:
+        raise OSError("device lost")
+
+
+def test_what_default_delegates_failed_at_is_shown(
+    fresh_delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "cache"))
+    interpreter = Interpreter(model_content=sines(), delegates=[])
+    session = interpreter.session
+    session.by_default = [as_delegate(Lost("ADD"))]
+    with pytest.warns(DefaultDelegateWarning):
+        session.apply(session.by_default[0])
+    environment = {"DELEGRAPH_PLUGINS": "", "DELEGRAPH_CACHE": str(tmp_path / "cache")}
+    ran = fresh_delegraph("doctor", **environment)
+    assert "Failures of default delegates" in ran.lines
+    assert "delegate by_name claim" in " ".join(ran.out.split())
+    assert "device lost" in ran.out
+    [failure] = fresh_delegraph("doctor", "--json", **environment).json["default_failures"]
+    assert (failure["delegate"], failure["phase"]) == ("by_name", "claim")
+    assert failure["is_skipped"] is False

@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from delegraph.cli.options.preprocessing import FILTERS, PRESETS
+from delegraph.tools.evaluation import picture_resizing, presets
+from support.command import Command
+from support.pictured import COLOURS, colour_model, write_pictures
+
+WORDS = ["red", "green", "blue", "blue", "green", "red", "red", "green", "blue", "red"]
+Words = Callable[..., list[object]]
+
+SOMETIMES_DYING = '''
+import os, signal
+import numpy as np
+from delegraph import SimpleDelegateInterface, SimpleDelegateKernelInterface
+
+class Dying(SimpleDelegateInterface):
+    """Takes MEAN, gives each class the score of the one before, and kills the process at a run."""
+
+    def name(self):
+        return "dying"
+
+    def is_node_supported_by_delegate(self, registration, node, context):
+        return registration.name == "MEAN"
+
+    def create_delegate_kernel_interface(self):
+        return Kernel()
+
+class Kernel(SimpleDelegateKernelInterface):
+    runs = 0
+
+    def init(self, context, params):
+        pass
+
+    def prepare(self, context, node):
+        pass
+
+    def eval(self, context, node):
+        self.runs += 1
+        if str(self.runs) == os.environ.get("DIE_AT"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        x, y = (context.tensors[i] for i in (node.inputs[0], node.outputs[0]))
+        y.data[...] = np.roll(x.data.mean((1, 2)), 1, -1)
+'''
+
+
+@pytest.fixture
+def classification(tmp_path: Path) -> Words:
+    """Words that evaluate a classifier of ten pictures, with others after them."""
+    write_pictures(tmp_path / "pictures", WORDS)
+    (tmp_path / "truth.txt").write_text("".join(f"{word}\n" for word in WORDS))
+    (tmp_path / "labels.txt").write_text("".join(f"{word}\n" for word in COLOURS))
+    model = colour_model(tmp_path / "colours.tflite")
+
+    def words(*more: object, **files: object) -> list[object]:
+        given: dict[str, object] = {
+            "--images": tmp_path / "pictures",
+            "--truth": tmp_path / "truth.txt",
+            "--labels": tmp_path / "labels.txt",
+        }
+        given |= {f"--{name}": path for name, path in files.items()}
+        flat = [word for pair in given.items() for word in pair]
+        return ["evaluate", "classification", model, *flat, *more]
+
+    return words
+
+
+@pytest.fixture
+def dying(tmp_path: Path) -> Path:
+    path = tmp_path / "dying.py"
+    path.write_text(SOMETIMES_DYING)
+    return path
+
+
+def test_classification_shows_accuracy_and_times(delegraph: Command, classification: Words) -> None:
+    ran = delegraph(*classification())
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.lines[0] == "10 samples"
+    assert "1 100.00 % 100.00 % 100.00 % 100.00 % 100.00 %" in ran.lines
+    assert any(line.startswith("1 colours.tflite 0.") for line in ran.lines)
+    assert not any("Drop" in line for line in ran.lines)
+
+
+def test_a_wrong_delegate_shows_its_drop_and_what_changed(
+    delegraph: Command, classification: Words, dying: Path
+) -> None:
+    ran = delegraph(*classification("--against", f"--delegate-file {dying}"))
+    assert ran.code == 0
+    row = next(line for line in ran.lines if line.startswith("2 +100.00 %"))
+    assert row.split()[-3:] == ["10", "0", "10"]
+    assert "Changed answers of set-up 2" in ran.lines
+    assert "00.png red red green" in ran.lines
+    shown = delegraph(*classification("--against", f"--delegate-file {dying}", "--json")).json
+    drop = shown["setups"][1]["drop"]["top-1"]
+    assert (drop["lost"], drop["gained"], drop["drop"]) == (10, 0, 1)
+    assert drop["interval"]["low"] > 0
+    assert [changed["key"] for changed in shown["setups"][1]["changed"]] == [
+        f"{number:02}.png" for number in range(10)
+    ]
+    assert shown["setups"][1]["delegate_files"] == [str(dying)]
+
+
+def untimed(result: Any) -> Any:
+    """Return a result without times and without what an earlier run had done."""
+    if isinstance(result, dict):
+        times = ("prepare", "invoke", "resumed")
+        return {name: untimed(value) for name, value in result.items() if name not in times}
+    return [untimed(value) for value in result] if isinstance(result, list) else result
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no process can be killed so")
+def test_a_killed_process_goes_on_and_the_result_is_that_of_an_uninterrupted_one(
+    fresh_delegraph: Command, classification: Words, dying: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "pictures" / "03.png").write_bytes(b"no picture")
+    against = ("--against", f"--delegate-file {dying}")
+    whole, resumed = tmp_path / "whole.json", tmp_path / "resumed.json"
+    assert fresh_delegraph(*classification(*against, "-o", whole)).code == 0
+
+    killed = fresh_delegraph(*classification(*against, "-o", resumed), DIE_AT="7")
+    assert killed.code == -signal.SIGKILL
+    assert not resumed.exists()
+    journal = Path(f"{resumed}.journal")
+    done = journal.read_bytes().splitlines()
+    assert len(done) == 1 + 6  # five good ones after a warm-up run, and the one that is bad
+    journal.write_bytes(journal.read_bytes() + b'{"key": "06.p')  # as killed while writing
+
+    again = fresh_delegraph(*classification(*against, "-o", resumed))
+    assert again.code == 0
+    assert again.lines[0] == "9 samples, 6 of 10 done in an earlier run"
+    assert not journal.exists()
+    first, second = (json.loads(path.read_text()) for path in (whole, resumed))
+    assert untimed(first) == untimed(second)
+    assert [bad["key"] for bad in second["bad"]] == ["03.png"]
+    assert second["setups"][1]["invoke"]["count"] == 9
+
+
+def test_a_journal_of_another_preset_is_refused_and_restart_begins_anew(
+    delegraph: Command, classification: Words, tmp_path: Path
+) -> None:
+    vain = delegraph(*classification("--restart"))
+    assert vain.code == 2
+    assert "--restart needs --output" in vain.err
+    output = tmp_path / "result.json"
+    words = ("-o", output)
+    (tmp_path / "result.json.journal").write_text('{"format": 1, "task": "t"}\n')
+    ran = delegraph(*classification(*words, "--preset", "slim"))
+    assert ran.code == 2
+    assert "result.json.journal' is of another evaluation: not the same samples, set-up" in ran.err
+    ran = delegraph(*classification(*words, "--preset", "slim", "--restart"))
+    assert (ran.code, ran.lines[0]) == (0, "10 samples")
+    shown = json.loads(output.read_text())
+    assert (shown["preprocessing"]["name"], shown["resumed"]) == ("slim", 0)
+
+
+def test_bad_pictures_are_listed_and_not_fatal(
+    delegraph: Command, classification: Words, tmp_path: Path
+) -> None:
+    (tmp_path / "pictures" / "03.png").write_bytes(b"no picture")
+    ran = delegraph(*classification())
+    assert ran.code == 0
+    assert "1 sample could not be used" in ran.lines
+    assert any(line.startswith("03.png: picture ") for line in ran.lines)
+
+
+def test_options_change_steps_of_a_preset(delegraph: Command, classification: Words) -> None:
+    changes = ("--preset", "torchvision", "--resize", "lanczos", "--mean", "1,2,3", "--upright")
+    shown = delegraph(*classification(*changes, "--json")).json["preprocessing"]
+    assert shown["name"] == "torchvision with --resize, --mean, --upright"
+    assert (shown["resize"], shown["mean"], shown["upright"]) == ("lanczos", [1, 2, 3], True)
+    assert (shown["crop"], shown["std"]) == ("after", [58.395, 57.12, 57.375])
+    ran = delegraph(*classification("--std", "1,x"))
+    assert ran.code == 2
+    assert "'1,x': expected a number, or three with commas between" in ran.err
+
+
+def test_help_names_the_presets_and_filters_that_there_are() -> None:
+    assert tuple(presets.PRESETS) == PRESETS
+    assert get_args(picture_resizing.Filter) == FILTERS
+
+
+def test_the_table_of_all_answers_is_written(
+    delegraph: Command, classification: Words, tmp_path: Path
+) -> None:
+    absent = delegraph(*classification("--csv", tmp_path / "absent" / "answers.csv"))
+    assert (absent.code, absent.out) == (2, "")
+    assert "there is no folder" in absent.err
+    path = tmp_path / "answers.csv"
+    assert delegraph(*classification("--num-images", 4, "--csv", path)).code == 0
+    assert path.read_text().splitlines()[1].startswith("00.png,red,red,")
+    assert len(path.read_text().splitlines()) == 5
+
+
+# -- mistakes ----------------------------------------------------------------------------------
+
+
+def test_another_count_of_lines(delegraph: Command, classification: Words, tmp_path: Path) -> None:
+    ran = delegraph(*classification(truth=tmp_path / "labels.txt"))
+    assert ran.code == 2
+    assert "labels.txt' has 3 lines, and" in ran.err
+    assert "10 files (the first is '00.png', the last '09.png'); expected one line for" in ran.err
+
+
+def test_a_wrong_file_of_labels(delegraph: Command, classification: Words, tmp_path: Path) -> None:
+    (tmp_path / "other.txt").write_text("ant\nbee\ncat\n")
+    ran = delegraph(*classification(labels=tmp_path / "other.txt"))
+    assert ran.code == 2
+    assert "words that are none of the 3 labels: 'blue', 'green', 'red'. Is it" in ran.err
+
+
+def test_a_model_of_another_input(delegraph: Command, classification: Words, sines: Path) -> None:
+    ran = delegraph(*classification("--against", sines))
+    assert ran.code == 2
+    assert (
+        "sines.tflite: input 'x' (float32 [1]) takes no picture: expected [1, H, W, 3]" in ran.err
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"), [("model.tflite", ""), ("classfication", " (did you mean 'classification'?)")]
+)
+def test_a_task_that_there_is_not(delegraph: Command, word: str, hint: str) -> None:
+    ran = delegraph("evaluate", word, "m.tflite")
+    assert ran.code == 2
+    assert f"no task '{word}'{hint}, expected one of: classification, " in ran.err
+    assert "or --metric PACKAGE:FUNCTION" in ran.err
+
+
+def test_errors_name_options_of_the_task(delegraph: Command, classification: Words) -> None:
+    ran = delegraph(*classification("--memory-limit", "4"))
+    assert ran.code == 1
+    assert "more than the limit of 4 bytes; --memory-limit sets another" in ran.err
+
+
+# -- metrics -----------------------------------------------------------------------------------
+
+METRIC = """
+def exact(outputs, labels):
+    return abs(outputs["scores"] - labels["truth"]).max() == 0
+"""
+
+
+@pytest.mark.parametrize("task", [(), ("custom",)])
+def test_a_metric_of_a_package_judges_rows(
+    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: tuple[str, ...]
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_metrics", raising=False)
+    (tmp_path / "my_metrics.py").write_text(METRIC)
+    model = colour_model(tmp_path / "colours.tflite")
+    truth = np.ones((5, 3))
+    truth[4] = 2
+    pictures = np.ones((5, 4, 6, 3), np.float32)
+    np.savez(tmp_path / "rows.npz", picture=pictures, truth=truth)
+    words = ("--metric", "my_metrics:exact", model, tmp_path / "rows.npz")
+    ran = delegraph("evaluate", *task, *words, "--against", "--threads 1")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.lines[ran.lines.index("Figures of my_metrics:exact") + 2 :][:2] == ["1 0.8", "2 0.8"]
+    assert "2 exact +0 +0 to +0" in ran.lines
+    ran = delegraph("evaluate", *task, *words[:1], "my_metrics:inexact", *words[2:])
+    assert ran.code == 2
+    assert "metric 'my_metrics:inexact' cannot be imported: AttributeError" in ran.err
+
+
+def test_python_s_own_path_is_not_needed_for_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "here.py").write_text("def one(outputs, labels):\n    return 1\n")
+    colour_model(tmp_path / "colours.tflite")
+    np.savez(tmp_path / "rows.npz", picture=np.ones((2, 4, 6, 3), np.float32))
+    code = "import sys; sys.path.pop(0); from delegraph.cli import main; sys.exit(main())"
+    words = ("evaluate", "--metric=here:one", "colours.tflite", "rows.npz", "--json")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert json.loads(done.stdout)["setups"][0]["figures"] == {"one": 1}, done.stderr

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph.cli.answers.printing import console
+from delegraph.cli.commands.evaluate_detection import print_detection
+from delegraph.tools import Setup, evaluate_detection, read_ground_truth
+from support.command import Command
+from support.corpus import CORPUS, corpus_file, needs_corpus
+from support.faulty_delegate import Faulty, first_output
+
+pytestmark = needs_corpus
+
+MODEL = corpus_file("support__coco_ssd_mobilenet_v1_1.0_quant_2018_06_29")
+NAMES = ["cat.bmp", "pets.jpg"]
+OBJECTS = {"cat.bmp": (17, [10, 10, 400, 400]), "pets.jpg": (18, [0, 0, 300, 400])}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> list[object]:
+    """Return the words that name two pictures and what is in them."""
+    folder = tmp_path / "images"
+    folder.mkdir()
+    content: dict[str, list[object]] = {
+        "images": [],
+        "annotations": [],
+        "categories": [{"id": 17, "name": "cat"}, {"id": 18, "name": "dog"}],
+    }
+    for number, name in enumerate(NAMES, 1):
+        shutil.copy(CORPUS / "images" / name, folder / name)
+        kind, box = OBJECTS[name]
+        size = {"width": 600, "height": 600}
+        content["images"].append({"id": number, "file_name": name, **size})
+        content["annotations"].append({"image_id": number, "category_id": kind, "bbox": box})
+    (tmp_path / "instances.json").write_text(json.dumps(content))
+    return [MODEL, "-d", "none", "--images", folder, "--truth", tmp_path / "instances.json"]
+
+
+def test_it_prints_both_definitions_and_the_drop(delegraph: Command, data: list[object]) -> None:
+    pytest.importorskip("faster_coco_eval")
+    done = delegraph("evaluate", "detection", *data, "--against", "--threads 2")
+    assert done.code == 0, done.err
+    for text in (
+        "2 samples",
+        "Mean average precision (mAP)",
+        "TFLite's: crowds are objects",
+        "COCO's figures",
+        "Drop of mAP against set-up 1",
+        "+0.0000 to +0.0000",
+        "Average precision by overlap",
+        "more that no object has; each counts as 0",
+        "cat",
+        "dog",
+    ):
+        assert text in done.out
+
+
+def test_json_has_all_of_it(delegraph: Command, data: list[object]) -> None:
+    done = delegraph("evaluate", "detection", *data, "--json", "--resamples", "7")
+    assert done.code == 0, done.err
+    answer = json.loads(done.out)
+    assert answer["task"] == "detection"
+    assert answer["samples"] == 2
+    assert (answer["class_names"]["17"], answer["class_names"]["18"]) == ("cat", "dog")
+    assert answer["prepared_as_by_script"] is True
+    assert answer["resamples"] == 7
+    assert "drop" not in answer["setups"][0]
+
+
+def test_pictures_become_inputs_as_asked_for(delegraph: Command, data: list[object]) -> None:
+    done = delegraph("evaluate", "detection", *data, "--resize", "nearest", "--json")
+    preprocessing = json.loads(done.out)["preprocessing"]
+    assert (preprocessing["resize"], preprocessing["crop"]) == ("nearest", "none")
+    cut = delegraph("evaluate", "detection", *data, "--crop", "square")
+    assert (cut.code, "No such option" in cut.err) == (2, True)
+
+
+def test_what_the_script_drops_is_kept_on_demand(delegraph: Command, data: list[object]) -> None:
+    done = delegraph("evaluate", "detection", *data, "--keep-all", "--json")
+    assert json.loads(done.out)["prepared_as_by_script"] is False
+
+
+def test_detections_that_are_no_numbers_are_told_of(
+    data: list[object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def spoil(tensor: Any) -> None:
+        tensor.data[0, :2] = np.nan
+
+    delegate = Faulty("TFLite_Detection_PostProcess", fault=first_output(spoil))
+    setup = Setup(str(MODEL), delegates=(delegate,), use_default_delegates=False)
+    result = evaluate_detection(setup, str(data[4]), read_ground_truth(str(data[6])), resamples=2)
+    print_detection(console(), result)
+    assert "note: 4 detections of set-up 1 had infinities or NaN in them" in capsys.readouterr().out
+
+
+def test_pictures_are_chosen_by_ids_and_number(
+    delegraph: Command, data: list[object], tmp_path: Path
+) -> None:
+    (tmp_path / "ids.txt").write_text("2\n")
+    one = delegraph("evaluate", "detection", *data, "--ids", tmp_path / "ids.txt", "--json")
+    assert "18" in json.loads(one.out)["class_names"]
+    assert json.loads(one.out)["samples"] == 1
+    first = delegraph("evaluate", "detection", *data, "--num-images", 1, "--json")
+    assert json.loads(first.out)["samples"] == 1
+    assert "17" in json.loads(first.out)["class_names"]
+    (tmp_path / "ids.txt").write_text("7\n")
+    none = delegraph("evaluate", "detection", *data, "--ids", tmp_path / "ids.txt")
+    assert none.code == 2
+    assert "picture 7 is not in" in none.err
+
+
+def test_a_class_without_a_label_is_an_error_that_says_so(
+    delegraph: Command, data: list[object], tmp_path: Path
+) -> None:
+    (tmp_path / "labels.txt").write_text("\n".join(map(str, range(19))))
+    done = delegraph("evaluate", "detection", *data, "--labels", tmp_path / "labels.txt")
+    assert done.code == 2
+    assert "cat.bmp: the model found class 62 (its own, 61, and the class offset 1)" in done.err
+    assert "the 19 labels are of classes 0 to 18" in done.err
+
+
+def test_negative_classes_are_an_error_that_says_so(delegraph: Command, data: list[object]) -> None:
+    done = delegraph("evaluate", "detection", *data, "--class-offset", "-80")
+    assert done.code == 2
+    assert "the class offset -80), and classes begin at 0" in done.err
+
+
+def test_a_model_that_is_no_detector_is_refused(delegraph: Command, data: list[object]) -> None:
+    other = corpus_file("test_data__mobilenet_v1_0.25_128_quant")
+    done = delegraph("evaluate", "detection", other, *data[1:])
+    assert done.code == 2
+    assert "expected 4 outputs of a detector" in done.err
+
+
+def test_outputs_are_named_by_the_user(delegraph: Command, data: list[object]) -> None:
+    done = delegraph("evaluate", "detection", *data, "--outputs", "boxes,classes,scores")
+    assert done.code == 2
+    assert "expected each of boxes, classes, scores, count once" in done.err
+    done = delegraph("evaluate", "detection", *data, "--outputs", "boxes, classes, scores, count")
+    assert done.code == 0, done.err
+
+
+def test_the_result_is_written_and_the_journal_gone(
+    delegraph: Command, data: list[object], tmp_path: Path
+) -> None:
+    output = tmp_path / "result.json"
+    done = delegraph("evaluate", "detection", *data, "-o", output)
+    assert done.code == 0, done.err
+    answer = json.loads(output.read_text(), parse_constant=pytest.fail)  # NaN is no JSON
+    assert answer["task"] == "detection"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["images", "instances.json", "result.json"]
+
+
+def test_ground_truth_of_the_official_tool_is_without_coco(
+    delegraph: Command, data: list[object], tmp_path: Path
+) -> None:
+    proto = tmp_path / "ground_truth.pb"
+    box = b"\x0d\x00\x00\x00\x00\x15\x00\x00\x80\x3f\x1d\x00\x00\x00\x00\x25\x00\x00\x80\x3f"
+    instance = b"\x08\x11\x12" + bytes([len(box)]) + box
+    result = b"\x0a" + bytes([len(instance)]) + instance + b"\x12\x07cat.bmp\x18\x01"
+    proto.write_bytes(b"\x0a" + bytes([len(result)]) + result)
+    done = delegraph("evaluate", "detection", *data[:-1], proto)
+    assert done.code == 0, done.err
+    assert "1 sample" in done.out
+    assert "note: no figures of COCO: COCO's definition needs sizes in pixels" in done.out

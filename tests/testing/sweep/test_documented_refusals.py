@@ -1,0 +1,27 @@
+"""Refusals that a sweep of the core takes for known are entries of the page of differences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delegraph.errors import OperatorError
+from delegraph.testing.sweep.documented_refusals import REFUSALS, documented_refusal
+
+PAGE = Path(__file__).parents[3] / "docs" / "differences.md"
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_each_refusal_has_an_entry(name):
+    assert f'id="{name}"' in PAGE.read_text()
+
+
+def test_other_errors_are_not_documented():
+    assert documented_refusal(OperatorError("tensor 2 has 3 elements, expected 4")) is None
+    assert documented_refusal(None) is None
+
+
+def test_a_scale_of_zero_is_documented():
+    error = OperatorError("tensor 1 has scale 0.0, expected a positive one")
+    assert documented_refusal(error) == "bytes-without-a-scale"
