@@ -151,7 +151,7 @@ class PredictionError(DelegraphError, RuntimeError):
     """The model failed on a row of a batch.
 
     Attributes:
-        row: which one, counted in the batch; None where nobody knows.
+        row: which one, counted in the batch; None where that is unknown.
     """
 
     def __init__(self, message: str, *, row: int | None = None) -> None:
@@ -279,7 +279,7 @@ class PluginOptionError(PluginError, ValueError):
 
 
 def in_words(error: BaseException) -> str:
-    """Return what *error* says; with its type in front unless it is one of these.
+    """Text of *error*; with its type in front unless it is one of these classes.
 
     >>> in_words(KeyError("x"))
     "KeyError: 'x'"
@@ -290,7 +290,7 @@ def in_words(error: BaseException) -> str:
 def printable(text: str) -> str:
     r"""Return *text* on one line without characters that would steer a terminal.
 
-    Whoever prints what a file says has to: names in a model may hold any character.
+    Text from a file needs this before it is printed: names may hold any character.
 
     >>> printable("a\x1b[2Jb\n")
     'a\\x1b[2Jb\\n'
@@ -301,7 +301,7 @@ def printable(text: str) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return what to put after an unknown *name*; empty when none is like it.
+    """Suggestion to put after an unknown *name*; empty when no known name is like it.
 
     >>> did_you_mean("imgae", ["image", "mask"])
     " (did you mean 'image'?)"

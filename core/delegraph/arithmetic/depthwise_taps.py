@@ -128,7 +128,7 @@ class DepthwiseTaps:
         return padded
 
     def _view(self, padded: NDArray[Any], phase: _Phase, start: int, stop: int) -> NDArray[Any]:
-        """Return what the taps of *phase* read for output rows *start* to *stop*.
+        """View of the elements that the taps of *phase* read for output rows *start* to *stop*.
 
         Returns:
             ``[KH, taps, rows, *shape]``; overlapping views of the image.

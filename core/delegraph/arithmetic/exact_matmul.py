@@ -117,7 +117,7 @@ def largest_input(x: Tensor, *, is_centred: bool = False) -> int:
 
 
 def column_bounds(weight: NDArray[Any], largest: int) -> NDArray[np.float64]:
-    """Return what products with inputs up to *largest* never exceed: ``[O], float64``.
+    """Upper bound of the products with inputs up to *largest*, a column each: ``[O], float64``.
 
     Args:
         weight: ``[..., O]``, centred integers, summed over all axes but the last.

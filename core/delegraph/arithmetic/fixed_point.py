@@ -209,7 +209,7 @@ def multiply_by_quantized_multiplier_int64(
 def wide_multiply_by_quantized_multiplier(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> NDArray[np.int64]:
-    """Return what :func:`multiply_by_quantized_multiplier_int64` keeps the lower 32 bits of."""
+    """All 64 bits of the result of :func:`multiply_by_quantized_multiplier_int64`."""
     reduced = reduce_multiplier(multiplier)
     total = 15 - np.asarray(shift, np.int64)
     product = x.astype(np.int64) * reduced

@@ -50,7 +50,7 @@ class HybridWeights:
         return repeated(self.scales), repeated(self.sums), repeated(self.bias)
 
     def at(self, scale: np.float32, zero_point: int) -> HybridResult:
-        """Return what makes results of activations quantised with *scale* and *zero_point*."""
+        """Conversion to results, for activations quantised with *scale* and *zero_point*."""
         return HybridResult(self, scale, zero_point)
 
 

@@ -39,7 +39,7 @@ class Int16Pairs:
 def int16_pairs(
     op: str, node: Node, a: Tensor, b: Tensor, y: Tensor, numerics: Numerics
 ) -> Int16Pairs:
-    """Return what quantized ADD, SUB or MUL computes.
+    """Quantized ADD, SUB or MUL as a function of two arrays.
 
     Args:
         op: its name.

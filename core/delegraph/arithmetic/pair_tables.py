@@ -21,7 +21,7 @@ Evaluate = Callable[[Sequence[NDArray[Any]], Numerics], NDArray[Any]]
 """Returns what the operator's kernel makes of two operands, rounded like some official kernels."""
 
 _LOOPS = ("ADD", "MUL")
-"""Operators whose vector loops may round otherwise than what is left over."""
+"""Operators whose vector loops may round otherwise than their scalar tails."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,7 @@ def product_function(
 
 
 def _product_scale(a: Tensor, b: Tensor, y: Tensor) -> np.float32:
-    """Return what a product of stored integers is multiplied by, computed in float32."""
+    """Factor from a product of stored integers to units of the output, computed in float32."""
     with np.errstate(all="ignore"):
         return np.float32(a.scale) * np.float32(b.scale) / np.float32(y.scale)
 

@@ -111,7 +111,7 @@ class QuantizedProduct:
 def _anew(
     context: OpContext, weight: Tensor, dtype: np.dtype[Any], groups: int, requantize: Requantize
 ) -> Callable[[], Plan]:
-    """Return what makes the matrices at each invoke, in memory that all nodes share.
+    """Function that makes the matrices at each invoke, in memory that all nodes share.
 
     They are four times as large as the weights, and making them takes little time beside a product
     of many rows.

@@ -56,7 +56,7 @@ def mean(r: Reduction, numerics: Numerics) -> Eval:
 
 
 def mean_of_sums(r: Reduction, numerics: Numerics) -> Finish:
-    """Return what makes the mean of sums of stored integers; there are some, with scales.
+    """Function from sums of stored integers, at least one, to quantized means.
 
     The mean over height and width of ``[N, H, W, C]`` 8-bit tensors that keeps its dimensions has
     an arithmetic of its own in the builtin kernels.
@@ -93,7 +93,7 @@ def _without_scale(r: Reduction, saturates: bool) -> Eval:
 
 
 def _spatial_mean(r: Reduction) -> Finish:
-    """Return what makes the 8-bit mean over height and width.
+    """Function from sums over height and width to 8-bit means.
 
     Sixteen channels at a time are rounded with halves up, the rest with halves away from zero.
 
@@ -120,7 +120,7 @@ def _spatial_mean(r: Reduction) -> Finish:
 
 
 def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
-    """Return what makes a quantized sum over *divisor*, which is divided into the multiplier.
+    """Function from sums to quantized sums over *divisor*, which the multiplier contains.
 
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/reference/reduce.h.

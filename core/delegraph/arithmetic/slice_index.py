@@ -78,7 +78,7 @@ def resolved(
 
 
 def spec_of_dimensions(rank: int, count: int, masks: Masks) -> list[int]:
-    """Return what each dimension, new ones included, takes: an index's position, FULL or NEW_AXIS.
+    """Position in the spec for each dimension, new ones included; or FULL, or NEW_AXIS.
 
     An ellipsis stands for at least one dimension, as in the official kernel.
 

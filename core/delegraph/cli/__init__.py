@@ -111,7 +111,7 @@ def _own_command(name: str) -> click.Command:
 
 
 def _no_command(name: str) -> str:
-    """Return what to say about a command that nothing offers."""
+    """Error text for a command that neither Delegraph nor a plugin offers."""
     from delegraph.errors import did_you_mean
     from delegraph.plugins import installed
 

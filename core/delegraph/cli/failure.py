@@ -36,7 +36,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Return what *error* means."""
+        """Failure that stands for *error*."""
         kind = type(error).__name__
         if isinstance(error, click.Abort | KeyboardInterrupt):
             return cls("KeyboardInterrupt", "interrupted", INTERRUPTED)
@@ -50,7 +50,7 @@ class Failure:
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what stands under ``error`` in the answer of ``--json``."""
+        """Value of ``error`` in the answer of ``--json``."""
         return {"type": self.type, "message": self.message, "exit_code": self.exit_code}
 
 

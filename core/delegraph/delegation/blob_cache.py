@@ -72,7 +72,7 @@ class BlobCache:
         version: all that entries depend on besides their key, such as the versions of the delegate
             and its engine, and the device. Entries of other versions are never returned.
         folder: where; None: ``$DELEGRAPH_CACHE``, else the configured one, else the user's.
-        limit: bytes for all entries of the folder, whoever's they are; None: what is configured,
+        limit: bytes for all entries of the folder, of every delegate; None: what is configured,
             else :data:`LIMIT`.
 
     Attributes:
@@ -129,7 +129,7 @@ class BlobCache:
             return self.get(key) or self.put(key, _content(make()))
 
     def read_or_make(self, key: str, make: Callable[[], bytes]) -> bytes:
-        """Return what *make* returned for *key*, in this process or an earlier one.
+        """Bytes that *make* returned for *key*, in this process or an earlier one.
 
         For what is read whole, and must go on where no file can be written: then it is made, and
         the log says that it is not kept.
@@ -194,7 +194,7 @@ class BlobCache:
         return folder.place() / name
 
     def entries(self) -> list[CacheEntry]:
-        """Return what is kept of this namespace and version, the one used last first.
+        """Entries of this namespace and version, the one used last first.
 
         Raises:
             OSError: the folder cannot be used.
@@ -237,7 +237,7 @@ class BlobCache:
         """Yield where entries may be: the cache, and what stands in for it."""
         try:
             yield CacheFolder(self.root or cache_folder())
-        except OSError as error:  # nobody knows where caches are
+        except OSError as error:  # the place of caches is unknown
             _warn(error)
         if _own_folder.cache_info().currsize:
             yield _own_folder()

@@ -1,8 +1,8 @@
 """Files that are kept from one process to the next: which may be used, how they are written.
 
 What delegates keep decides what runs in this process: compiled code, or a verdict that lets native
-code in. Whoever can write such a file can run code here, and a checksum does not help, since
-whoever changes the file can compute it. What protects is who may write, so files and folders are
+code in. A user who can write such a file can run code here. A checksum does not help, since
+the same user can compute it. What protects is who may write, so files and folders are
 used only where that is this user, or root:
 
 - The file and all folders from the cache's own folder down belong to this user or to root, and
@@ -13,7 +13,7 @@ used only where that is this user, or root:
 - Symbolic links above the cache's folder are followed if they belong to this user or to root;
   inside it there are none.
 
-The look goes from the top down. Nobody else can change a folder that was found to be safe, so what
+The look goes from the top down. No other user can change a folder that was found safe, so what
 was looked at is what is opened; of the file, it is the open one that is looked at.
 
 Windows has other means: there the access rights of the user's profile must do.
@@ -34,7 +34,7 @@ from typing import Literal
 logger = logging.getLogger(__name__)
 
 UNFINISHED = ".unfinished"
-"""How names of half-written files end; whoever finds an old one may remove it."""
+"""Ending of the names of half-written files; any process may remove an old one."""
 
 _MAX_LINKS = 40
 """As many as Linux follows."""
@@ -90,7 +90,7 @@ class CacheFolder:
     def write(self, name: str, content: bytes) -> None:
         """Write a file in one step: no reader ever finds half of it. Missing folders are made.
 
-        What was there is replaced, whoever wrote it; nothing is written into it.
+        An existing file is replaced, never written into.
 
         Args:
             name: as for :meth:`read`.
@@ -196,7 +196,7 @@ def _resolved(path: Path, kind: Literal["folder", "file"] = "folder") -> Path:
         found = place.parent if part == ".." else place / part
         status = os.lstat(found)
         if kind == "file" and not ahead and stat.S_ISREG(status.st_mode):
-            return found  # whoever opens it looks at the open one
+            return found  # the opener looks at the open one
         if not stat.S_ISLNK(status.st_mode):
             _require_safe(found, status)
             place = found
@@ -225,7 +225,7 @@ def _made(path: Path) -> Path:
 def _replace(path: Path, content: bytes) -> None:
     unfinished = path.with_name(f"{path.name}.{os.urandom(4).hex()}{UNFINISHED}")
     try:
-        # Nobody else may write it, whatever the umask; reading is as the umask has it.
+        # No other user may write it, whatever the umask; reading is as the umask has it.
         with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
             file.write(content)
         os.replace(unfinished, path)
@@ -289,7 +289,7 @@ def _user_name(number: int) -> str:
 
 
 def _is_own_group(number: int) -> bool:
-    """Return whether nobody but this user and root is in a group."""
+    """Whether a group has no members but this user and root."""
     import grp
     import pwd
 

@@ -274,7 +274,7 @@ class Capabilities:
 def _refusal(
     form: NodeTraits, position: int, claims: Iterable[Claim], tensors: Sequence[int]
 ) -> Rejection:
-    """Return what is said of a node that claims fit up to a property.
+    """Rejection of a node that fits the claims up to one property.
 
     Args:
         form: of the node.

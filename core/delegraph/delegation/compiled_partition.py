@@ -96,7 +96,7 @@ class CompiledPartition:
         return content
 
     def facts(self) -> dict[str, str]:
-        """Return what people want to know of it, names to texts."""
+        """Facts that commands print of it, names to texts."""
         counts = sorted(self.operators.items(), key=lambda item: (-item[1], item[0]))
         return {
             "compiled for": f"delegate {self.address}, by {self.provider}",
@@ -147,7 +147,7 @@ def compiled_partitions(model: Model) -> dict[tuple[int, int], CompiledPartition
 
 
 def compiled_partition(operator: OperatorSpec) -> CompiledPartition:
-    """Return what the file says of one compiled partition.
+    """One compiled partition, read from its operator in the file.
 
     Raises:
         MalformedModelError: it is damaged.
@@ -169,7 +169,7 @@ def _bytes(content: NDArray[np.uint8] | None) -> bytes:
 
 
 def read_custom_options(content: bytes) -> CompiledPartition:
-    """Return what the custom options of the operator say.
+    """Compiled partition that the custom options of its operator describe.
 
     Raises:
         MalformedModelError: they are damaged.

@@ -1,4 +1,4 @@
-"""The user's configuration file, ``delegraph.toml``: what holds where nobody says otherwise.
+"""The user's configuration file, ``delegraph.toml``: defaults of interpreters and caches.
 
 Arguments win over it, and so do options of the command line and environment variables. Example:
     ::
@@ -12,7 +12,7 @@ Arguments win over it, and so do options of the command line and environment var
         folder = "~/compiled"
         size = "2G"
 
-It decides which code runs, so it is read only where nobody but this user and root may write it, as
+It decides which code runs, so it is read only where this user and root alone may write it, as
 :mod:`delegraph.delegation.cache_files` has it. It lies in this low layer because that of compiled
 partitions asks for it.
 """
@@ -48,7 +48,7 @@ class Configuration:
 
     Attributes:
         path: the file that was read; None where there is none.
-        delegates: those of interpreters for which nobody names any, in order, options included.
+        delegates: those of interpreters made without delegates, in order, options included.
         allow: the only plugins that may be used.
         disable: plugins that may not.
         cache_folder: where compiled partitions are kept.
@@ -64,7 +64,7 @@ class Configuration:
 
 
 def configuration() -> Configuration:
-    """Return what the user's file says; it is looked for and read once in a process.
+    """Configuration of the user's file, which is looked for and read once in a process.
 
     Raises:
         ConfigurationError: it cannot be read or has a mistake, or others may write it.
@@ -73,7 +73,7 @@ def configuration() -> Configuration:
 
 
 def default_delegates() -> tuple[tuple[str, ...] | None, str]:
-    """Return the delegates of interpreters for which nobody names any, and who says so, in words.
+    """Delegates of interpreters made without delegates, and the source of that choice in words.
 
     The environment wins over the file. None where neither says anything.
 

@@ -165,7 +165,7 @@ class DelegateContext(OpContext, Protocol):
 
     @property
     def cancellation(self) -> StopRequest | None:
-        """Whether the call that runs is asked to stop; None in hosts where nobody can."""
+        """Whether the running call is asked to stop; None in hosts that cannot ask."""
 
     @property
     def refused_nodes(self) -> Mapping[int, Rejection]:
@@ -245,7 +245,7 @@ class DelegateContext(OpContext, Protocol):
 
         An earlier handle of the tensor is released by ``delegate.free_buffer_handle``; the last one
         when the delegate is taken off. A kernel that has written the buffer, and not
-        ``tensor.data``, sets ``tensor.data_is_stale``; whoever reads the tensor next has it copied
+        ``tensor.data``, sets ``tensor.data_is_stale``; the next reader of the tensor has it copied
         by ``copy_from_buffer_handle``.
 
         Raises:
@@ -302,7 +302,7 @@ class DelegateContext(OpContext, Protocol):
 
 
 def raise_if_requested(context: DelegateContext) -> None:
-    """Raise the error of a call that was asked to stop; nothing in hosts where nobody can ask.
+    """Raise the error of a call that was asked to stop; hosts that cannot ask do nothing.
 
     Raises:
         CallCancelledError: it was; :class:`~delegraph.errors.TimeLimitError` for its time.
@@ -332,13 +332,13 @@ class Delegate(ABC):
         return "largest"
 
     def capabilities(self) -> Capabilities:
-        """Return what the delegate claims to compute, and how exactly; nothing by default."""
+        """Operators that the delegate claims to compute, and how exactly; none by default."""
         from delegraph.delegation.capabilities import Capabilities
 
         return Capabilities()
 
     def note(self) -> str:
-        """Return what users should know of the results, a few words; nothing by default.
+        """Remark on the results for users, a few words; empty by default.
 
         Placements show it after what the delegate takes: ``within 1 unit``.
         """

@@ -68,11 +68,11 @@ class SimpleDelegate(Delegate):
         return self._options().partition_policy
 
     def capabilities(self) -> Capabilities:
-        """Return what the wrapped object claims."""
+        """Capabilities of the wrapped object."""
         return self.simple.capabilities()
 
     def note(self) -> str:
-        """Return what the wrapped object wants users to know."""
+        """Note of the wrapped object."""
         return self.simple.note()
 
     def rejections(self) -> dict[int, Rejection]:
@@ -173,7 +173,7 @@ class SimpleDelegate(Delegate):
         return DelegateError(message, delegate=self.name(), phase=phase, node_index=node_index)
 
     def _registration(self, kernels: Kernels) -> Registration:
-        """Return what runs the partitions that *kernels* have taken already."""
+        """Registration that runs the partitions of *kernels*."""
 
         def init(context: Any, node: Node) -> SimpleDelegateKernelInterface:
             params: DelegateParams = node.options

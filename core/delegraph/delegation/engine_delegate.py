@@ -86,7 +86,7 @@ class EngineDelegate(SimpleDelegateInterface):
 
     @abstractmethod
     def load(self, compiled: bytes, context: DelegateContext) -> EngineProgram:
-        """Return what runs a partition that :meth:`compile` has compiled, maybe long ago."""
+        """Program that runs a partition which :meth:`compile` compiled, maybe long ago."""
 
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext

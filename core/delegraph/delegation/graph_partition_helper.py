@@ -83,7 +83,7 @@ class GraphPartitionHelper:
         Args:
             start_node_index: leave supported nodes with a smaller *node index*.
             end_node_index: leave those with a larger one; None for no end. The first supported
-                node after it ends the questions: nobody is asked about the rest of the plan.
+                node after it ends the questions: the delegate is not asked about later nodes.
 
         Raises:
             DelegateError: the predicate raised, or its answer is none; it names the node.

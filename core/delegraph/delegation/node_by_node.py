@@ -123,7 +123,7 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
 
     @abstractmethod
     def prepare_node(self, call: NodeCall) -> Eval:
-        """Return what computes one node; called in execution order, at each (re)allocation.
+        """Function that computes one node; called in execution order, at each (re)allocation.
 
         Shapes of inputs are known. Everything that depends on shapes and options is decided here,
         and outputs whose shape is another than the declared one are resized.

@@ -1,7 +1,7 @@
 """Which of the features that claims name a node shows, before it runs.
 
 ``activation``, ``broadcast`` and ``computed-weights`` are features of builtin operators; what a
-custom one does with its inputs, nobody here knows.
+custom one does with its inputs is unknown here.
 """
 
 from __future__ import annotations

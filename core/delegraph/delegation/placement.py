@@ -82,7 +82,7 @@ class PartitionPlacement:
         is_asynchronous: whether its kernel has ``eval_async``, so that it can run while others do.
         overlaps: positions of the partitions that may run at the same time, where one of the two
             is asynchronous; known once tensors are allocated.
-        is_by_default: whether it is of the default delegate, which nobody asked for.
+        is_by_default: whether it is of the default delegate, applied without being named.
     """
 
     subgraph: int

@@ -83,7 +83,7 @@ def collect_rejections(
         delegate: its name, for errors.
         first: leave nodes with a smaller index that the delegate would take.
         last: leave those with a larger one; None for no end. The first of them ends the questions:
-            nobody is asked about the nodes after it.
+            the delegate is not asked about later nodes.
 
     Raises:
         DelegateError: *ask* raised, or its answer is none; it names the node.

@@ -152,11 +152,11 @@ class SimpleDelegateInterface(ABC):
         return DelegateFlags.NONE
 
     def capabilities(self) -> Capabilities:
-        """Return what the delegate claims to compute, and how exactly; nothing by default."""
+        """Operators that the delegate claims to compute, and how exactly; none by default."""
         return Capabilities()
 
     def note(self) -> str:
-        """Return what users should know of the results; see :meth:`Delegate.note`."""
+        """Remark on the results for users; see :meth:`Delegate.note`."""
         return ""
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:

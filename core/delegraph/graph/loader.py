@@ -97,7 +97,7 @@ def parse_model(
 
 
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
-    """Return what the file holds; the error for another format says which one it is."""
+    """Records of the file; the error for another format says which one it is."""
     try:
         return read_model(content, table_limit, limit)
     except MalformedModelError as error:
@@ -138,7 +138,7 @@ _OperatorType = tuple[str, BuiltinOperator, int, type[Table] | None]
 
 
 def _operator_type(index: int, record: tables.OperatorCode) -> _OperatorType:
-    """Return what the operators of one operator code have in common."""
+    """Name, code and version that the operators of one operator code share."""
     code = max(record.builtin_code, record.deprecated_builtin_code)
     try:
         builtin = BuiltinOperator(code)

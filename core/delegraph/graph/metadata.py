@@ -93,7 +93,7 @@ class TensorMetadata:
 
 
 NOTHING_SAID = TensorMetadata()
-"""What is known of a tensor that nobody describes."""
+"""Metadata of a tensor without a description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +123,13 @@ class ModelMetadata:
     faults: tuple[str, ...] = ()
 
     def tensor(self, index: int) -> TensorMetadata:
-        """Return what is said of an input or output of the first subgraph."""
+        """Metadata of an input or output of the first subgraph."""
         known = (tensor for tensor in (*self.inputs, *self.outputs) if tensor.index == index)
         return next(known, NOTHING_SAID)
 
 
 def read_metadata(model: Model) -> ModelMetadata | None:
-    """Return what the author says of *model*; None when it has no such metadata and no zip."""
+    """Metadata that the author gave *model*; None when it has neither metadata nor a zip."""
     faults: list[str] = []
     files = _files(model, faults)
     root = _root(model, faults)
@@ -185,7 +185,7 @@ class _Reader:
     def tensors(
         self, side: str, indices: Sequence[int], described: Sequence[tables.TensorMetadata]
     ) -> tuple[TensorMetadata, ...]:
-        """Return what is said of the tensors of one side."""
+        """Metadata of the inputs, or of the outputs."""
         if not described:
             return ()
         if len(described) != len(indices):

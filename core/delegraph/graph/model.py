@@ -103,7 +103,7 @@ class TensorSpec(NamedTuple):
         external_buffer: id of an external buffer group entry; 0 for none.
     """
 
-    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+    index: int  # type: ignore[assignment]  # hides tuple.index, which is not needed here
     name: str
     type: TensorType
     shape: tuple[int, ...]
@@ -141,7 +141,7 @@ class OperatorSpec(NamedTuple):
         custom_options: raw bytes of a custom operator, ``[bytes], uint8``, a view; None if absent.
     """
 
-    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+    index: int  # type: ignore[assignment]  # hides tuple.index, which is not needed here
     name: str
     builtin_code: BuiltinOperator
     version: int

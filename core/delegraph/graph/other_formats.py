@@ -66,7 +66,7 @@ _ZIPS: tuple[tuple[bytes, str, str], ...] = (
 
 
 def other_format(content: NDArray[np.uint8]) -> str:
-    """Return what *content* is, with what to do; empty when it is not known.
+    """Name of the format of *content*, and advice; empty when the format is not known.
 
     >>> other_format(np.frombuffer(b"GGUF....", np.uint8))
     'it is a GGUF file, no TFLite model: it has weights and no graph: export the model ...'
@@ -86,7 +86,7 @@ def other_format(content: NDArray[np.uint8]) -> str:
 
 
 def other_folder(path: Path) -> str:
-    """Return what a folder is that was given as a model, with what to do."""
+    """Kind of a folder that was given as a model, and advice."""
     names = sorted(os.listdir(path))
     if "saved_model.pb" in names:
         return _sentence("a SavedModel", _FROM_TENSORFLOW)

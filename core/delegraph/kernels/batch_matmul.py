@@ -165,7 +165,7 @@ def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric
 
 
 def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
-    """Return what each matrix of a stack has for its rows, ``[*stack, rows]``.
+    """Values of the rows of each matrix of a stack, ``[*stack, rows]``.
 
     The official kernel takes the values of matrix ``i + j`` for matrix ``[i, j]`` of a stack with
     several axes, so these share values; float results are as inexact as that.

@@ -148,7 +148,7 @@ def _lowered(
     threshold: np.float32,
     sigma: np.float32,
 ) -> np.float32 | None:
-    """Return what overlaps leave of a score; None when one of them rules the box out."""
+    """Score after the overlaps are counted; None when one of them rules the box out."""
     for share in shares:
         if share >= overlap:
             return None

@@ -66,7 +66,7 @@ def prepare_reverse(context: OpContext, node: Node) -> Eval:
 
 
 def _steps(x: Tensor, axes_input: Tensor) -> tuple[slice, ...]:
-    """Return what turns the axes round when indexed with."""
+    """Index that reverses the axes."""
     axes = sorted(normalized_axis(axis, len(x.shape)) for axis in integers(axes_input))
     if any(after - before != 1 for before, after in pairwise(axes)):
         raise OperatorError(f"axes are {axes}, expected neighbours")

@@ -84,7 +84,7 @@ def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
 
 
 def _neutral(join: np.ufunc, type_: TensorType) -> float:
-    """Return what a segment holds before its first part."""
+    """Value of a segment before its first part."""
     if join is np.add or join is np.multiply:
         return float(join is np.multiply)
     limits = (INT32_MIN, INT32_MAX) if type_ is TensorType.INT32 else (-FLOAT32_MAX, FLOAT32_MAX)

@@ -99,7 +99,7 @@ class ArenaPlanner:
         """Settle from the plan, and the sizes known now, how long tensors live and which share.
 
         Inputs live from the first node to the end, other tensors from the node that makes them to
-        the last one that reads them; graph outputs, variables and what nobody reads to the end.
+        the last one that reads them; graph outputs, variables and unread tensors to the end.
 
         Raises:
             ArgumentError: a variable is absent.
@@ -243,7 +243,7 @@ class ArenaPlanner:
                     break
 
     def _last_reads(self) -> LastReads | None:
-        """Return what says whether an input may be overwritten; None where TFLite's count does."""
+        """Last reads, which say when an input may be overwritten; None where TFLite counts them."""
         nodes = self._graph.nodes
         if not self._tighten and not any(node.held for node in nodes):
             return None
@@ -370,7 +370,7 @@ class ArenaPlanner:
 
 
 def _read(node: PlanNode) -> Sequence[int]:
-    """Return what is read while a node runs, by itself or by nodes that were started before."""
+    """Tensors read while a node runs, by itself or by nodes that were started before."""
     return _present((*node.inputs, *node.held) if node.held else node.inputs)
 
 

@@ -156,7 +156,7 @@ class _Crowd:
         return top if free < size else None
 
     def best_offset(self, size: int, first: int, last: int) -> int:
-        """Return what :meth:`BestFit.best_offset` does.
+        """Offset as :meth:`BestFit.best_offset` finds it.
 
         As offsets are aligned, its rule for equal gaps comes down to this: the first of them that
         follows a block without padding, else the last of them.

@@ -10,7 +10,7 @@ from delegraph.memory.arena_planner import PlanNode, TensorKind
 
 
 class DeclaredGraph:
-    """The planner's view of a subgraph that nobody has prepared: its tensors as declared.
+    """Planner's view of a subgraph before it is prepared: its tensors as declared.
 
     Unknown dimensions count as 1. What a running subgraph needs may differ: delegates take nodes
     away, inputs are resized, and nodes may ask for temporaries.
@@ -37,7 +37,7 @@ class DeclaredGraph:
         return len(self._tensors)
 
     def tensor_bytes(self, index: int) -> int:
-        """Return the bytes of the declared shape; 0 for strings, whose size nobody can know."""
+        """Bytes of the declared shape; 0 for strings, whose size is unknown."""
         tensor = self._tensors[index]
         return 0 if tensor.type in OBJECT_TYPES else byte_size(tensor.type, tensor.shape)
 

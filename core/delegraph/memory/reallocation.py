@@ -60,7 +60,7 @@ def reallocation_graph(dependencies: Sequence[Sequence[int]]) -> list[list[int]]
 
 
 def _reached(start: int, dependencies: Sequence[Sequence[int]]) -> list[int]:
-    """Return what depends on *start*, in one or more steps, without *start* itself."""
+    """Tasks that depend on *start*, in one or more steps, without *start* itself."""
     seen = {start}
     queue = deque(seen)
     while queue:

@@ -31,7 +31,7 @@ def usage_records(
         graph: what the interpreter plans memory for, delegates applied; or a subgraph as declared.
         alignment: bytes that sizes are rounded up to a multiple of, so that tensors packed without
             gaps are aligned.
-        keep_inputs: graph inputs, and what nobody reads, stay to the end, as in TFLite.
+        keep_inputs: graph inputs and unread tensors stay to the end, as in TFLite.
         root_of: the tensor whose memory a tensor uses, such as ``ArenaPlanner.shared_root``; those
             that share have one record, under their root.
 

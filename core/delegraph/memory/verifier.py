@@ -32,7 +32,7 @@ def verify_plan(
     plan: OffsetsAssignment | ObjectsAssignment[Any],
     alignment: int = 1,
 ) -> list[Violation]:
-    """Return what is wrong with *plan*; nothing for a good one.
+    """Faults of *plan*; none for a good one.
 
     Tensors in use at the same task must not share a byte, or an object. Offsets must be multiples
     of *alignment* and within the buffer; objects must be as large as the tensors that use them, in

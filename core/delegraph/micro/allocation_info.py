@@ -16,7 +16,7 @@ from delegraph.graph.dtypes import byte_size
 from delegraph.graph.model import Model, OperatorSpec
 from delegraph.micro.planners import ONLINE
 
-_NEVER = -1  # as a step: nobody has used it
+_NEVER = -1  # as a step: not used yet
 
 
 class ScratchRequest(NamedTuple):

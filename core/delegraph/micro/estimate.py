@@ -41,7 +41,7 @@ class ArenaEstimate:
 def estimate_arena(
     model: Model, *, target: MicroTarget = TARGET_32, planner: PlannerKind = "greedy"
 ) -> ArenaEstimate:
-    """Return what *model* needs, with TFLM's reference kernels.
+    """Arena that *model* needs with TFLM's reference kernels.
 
     Args:
         model: the model.

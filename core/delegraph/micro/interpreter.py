@@ -269,7 +269,7 @@ class MicroInterpreter:
     # -- invoke ----------------------------------------------------------------------------------
 
     def invoke(self) -> None:
-        """Run subgraph 0; allocates first if nobody has.
+        """Run subgraph 0; allocates first if that is not done.
 
         Raises:
             StateError: the allocation failed, or another call runs.

@@ -156,7 +156,7 @@ _Sizes = Callable[[OperatorSpec, _Tensors], list[int]]
 def kernel_memory(
     operator: OperatorSpec, tensors: Sequence[TensorSpec], target: MicroTarget
 ) -> KernelMemory:
-    """Return what TFLM's reference kernel of *operator* takes.
+    """Memory that TFLM's reference kernel of *operator* takes.
 
     Operators that are not listed get :data:`UNKNOWN_KERNEL_BYTES` and no scratch memory.
     """

@@ -63,7 +63,7 @@ class MicroSubgraph:
 
     @property
     def stand_in_bytes(self) -> int:
-        """Bytes outside the arena that calls of this subgraph need; 0 if nobody calls it."""
+        """Bytes outside the arena that calls of this subgraph need; 0 without calls."""
         return self.callee.bytes if "callee" in self.__dict__ else 0
 
     # -- allocation ------------------------------------------------------------------------------

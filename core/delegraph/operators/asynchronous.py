@@ -67,9 +67,9 @@ class Started:
                 self._error = error
 
     def outcome(self) -> Exception | None:
-        """Return what went wrong when it is done, once; None where nothing did.
+        """Error that ended it, given once after it is done; None where nothing failed.
 
-        Whoever keeps it in a variable deletes that: the error's traceback may lead to its frame.
+        A caller deletes the variable that holds it: the error's traceback may lead to its frame.
         """
         self.settle()
         error, self._error = self._error, None
@@ -116,7 +116,7 @@ class AsyncEval:
 
 
 def preceded_by(first: Eval, step: Eval) -> Eval:
-    """Return what does *first*, then *step*; it can be started if *step* can."""
+    """Evaluation that does *first*, then *step*; it can be started if *step* can."""
 
     def both() -> None:
         first()

@@ -79,7 +79,7 @@ class CustomOp:
         functools.update_wrapper(self, compute)
 
     def __call__(self, *arrays: Any, **keywords: Any) -> Any:
-        """Return what the function computes of its arguments."""
+        """Result of the function."""
         return self.compute(*arrays, **keywords)
 
     def shape(self, function: ShapeFunction) -> ShapeFunction:
@@ -257,7 +257,7 @@ def _bound(
 
 
 def _options_kind(function: Function) -> object:
-    """Return what the function's ``options`` are annotated with; None for nothing."""
+    """Annotation of the function's ``options``; None without one."""
     annotation = inspect.signature(function).parameters["options"].annotation
     if not isinstance(annotation, str):
         return annotation
@@ -284,7 +284,7 @@ def _readable(tensor: Tensor) -> NDArray[Any]:
 
 
 def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
-    """Return what a function gave for *count* outputs, one item each."""
+    """Results of a function for *count* outputs, one item each."""
     if count == 0 and answer is None:
         return ()
     if count == 1 and not isinstance(answer, tuple):

@@ -58,7 +58,7 @@ def evaluate_node(
     inputs: Sequence[NDArray[Any]],
     numerics: Numerics,
 ) -> NDArray[Any]:
-    """Return what a kernel makes of other inputs: its first output.
+    """First output of a kernel for other inputs.
 
     Arguments are those of :func:`prepare_alone`.
 

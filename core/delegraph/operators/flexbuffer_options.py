@@ -8,7 +8,7 @@ from delegraph.errors import OperatorError
 
 
 def flexbuffer_value(data: bytes) -> Any:
-    """Return what a FlexBuffer holds: a dict, a list, a number, text or bytes.
+    """Content of a FlexBuffer: a dict, a list, a number, text or bytes.
 
     Raises:
         OperatorError: it is no FlexBuffer.

@@ -25,7 +25,7 @@ class Value:
 
     @classmethod
     def of(cls, tensor: Tensor) -> Value:
-        """Return what *tensor* holds now."""
+        """Present value of *tensor*."""
         return cls(tensor.shape, tensor.data)
 
 

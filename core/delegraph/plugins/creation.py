@@ -86,7 +86,7 @@ def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
 def describe_custom_op(
     spec: CustomOpSpec, custom_options: bytes, provider: object
 ) -> dict[str, str]:
-    """Return what a provider says of a custom operator with these options.
+    """Description that a provider gives of a custom operator with these options.
 
     Raises:
         DelegraphError: the options are damaged.
@@ -130,7 +130,7 @@ def load_command(spec: CommandSpec, provider: object) -> click.Command:
 def compile_partition(
     spec: CompilerSpec, model: PartitionModel, options: object, provider: object
 ) -> bytes:
-    """Return what a provider's compiler makes of a partition.
+    """Blob that a provider's compiler makes of a partition.
 
     Raises:
         PartitionRejected: it leaves this one as it is.
@@ -199,7 +199,7 @@ def _wrong_answer(
 
 
 def _loaded(what: str, spec: CustomOpSpec | CommandSpec, provider: object) -> Any:
-    """Return what the provider's own code loads."""
+    """Object that the provider's own code loads."""
     try:
         return spec.load()
     except KeyboardInterrupt:

@@ -106,7 +106,7 @@ def _line(file: Path, error: BaseException) -> str:
 
 
 def _spec(module: ModuleType, name: str, provider: str) -> DelegateSpec:
-    """Return what a module without the hook offers, as a plugin would have said it."""
+    """Spec of a module without the hook, as a plugin would have given it."""
     made = getattr(module, VARIABLE, None)
     if made is None:
         made = _only_class(module, provider)

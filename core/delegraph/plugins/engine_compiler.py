@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def engine_compiler(
     delegate: DelegateSpec, version: Callable[[], str] | None = None
 ) -> CompilerSpec:
-    """Return what compiles the partitions of an ``EngineDelegate`` ahead of time and loads them.
+    """Compiler that compiles partitions of an ``EngineDelegate`` ahead of time and loads them.
 
     By its own methods ``compile`` and ``load``, with the options that the model file has of it.
 

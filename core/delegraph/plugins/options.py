@@ -262,7 +262,7 @@ def _first(kinds: tuple[Kind, ...], convert: Callable[[Kind], object]) -> object
 
 
 def type_text(kind: Kind) -> str:
-    """Return what values an annotation takes, in words.
+    """Values that an annotation takes, in words.
 
     >>> type_text(Literal["usb", "pci"])
     "one of 'pci', 'usb'"
@@ -319,7 +319,7 @@ def _default_text(field: dataclasses.Field[Any]) -> str | None:
 
 
 def _values_text(field: dataclasses.Field[Any], kind: Kind) -> str:
-    """Return what values a field takes, in words, its range among them."""
+    """Values that a field takes, in words, with its range."""
     low, high = (field.metadata.get(bound) for bound in BOUNDS)
     text = type_text(kind)
     if low is None:

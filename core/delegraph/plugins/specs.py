@@ -62,7 +62,7 @@ class DelegateSpec:
         timeout: seconds that its kernels may take for an invoke there, unless users say otherwise;
             None for any.
         is_ready: whether it can work at once here, without compiling for seconds first; asked of a
-            delegate that is applied though nobody names it. It is quick. None: it always can.
+            delegate that is applied without being named. It is quick. None: it always can.
 
     Raises:
         ArgumentError: a field that cannot be used.

@@ -1,4 +1,4 @@
-"""Keeps what plugins print out of standard output, which belongs to whoever asked for them."""
+"""Redirects what plugins print to standard error: standard output belongs to the program."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _flush() -> None:
 
 @functools.cache
 def _flush_of_c() -> Callable[[], object] | None:
-    """Return what writes out what C holds back for standard output; None where there is no way.
+    """Function that flushes C's standard output; None where there is no way.
 
     Of no other stream: a thread that waits for input has the lock of that one.
     """

@@ -42,7 +42,7 @@ def write_constant(tensor: Tensor, value: ArrayLike, exchange: Callable[[Any], N
 
 
 def _written(tensor: Tensor, value: ArrayLike) -> NDArray[Any]:
-    """Return what the tensor would hold; it does not yet."""
+    """Array that the tensor is about to hold."""
     before = tensor.data
     tensor.data = before.copy()
     try:

@@ -58,7 +58,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         num_threads: threads that kernels may use; >= 1, and at most eight for each processor, with
             a warning. None is one for Delegraph's kernels, and leaves it to delegates.
         experimental_op_resolver_type: ``BUILTIN_REF`` means ``numerics="reference"``; it and
-            ``BUILTIN_WITHOUT_DEFAULT_DELEGATES`` leave out delegates nobody asked for.
+            ``BUILTIN_WITHOUT_DEFAULT_DELEGATES`` leave out delegates that were not named.
         experimental_preserve_all_tensors: keep intermediate tensors readable after ``invoke``.
         experimental_disable_delegate_clustering: partition in plan order, not greedily.
         experimental_default_delegate_latest_features: accepted; it changes nothing here.
@@ -66,7 +66,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         experimental_disable_delegate_node_fusion: one node in each delegated partition.
         experimental_force_delegate_node_profiling: profile delegate nodes as a whole only.
         delegates: ``["openvino", "sin:x=1"]``; a set or mapping is applied by rank. None: those of
-            the user's ``delegraph.toml``. Those that operators call for come before; what is left
+            the user's ``delegraph.toml``. Those that operators call for come before; the rest
             goes to ``numba_cpu`` where it is installed and need not compile. ``[]``: none at all.
         custom_ops: custom operators of this interpreter, by name.
         numerics: round as the official ``"builtin"`` or ``"reference"`` kernels where they differ.
@@ -179,7 +179,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         Raises:
             StateError: a view from ``tensor()`` is alive, or another call runs.
             NodeError: a node cannot work: the error names it.
-            UnresolvedOpError: custom operators that nobody provides.
+            UnresolvedOpError: custom operators without an implementation.
             PlacementError: nodes are not where ``rules`` or ``require`` want them.
         """
         self._views.require_none()

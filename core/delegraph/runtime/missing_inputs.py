@@ -44,7 +44,7 @@ def _needs_no_values(subgraph: SubgraphSpec, operator: OperatorSpec, position: i
 
 
 def unset_input_errors(unset: UnsetInputs, tensors: Sequence[Tensor]) -> dict[int, NodeError]:
-    """Return what is wrong with operators that miss values, by operator index.
+    """Error of each operator that misses values, by operator index.
 
     Tensors without elements are as good as set. Strings and resources never are: the official
     interpreter crashes on those.

@@ -73,7 +73,7 @@ class Session(SharedState):
         ]
 
     def __str__(self) -> str:
-        """Return what goes in and out, and who computes it, on one line."""
+        """Inputs, outputs and delegates, on one line."""
         first, count = self.subgraphs[0], len(self.subgraphs[0].operators)
         applied = ", ".join(delegate_name(applied.delegate) for applied in first.plan.applied)
         return (
@@ -91,7 +91,7 @@ class Session(SharedState):
         Raises:
             DelegateError: a delegate cannot be applied to the new shapes.
             NodeError: a node cannot be prepared, or the tensors do not fit in memory.
-            UnresolvedOpError: custom operators that nobody provides.
+            UnresolvedOpError: custom operators without an implementation.
         """
         if subgraph.is_allocated and not subgraph.plan.undone:
             return

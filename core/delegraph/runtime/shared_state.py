@@ -50,7 +50,7 @@ class SharedState:
             without such.
         cancellation: whether the call that runs is asked to stop.
         calls: lets one call run at a time.
-        profile: where the nodes that run are recorded; None while nobody asks.
+        profile: where the nodes that run are recorded; None while no profile is taken.
         callees: each subgraph as control flow calls it; empty until all of them are made.
         contexts: each subgraph as kernels and delegates see it; the same.
     """
@@ -118,7 +118,7 @@ class SharedState:
         return self.is_by_default(delegate) and self.supervision.is_quarantined(delegate)
 
     def policy_of(self, delegate: object) -> FailurePolicy:
-        """Return what becomes of it when a delegate fails."""
+        """Failure policy of a delegate."""
         return self.options.policy.of(delegate, is_default=self.is_by_default(delegate))
 
     def barred(self, subgraph: int, delegate: str) -> Barred:

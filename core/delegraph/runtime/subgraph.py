@@ -121,7 +121,7 @@ class Subgraph:
 
         Raises:
             NodeError: a node cannot be prepared, or the tensors do not fit in memory.
-            UnresolvedOpError: custom operators that nobody provides.
+            UnresolvedOpError: custom operators without an implementation.
         """
         if self.is_allocated:
             return
@@ -152,7 +152,7 @@ class Subgraph:
         """Let asynchronous nodes run while others do; return which tensors must stay for them.
 
         A node whose output shapes stay open comes last of those prepared so far: what it leaves
-        open, nobody can have started on.
+        open, no evaluation can have started on.
         """
         if not any(isinstance(step, AsyncEval) for step in self.steps.evals):
             return None
@@ -169,7 +169,7 @@ class Subgraph:
         return None if schedule is None else self.steps.follow(schedule).held
 
     def unset_input_errors(self) -> dict[int, NodeError]:
-        """Return what is wrong with nodes that read what nothing gives values, by node index."""
+        """Error of each node with an input that has no value, by node index."""
         return unset_input_errors(self._unset_inputs, self.tensors)
 
     def prepare_all(self) -> None:
@@ -311,7 +311,7 @@ class Subgraph:
     # -- going back ----------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Return what :meth:`restore` needs to take delegates off that are applied from now on."""
+        """Snapshot from which :meth:`restore` takes off delegates that are applied later."""
         return Snapshot(
             self.plan.snapshot(),
             len(self.tensors),
@@ -329,7 +329,7 @@ class Subgraph:
         try:
             self._restore(snapshot, shapes)
         except BaseException:
-            self._restore(snapshot, shapes)  # an interrupt: nobody could use half of it
+            self._restore(snapshot, shapes)  # an interrupt: half of it is of no use
             raise
 
     def _restore(self, snapshot: Snapshot, shapes: bool) -> None:

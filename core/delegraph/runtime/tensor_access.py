@@ -55,7 +55,7 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
 
 
 def bound_write(tensor: Tensor) -> Callable[[Any], bool]:
-    """Return what copies a value into a tensor as :func:`write_tensor` does, if that is simple.
+    """Function that copies a value into a tensor as :func:`write_tensor` does, if that is simple.
 
     It returns False, and has done nothing, unless the value is an array of the very dtype and shape
     of a tensor of numbers that has memory and belongs to no delegate.

@@ -1,4 +1,4 @@
-"""The error of a model with custom operators that nobody provides: which ones, and what to do."""
+"""The error for custom operators without an implementation: which ones, and advice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_resolved(placement: Placement, plans: Sequence[DelegatedPlan]) -> None
 
 
 def unresolved_op_error(plan: DelegatedPlan, node: Node) -> UnresolvedOpError:
-    """Return the error that lists all custom operators nobody provides; *node* is the first."""
+    """Error that lists all custom operators without an implementation; *node* is the first."""
     missing: dict[str, list[Node]] = {}
     for found, registration in plan.steps():
         if registration.is_unresolved:

@@ -64,7 +64,7 @@ class BatchedModel:
         return self._batching
 
     def _possible(self, batching: Batching) -> Batching:
-        """Return what is left of a wish, by what the model declares."""
+        """Batching that is possible, by the shapes that the model declares."""
         sizes = {(declared_shape(entry) or [0])[0] for entry in self.inputs}
         size = sizes.pop() if len(sizes) == 1 else 0
         if batching == "pad" and size < 1:
@@ -104,7 +104,7 @@ class BatchedModel:
         """Return the outputs for rows that the inputs take, by their names.
 
         Raises:
-            DelegraphError: the model failed; which row is to blame, nobody knows yet.
+            DelegraphError: the model failed; the row at fault is not known yet.
         """
         given = [columns[entry["name"]] for entry in self.inputs]
         if any(map(is_ragged, given)):

@@ -110,7 +110,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
         return sum(np.asarray(value).nbytes for example in batch for value in example.values())
 
     def get_metrics_namespace(self) -> str:
-        """Return what Beam's metrics of this handler are named after."""
+        """Namespace of Beam's metrics of this handler."""
         return NAMESPACE
 
     def validate_inference_args(self, inference_args: dict[str, Any] | None) -> None:
@@ -147,5 +147,5 @@ def _column(values: Sequence[ArrayLike]) -> NDArray[Any]:
 
 
 def counts(metrics: PredictorMetrics) -> dict[str, int]:
-    """Return what a predictor has counted so far, by the names of Beam's counters."""
+    """Counts of a predictor so far, by the names of Beam's counters."""
     return {name: int(getattr(metrics, field)) for field, name in COUNTERS.items()}

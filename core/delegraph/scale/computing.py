@@ -238,7 +238,7 @@ class IsolatedComputer:
             yield row, self._asked({name: v[row : row + 1] for name, v in given.items()})
 
     def _asked(self, given: Columns) -> Computed | Death:
-        """Return what the child answers, or how it ended."""
+        """Answer of the child, or how it ended."""
         self.load()
         patiently = self._timeout is None
         answer: Computed | Death = self._process.ask("compute", given, False, patiently=patiently)

@@ -276,7 +276,7 @@ class Predictor:
         self.close()
 
     def identity(self) -> dict[str, Any]:
-        """Return what the results depend on, as JSON: parts by their names.
+        """Parts that the results depend on, by name, as JSON.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -362,7 +362,7 @@ class Predictor:
         return given
 
     def _renamed(self, outputs: dict[str, _Value]) -> dict[str, _Value]:
-        """Return what belongs to the outputs that are made into columns, by the names of those."""
+        """Values of the outputs that become columns, by the names of the columns."""
         if self._outputs is None:
             return outputs
         return {column: outputs[name] for name, column in self._outputs.items()}

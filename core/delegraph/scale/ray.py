@@ -67,7 +67,7 @@ def predict(
 def checkpoint_config(
     predictor: Predictor, id_column: str, checkpoint_path: str, **options: Any
 ) -> CheckpointConfig:
-    """Return what lets a job go on after its driver was killed.
+    """Configuration with which a job goes on after its driver was killed.
 
     Set it as ``ray.data.DataContext.get_current().checkpoint_config`` before the data is read. Ids
     of rows that are written lie in the folder of the predictor's fingerprint, so that those of

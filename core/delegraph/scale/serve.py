@@ -228,7 +228,7 @@ class _Replicas:
         return bool(states.get("RUNNING"))
 
     async def _compute(self, columns: Columns) -> Answer:
-        """Return what a replica answers; Ray Serve chooses it."""
+        """Answer of a replica; Ray Serve chooses it."""
         from kserve.errors import InferenceError
         from ray.exceptions import RayActorError, RayTaskError
         from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError

@@ -77,7 +77,7 @@ class ServedBatches:
         return columns
 
     def __call__(self, requests: Sequence[Columns]) -> list[Answer]:
-        """Return what became of each request.
+        """Answer to each request.
 
         Args:
             requests: column of each input, at most ``max_batch`` rows in all.

@@ -234,7 +234,7 @@ class ServedData(DataPlane):
 
     def decode_inference_request(self, body: Any, headers: Any, model_name: str) -> InferRequest:
         """Return a REST request; damaged ones are the client's error, not the server's."""
-        if isinstance(body, bytes):  # it is all JSON where nobody says how much
+        if isinstance(body, bytes):  # it is all JSON where its length is not given
             headers = {INFERENCE_CONTENT_LENGTH_HEADER: len(body), **headers}
         try:
             return super().decode_inference_request(body, headers, model_name)

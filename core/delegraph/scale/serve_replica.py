@@ -35,7 +35,7 @@ class Replica:
         self._batches.warm_up()
 
     async def answer(self, request: Columns) -> Answer:
-        """Return what became of a request.
+        """Answer to a request.
 
         Ray Serve closes a batch when ``max_latency`` is over, even if the one before is still
         computed. So who comes meanwhile waits here, and is then in the same batch.

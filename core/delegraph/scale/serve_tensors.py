@@ -145,7 +145,7 @@ class ServedSignature:
 def served_signature(
     inputs: Mapping[str, Details], outputs: Mapping[str, Details], max_rows: int
 ) -> ServedSignature:
-    """Return what requests hold, from the details of a signature's tensors.
+    """Tensors of requests, from the details of a signature's tensors.
 
     A request may have several rows where the first dimension of every tensor is 1 or open.
 

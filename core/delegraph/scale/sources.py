@@ -68,7 +68,7 @@ class Source(ABC):
 
     @abstractmethod
     def identity(self) -> str:
-        """Return what tells these rows from any others: names, sizes and times of files."""
+        """Digest of these rows: of names, sizes and times of files."""
 
 
 class Table(Source):
@@ -210,5 +210,5 @@ def stamp(path: str) -> str:
 
 
 def digest(texts: Iterable[str]) -> str:
-    """Return what tells texts from any others."""
+    """Digest of texts."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()

@@ -23,7 +23,7 @@ class ReadLimit:
         chosen: bytes that the user grants (``memory_limit``); None for 64 times the file.
 
     Attributes:
-        bytes: what is left.
+        bytes: the remaining ones.
         is_chosen: whether the user has granted them.
     """
 
@@ -41,7 +41,7 @@ class ReadLimit:
             what: needs them, for the error.
 
         Raises:
-            MalformedModelError: they are more than what is left.
+            MalformedModelError: they are more than the remaining ones.
         """
         self.bytes -= count
         if self.bytes < 0:

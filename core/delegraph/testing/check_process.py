@@ -50,7 +50,7 @@ class Death:
 
     Attributes:
         what: in words: ``crashed (SIGSEGV)``.
-        where: lines of its Python stack, the innermost first; none where nobody knows.
+        where: lines of its Python stack, the innermost first; none where that is unknown.
         is_hang: whether it said nothing for too long.
         is_end_of_test: whether the test as a whole had no time left.
     """
@@ -196,7 +196,7 @@ class _Child:
         self._requests.flush()
 
     def receive(self, limits: _Limits) -> tuple[str, Any]:
-        """Return what it says next, within the limits."""
+        """Next message, within the limits."""
         seconds, death = limits.next()
         timer = threading.Timer(seconds, self._end_late, [death])
         timer.daemon = True

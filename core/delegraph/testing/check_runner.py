@@ -49,7 +49,7 @@ _DEPENDS_ON_STATE = (
 
 
 def check_runner(config: pytest.Config, folder: Path) -> CheckRunner | None:
-    """Return what runs the checks of a pytest run; None where they run in its own process."""
+    """Runner of the checks of a pytest run; None where they run in its own process."""
     limit = config.getoption("delegate_timeout")
     if not limit or config.getoption("usepdb") or config.getoption("trace"):
         return None
@@ -83,7 +83,7 @@ class CheckRunner:
         self._phase: PhaseBegins | None = None
 
     def identities(self, kind: type, tests: str) -> list[Identity]:
-        """Return what a class tests, and run its tests from now on.
+        """Identities of the subjects of a class, whose tests run here from now on.
 
         Raises:
             pytest.UsageError: it cannot be collected; the message says why.

@@ -101,7 +101,7 @@ class DelegateConformance:
         return ()
 
     def subjects(self, config: pytest.Config) -> list[Subject]:
-        """Return what is tested; one delegate, unless overridden."""
+        """Subjects that are tested; one delegate, unless overridden."""
         is_overridden = type(self).make_delegate is not DelegateConformance.make_delegate
         if self.delegate and not is_overridden:
             subject = installed_subject(self.delegate, self.capabilities)
@@ -127,7 +127,7 @@ class DelegateConformance:
             metafunc.parametrize("subject", found, ids=[s.name for s in found])
 
     def _tested(self, metafunc: pytest.Metafunc) -> Sequence[Subject | Identity]:
-        """Return what is tested; what is run in another process is made only there."""
+        """Subjects that are tested; those run in another process are made only there."""
         kind, config = type(self), metafunc.config
         if kind not in _TESTED:
             runner = check_runner(config, failures_folder(config))
@@ -200,7 +200,7 @@ _TESTED: dict[type, Sequence[Subject | Identity]] = {}
 
 
 def subjects_of(kind: type) -> list[Subject]:
-    """Return what a class of tests tests, which has been collected in this process."""
+    """Subjects of a class of tests, which has been collected in this process."""
     return [each for each in _TESTED[kind] if isinstance(each, Subject)]
 
 

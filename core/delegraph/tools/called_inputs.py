@@ -13,7 +13,7 @@ from delegraph.tools.setup import Setup
 
 
 def called_metadata(model: Model, signature: str | None) -> ModelMetadata:
-    """Return what the author says of the first subgraph; nothing where another is called."""
+    """Metadata of the first subgraph; empty where the signature calls another."""
     called = {s.subgraph_index for s in model.signatures if s.key == signature}
     metadata = read_metadata(model) if called <= {0} else None
     return metadata or ModelMetadata()

@@ -85,7 +85,7 @@ class CompilingDelegate(SimpleDelegate):
 
 
 def compiling_delegate(address: str, options: Given, progress: Progress) -> CompilingDelegate:
-    """Return what compiles the partitions of an installed delegate.
+    """Delegate that compiles the partitions of an installed one.
 
     Args:
         address: ``name``, ``dist:name``, either with ``:key=value,key=value`` after it.

@@ -102,7 +102,7 @@ def _settings(user: Configuration, plugins: PluginSet) -> Iterator[Setting]:
 
 
 def _beaten_by(variable: str) -> str:
-    """Return what to say where a variable wins; empty where it is not set."""
+    """Remark where a variable wins; empty where it is not set."""
     return f"none: {variable} is set, and wins" if variable in os.environ else ""
 
 

@@ -34,7 +34,7 @@ class DefaultDelegates:
 
 
 def defaults_among(plugins: PluginSet) -> DefaultDelegates:
-    """Return what a model gets by default where these plugins are installed.
+    """Delegates that a model gets by default where these plugins are installed.
 
     Raises:
         ConfigurationError: the user's configuration file has a mistake.

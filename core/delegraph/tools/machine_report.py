@@ -88,7 +88,7 @@ class MachineReport:
 
 
 def machine_report() -> MachineReport:
-    """Return what this machine has."""
+    """Processor, memory, versions and caches of this machine."""
     return MachineReport(
         processor(),
         platform.platform(),
@@ -130,7 +130,7 @@ def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> I
 
 
 def _requirements(distribution: str) -> list[Requirement]:
-    """Return what a distribution needs here, extras left out; nothing when it is not known."""
+    """Requirements of a distribution here, without extras; none when it is not known."""
     try:
         texts = metadata.requires(distribution) or []
     except metadata.PackageNotFoundError:
@@ -178,7 +178,7 @@ def _caches() -> Iterator[Cache]:
 
 
 def _cache(source: str, path: Path) -> Cache:
-    """Return what is in a cache, or why it cannot be used."""
+    """Content of a cache, or the reason why it cannot be used."""
     try:
         place = CacheFolder(path).place()
         if not os.access(place, os.W_OK | os.X_OK):

@@ -118,7 +118,7 @@ class MemoryReport:
         operators: names of the plan's nodes, in order.
         results: one for each planner, as asked for.
         peak: None for a graph without tensors in the arena.
-        persistent_bytes: of variables, which share with nobody.
+        persistent_bytes: of variables, which share no memory.
         is_complete: whether all shapes were known; else it goes up to the first open one.
         alignment: bytes that offsets are multiples of.
     """
@@ -142,7 +142,7 @@ class MemoryReport:
         return [TensorUsageRecord(t.bytes, t.first, t.last) for t in self.tensors]
 
     def result_of(self, planner: str) -> PlannerResult:
-        """Return what a planner made of it.
+        """Result of a planner.
 
         Raises:
             ArgumentError: it was not among those asked for.

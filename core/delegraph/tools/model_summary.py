@@ -141,7 +141,7 @@ class ModelSummary:
 
 
 def summarize_model(model: Model) -> ModelSummary:
-    """Return what a model holds."""
+    """Summary of a model."""
     constants = [t for s in model.subgraphs for t in s.tensors if t.data is not None]
     buffers = {(t.buffer, t.external_buffer): len(t.data) for t in constants if t.data is not None}
     return ModelSummary(

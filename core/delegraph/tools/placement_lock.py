@@ -76,7 +76,7 @@ class NodeChange:
         op: operator name.
         before: who ran it; None for Delegraph's kernels.
         after: who runs it now; None for Delegraph's kernels.
-        reason: why ``before`` does not run it any more; empty when nobody ran it.
+        reason: why ``before`` does not run it any more; empty when no delegate ran it.
     """
 
     subgraph: int

@@ -119,7 +119,7 @@ def _survey_alone(
 
 
 def _surveyed(answer: dict[str, Any]) -> SurveyedPlugin:
-    """Return what a process told of a plugin."""
+    """Plugin from the answer of a process."""
     plugin = plugin_from_json(answer["plugin"])
     findings = tuple(finding_from_json(finding) for finding in answer["findings"])
     outcome = _outcome(plugin)
@@ -154,7 +154,7 @@ class _Ending:
 def _ask(
     plugins: Sequence[Plugin], request: SurveyRequest, processes: list[subprocess.Popen[bytes]]
 ) -> tuple[list[dict[str, Any]], _Ending]:
-    """Return what a process of its own tells of the first plugins, and how it ended.
+    """Answers of a new process on the first plugins, and how it ended.
 
     The answer to the last one may lack its findings. The process is added to *processes*.
     """

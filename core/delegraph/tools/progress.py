@@ -14,9 +14,9 @@ class Progress(Protocol):
         Args:
             what: what is going on, in a few words.
             done: how much of it is done, in any unit.
-            total: how much there is, in the same unit; None when nobody knows.
+            total: how much there is, in the same unit; None when that is unknown.
         """
 
 
 def untold(what: str, done: float, total: float | None) -> None:
-    """Tell nobody."""
+    """Do nothing."""

@@ -93,7 +93,7 @@ class _Positions:
             self._names[""] = 0
 
     def by_position(self, what: str, given: Mapping[str, Any]) -> dict[int, Any]:
-        """Return what is given by name, by position."""
+        """Values given by name, as values by position."""
         found: dict[int, Any] = {}
         for name, value in given.items():
             if name not in self._names:

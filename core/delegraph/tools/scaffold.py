@@ -189,7 +189,7 @@ class Project:
         return "".join(part.capitalize() for part in self.name.split("_"))
 
     def words(self) -> dict[str, str]:
-        """Return what stands for each ``$word`` of the templates."""
+        """Text for each ``$word`` of the templates."""
         release = ".".join(map(str, Version(version("delegraph")).release))
         names = {
             "name": self.name,
@@ -220,7 +220,7 @@ class Project:
         }
 
     def _hook_words(self) -> dict[str, str]:
-        """Return what the hooks of this kind import, and what its README says of their use."""
+        """Imports of this kind's hooks, and the README's text on their use."""
         imports = ["DelegateSpec", "hookimpl"]
         if self.template == "compiler":
             imports += ["CompilerSpec", "engine_compiler"]
@@ -231,7 +231,7 @@ class Project:
         }
 
     def clashes(self, plugins: PluginSet) -> list[str]:
-        """Return what is installed under the same names, in words."""
+        """Installed distributions and delegates of the same names, in words."""
         if self.kind.is_delegate:
             what = f"delegate {self.name!r}"
             providers = [o.plugin for o in plugins.offers() if o.spec.name == self.name]

@@ -53,7 +53,7 @@ class Setup:
         delegates: as ``Interpreter(delegates=...)`` has them; None: those by default.
             Names only where a set-up is sent to another process.
         delegate_files: more delegates, each ``FILE.py[:KEY=VALUE,...]``, after those.
-        use_default_delegates: whether delegates that nobody asked for may be applied: LiteRT's
+        use_default_delegates: whether delegates may be applied without being named: LiteRT's
             XNNPACK, and what Delegraph applies by default.
         threads: None: what the runtime chooses.
         numerics: whether kernels round like the official builtin or reference ones.
@@ -116,7 +116,7 @@ class Setup:
 
     @property
     def isolation(self) -> Isolation:
-        """What ``isolate`` and ``timeout`` say, for whoever makes delegates apart."""
+        """Isolation from ``isolate`` and ``timeout``, for delegates that are made apart."""
         return Isolation(self.isolate, self.timeout)
 
     def _litert(self, arguments: dict[str, Any]) -> LiteRtInterpreter:

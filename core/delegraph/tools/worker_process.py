@@ -79,7 +79,7 @@ class WorkerProcess:
         return self._child is not None
 
     def ask(self, method: str, *arguments: Any, patiently: bool = False) -> Any:
-        """Return what a method of the worker returns, or a :class:`Death`.
+        """Result of a method of the worker, or a :class:`Death`.
 
         Args:
             method: its name.

@@ -32,7 +32,7 @@ def _load_add_sub() -> type[AddSubDelegate]:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Return what this plugin offers."""
+    """Delegates of this plugin."""
     return [
         DelegateSpec("sin", "SIN on float32", _load_sin),
         DelegateSpec("add_sub", "ADD and SUB on float32", _load_add_sub, AddSubOptions),

@@ -53,7 +53,7 @@ def print_author_metadata(out: Console, metadata: ModelMetadata) -> None:
 
 
 def _facts(tensor: TensorMetadata) -> str:
-    """Return what is said of a tensor, in a line."""
+    """Metadata of a tensor, in a line."""
     facts = []
     if tensor.size:
         facts.append("{} x {}".format(*tensor.size))
@@ -73,7 +73,7 @@ def _facts(tensor: TensorMetadata) -> str:
 
 
 def _box_numbers(layout: BoxLayout) -> list[str]:
-    """Return what the numbers of a box are, in their order."""
+    """Names of a box's numbers, in their order."""
     names = _BOX_NUMBERS[layout.type]
     return [name for _, name in sorted(zip(layout.index, names, strict=True))]
 

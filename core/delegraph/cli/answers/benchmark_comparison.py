@@ -56,7 +56,7 @@ class Against:
     fail_above: float | None
 
     def measured(self, inputs: InputRequest, signature: str | None) -> Comparison:
-        """Return what was found; a bar shows how far it is."""
+        """Comparison of the set-ups; a bar shows the progress."""
         from delegraph.tools.benchmarking.comparison import compare
 
         with shown_progress() as progress:
@@ -138,7 +138,7 @@ def against_options(command: Command) -> Command:
 
 
 def _require_use(*, is_comparing: bool) -> None:
-    """Check that no option is given in vain."""
+    """Check that every option has an effect."""
     if is_comparing:
         refuse_in_vain(_OF_ONE_ALONE, "has no effect with --against")
     else:

@@ -75,7 +75,7 @@ def _rows(output: OutputDifference) -> list[list[object]]:
 
 
 def _numbers(metrics: dict[str, Spread]) -> list[str]:
-    """Return what the table shows: the mean over the runs, and the worst of all else."""
+    """Cells of a row: the mean over the runs, and the worst value of each other metric."""
     worst = {"max": "max", "p999": "max", "snr_db": "min", "cosine": "min"}
     shown = [number(getattr(metrics[name], end)) for name, end in worst.items()]
     return [number(metrics["mean"].avg), *shown]

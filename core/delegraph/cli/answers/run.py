@@ -122,7 +122,7 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
 
 
 def _times(answer: RunAnswer) -> str:
-    """Return what allocating and invoking took, the median of several invokes."""
+    """Time of allocating and of invoking, the median of several invokes."""
     allocate = "" if answer.allocate is None else f"allocate {_milliseconds(answer.allocate)}, "
     times = answer.invokes
     invoke = f"invoke {_milliseconds(statistics.median(times))}"

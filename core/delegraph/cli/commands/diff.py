@@ -182,7 +182,7 @@ def command(
 
 
 def _require_use(*, layers: bool, bisects: bool, plot: str | None) -> None:
-    """Check, before anything is computed, that no option is given in vain."""
+    """Check, before anything is computed, that every option has an effect."""
     if layers and bisects:
         raise click.UsageError("--bisect and --layers are two ways to look: give one")
     if not layers:

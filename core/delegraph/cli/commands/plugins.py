@@ -56,7 +56,7 @@ def command() -> None:
 
 
 def time_limit_option(default: float) -> Callable[[Command], Command]:
-    """Return what adds ``--time-limit``, for the processes that plugins are imported in."""
+    """Decorator that adds ``--time-limit``, for the processes that plugins are imported in."""
     return click.option(
         "--time-limit",
         type=click.FloatRange(0, min_open=True),

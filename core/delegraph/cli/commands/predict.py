@@ -55,7 +55,7 @@ class PredictRequest:
 def _renamings(
     ctx: click.Context, parameter: click.Parameter, words: Sequence[str]
 ) -> dict[str, str]:
-    """Return what ``NAME=COLUMN`` says."""
+    """Column for each name, from ``NAME=COLUMN``."""
     for word in words:
         if not all(word.partition("=")):
             raise click.BadParameter(f"{word!r}: expected NAME=COLUMN")

@@ -116,7 +116,7 @@ def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any)
 
 
 def _require_use(request: ReportRequest) -> None:
-    """Check, before anything is measured, that no option is in vain and the page has a place."""
+    """Check, before anything is measured, that every option has an effect and the page a place."""
     if not request.benchmark:
         refuse_in_vain(CONTROL_OPTIONS, "needs --benchmark")
     if not request.against:

@@ -167,7 +167,7 @@ def _run(request: RunRequest) -> RunAnswer:
 
 
 def _metadata(model: Model, signature: str | None) -> ModelMetadata:
-    """Return what the author says of the first subgraph; nothing where another is called."""
+    """Metadata of the first subgraph; empty where the signature calls another."""
     from delegraph.tools.called_inputs import called_metadata
 
     metadata = called_metadata(model, signature)
@@ -179,7 +179,7 @@ def _metadata(model: Model, signature: str | None) -> ModelMetadata:
 def _inputs(
     request: RunRequest, model: Model, metadata: ModelMetadata, details: Sequence[Details]
 ) -> list[GivenInput]:
-    """Return what every input is given, in the order of the model or of the signature."""
+    """Value of every input, in the order of the model or of the signature."""
     import numpy as np
 
     from delegraph.tools.called_inputs import require_room_for, signature_names
@@ -216,7 +216,7 @@ def _findings(
     inputs: Sequence[GivenInput],
     outputs: Sequence[tuple[Details, NDArray[Any]]],
 ) -> Findings:
-    """Return what the outputs say of a picture."""
+    """Boxes, poses and classes that the outputs stand for."""
     from delegraph.tools.recognition.image_outputs import recognize
     from delegraph.tools.recognition.picture_answer import Seen, picture_size
 

@@ -73,7 +73,7 @@ def named_delegate_option(command: Command) -> Command:
 
 
 def _named(text: str) -> Callable[[Command], Command]:
-    """Return what adds ``--delegate``, which may be repeated, with *text* as its help."""
+    """Decorator that adds ``--delegate``, which may be repeated, with *text* as its help."""
     return click.option(
         "-d",
         "--delegate",
@@ -232,7 +232,7 @@ def require_folder(ctx: click.Context, parameter: click.Parameter, path: str | N
 
 
 def json_option(command: Command) -> Command:
-    """Add ``--json``; with it, nobody else prints to standard output while the command runs."""
+    """Add ``--json``; with it, only the JSON goes to standard output."""
 
     @functools.wraps(command)
     def run(*arguments: Any, as_json: bool, **options: Any) -> Any:

@@ -44,7 +44,7 @@ def isolation_text(spec: DelegateSpec) -> str:
 
 
 def capabilities_of(offer: Offer) -> Capabilities:
-    """Return what a delegate says it takes; its heavy part is loaded for that.
+    """Claims of a delegate; its heavy part is loaded for that.
 
     Raises:
         PluginError: it cannot be made with its default options, or does not say.

@@ -49,7 +49,7 @@ def _taking_setup(command: Command, but: Set[str] = frozenset()) -> Command:
 
 
 def against_option(purpose: str) -> Callable[[Command], Command]:
-    """Return what adds ``--against``, which may be repeated; the command gets *against* as typed.
+    """Decorator that adds ``--against``, which may be repeated; the command gets its texts.
 
     Args:
         purpose: the first words of its help: what the other set-ups are for.

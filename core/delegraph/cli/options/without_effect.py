@@ -1,4 +1,4 @@
-"""Options that say nothing without another one: refused, so that nobody waits for their effect."""
+"""Refuses options that have no effect without another one."""
 
 from __future__ import annotations
 

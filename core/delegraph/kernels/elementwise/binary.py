@@ -190,7 +190,7 @@ def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activ
 
 @cache
 def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Return what results are clamped to; None where nothing is out of range.
+    """Limits that results are clamped to; None where nothing is out of range.
 
     Floats are clamped to the finite numbers even without an activation. An unsigned type wraps the
     bound -1 round, after which all results are the upper bound.

@@ -211,7 +211,7 @@ def _row_numbers(indices: NDArray[np.int32], stack: tuple[int, ...]) -> NDArray[
 def _divisors(
     combiner: int, row: NDArray[np.intp], weights: NDArray[np.float32], rows: int
 ) -> NDArray[np.float32]:
-    """Return what each sum is divided by, ``[rows], float32``; 1 for rows without an element."""
+    """Divisor of each sum, ``[rows], float32``; 1 for rows without an element."""
     divisors = np.zeros(rows, np.float32)
     if combiner == CombinerType.MEAN:
         np.add.at(divisors, row, weights)

@@ -19,7 +19,7 @@ class Cell(Protocol):
     """One layer's arithmetic, bound to its weights."""
 
     def project(self, x: Array, aux: Array | None) -> Array:
-        """Return what the inputs contribute at every time step.
+        """Contribution of the inputs at every time step.
 
         Args:
             x: ``[T, B, I]``.

@@ -216,7 +216,7 @@ _BUTTERFLIES: dict[int, Any] = {
 
 
 def _factors(n: int) -> Iterator[tuple[int, int]]:
-    """Yield each radix and what is left of *n*: fours first, then 2, 3 and 5.
+    """Yield each radix and the remaining factor of *n*: fours first, then 2, 3 and 5.
 
     >>> list(_factors(24))
     [(4, 6), (2, 3), (3, 1)]

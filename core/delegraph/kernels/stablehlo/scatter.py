@@ -93,7 +93,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _update(body: CallableSubgraph) -> Update:
-    """Return what the update computation does.
+    """Update that the update computation stands for.
 
     Raises:
         OperatorError: other or several operators.

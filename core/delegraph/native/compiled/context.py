@@ -2,7 +2,7 @@
 
 One struct stands for a subgraph as long as that lives; its functions work while Delegraph calls
 the delegate, and return an error at other times. What they raise never reaches C: it is kept, the
-function returns an error, and whoever called the delegate raises it.
+function returns an error, and the caller of the delegate raises it.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class NativeContext:
     # -- errors --------------------------------------------------------------------------------
 
     def report(self, message: str) -> None:
-        """Keep an error message for whoever called the delegate; log it when nobody did."""
+        """Keep an error message for the delegate's caller; log it where there is none."""
         if self._calls:
             self.messages.append(message)
         else:

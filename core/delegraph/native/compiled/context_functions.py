@@ -73,7 +73,7 @@ def _callbacks() -> dict[str, Any]:
 
 
 def _failed(signature: tuple[Any, ...]) -> Any:
-    """Return what a function returns that has failed."""
+    """Value that a failed function returns."""
     return int(TfLiteStatus.ERROR) if signature[0] is ctypes.c_int else None
 
 
@@ -243,7 +243,7 @@ def allocate_persistent_buffer(native: NativeContext, size: int) -> int:
 
 @_function
 def get_external_context(native: NativeContext, kind: int) -> int | None:
-    """Return what was stored; null at first."""
+    """Address that was stored; null at first."""
     return native.external_contexts.get(kind)
 
 

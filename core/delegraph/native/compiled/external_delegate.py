@@ -43,13 +43,13 @@ logger = logging.getLogger(__name__)
 CREATE, DESTROY = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"
 
 _FLAGS = sum(DelegateFlags) & ~DelegateFlags.PER_OPERATOR_PROFILING
-"""Flags that mean something here; without a profiler nobody records operators one by one."""
+"""Flags that mean something here; without a profiler operators are not recorded one by one."""
 
 _ReportError = CFUNCTYPE(None, c_char_p)
 
 
 class NativeDelegate(Delegate):
-    """A compiled delegate at an address; whoever made it keeps it alive.
+    """A compiled delegate at an address; its maker keeps it alive.
 
     Args:
         address: of the ``TfLiteDelegate``.
@@ -315,7 +315,7 @@ def _is_right_platform() -> bool:
 
 
 def _advice(library: str, error: str) -> str:
-    """Return what to do about an error of the system's loader."""
+    """Advice on an error of the system's loader."""
     if "undefined symbol" in error and re.search(r"TfLite|tflite|LiteRt", error):
         return (
             "; it needs functions of TFLite's own library, which Delegraph does not have: build it "

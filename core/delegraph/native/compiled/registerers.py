@@ -135,7 +135,7 @@ def _registration(name: str, functions: tuple[int, ...]) -> Registration:
 
 
 class _CustomOpOwner:
-    """Whose code the kernels of a custom operator are: nobody's delegate."""
+    """Owner of a custom operator's kernels: no delegate."""
 
     address = 0
 
@@ -157,7 +157,7 @@ class _CustomOpOwner:
         return address_of_owner(delegate)
 
     def retain(self) -> None:
-        """Do nothing: whoever loaded the library keeps it."""
+        """Do nothing: the library stays loaded."""
 
     def release(self) -> None:
         """Do nothing."""

@@ -107,7 +107,7 @@ def formatted(
     doubles: Sequence[float],
     stack: Sequence[int],
 ) -> bytes:
-    """Return what ``printf`` makes of *text* and the arguments found in registers and stack."""
+    """Text that ``printf`` makes of *text* and the arguments in registers and on the stack."""
     overflow = (c_uint64 * (len(stack) + 64))(*stack)  # then zeros, for arguments further away
     if known.skipped:
         return _vsnprintf(text, ctypes.addressof(overflow))

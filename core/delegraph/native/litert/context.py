@@ -224,7 +224,7 @@ class LiteRtContext(ProfiledContext):
 
     @cached_property
     def barred(self) -> Mapping[int, Rejection]:
-        """Nodes that this delegate does not get, by the user's rules or as nobody gets them."""
+        """Nodes that this delegate does not get: by the user's rules or a general one."""
         rules = self._host.barred(self.subgraph_index)
         kept_off = {i: rules[o.index] for i, o in self.operators.items() if o.index in rules}
         return {**kept_off, **self.refused_nodes}

@@ -145,7 +145,7 @@ class LiteRtDelegate:
         rules: the user's rules for nodes of the model; None without any.
         last_exception: what the delegate raised last, in any interpreter.
         claims: what it has, by subgraph; of the interpreter it was applied to last.
-        profile: where its nodes are recorded; None while nobody asks.
+        profile: where its nodes are recorded; None while no profile is taken.
         failures: what happens when it fails, and what has.
 
     Raises:

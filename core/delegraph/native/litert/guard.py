@@ -3,7 +3,7 @@
 A version that was tried is let in at once. Any other one is checked in a process of its own, since
 a wrong layout may crash: :mod:`delegraph.native.litert.self_check` runs a small model with a
 delegate that compares all it reads with what it knows. The verdict is kept, by version and library,
-in a file that nobody else may write: a wrong one would let native code in.
+in a file that only this user may write: a wrong one would let native code in.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def is_known(runtime: OfficialRuntime) -> bool:
 
 
 def kept_verdict(runtime: OfficialRuntime) -> str | None:
-    """Return why a runtime that nobody has tried is refused, None when it is not.
+    """Reason why an untried runtime is refused; None when it is accepted.
 
     It is checked when there is no verdict in the user's cache that can be used, and the verdict is
     kept there; the log says when that is not possible.

@@ -24,7 +24,7 @@ class ForeignDelegate:
     kernel_name: str
 
     def name(self) -> str:
-        """Return what its nodes are called."""
+        """Name that its nodes have."""
         return self.kernel_name
 
 
@@ -58,7 +58,7 @@ class Host(ProfiledHost, Protocol):
     """Where delegates keep what they compile; None for the user's own folder."""
 
     def resources(self, primary: int) -> dict[Any, Any]:
-        """Return what the delegate's kernels share in the interpreter known by an address."""
+        """Resources that the delegate's kernels share in the interpreter with an address."""
 
     def partition_failed(
         self,

@@ -46,7 +46,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     Arguments and methods are those of the official class. What a delegate raises is raised here as
     it was, traceback included; the runtime's own errors come without the texts of earlier ones.
     Delegates of partitions that the file holds compiled come first, then Python's other ones, then
-    the runtime's own XNNPACK takes what is left, unless ``experimental_op_resolver_type`` says
+    the runtime's own XNNPACK takes the rest, unless ``experimental_op_resolver_type`` says
     otherwise. The runtime takes delegates only when it is made, and gives none back: make another
     interpreter for others.
 
@@ -81,7 +81,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     """
 
     _official: Any = None  # while __init__ has not got far
-    _made: Sequence[LiteRtDelegate] = ()  # of the delegates, those that are nobody else's
+    _made: Sequence[LiteRtDelegate] = ()  # those of the delegates that this interpreter made
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             return _Runner(self, self._interpreter.get_signature_runner(signature_key))
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the official interpreter has, its exceptions replaced where it is called."""
+        """Attribute of the official interpreter; calls of it raise our exceptions."""
         found = getattr(self._interpreter, name)
         return _raising_call(self, found) if callable(found) else found
 
@@ -339,7 +339,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
 
 def _no_stop() -> None:
-    """Nothing: the official interpreter stops for nobody."""
+    """Do nothing: the official interpreter cannot be stopped."""
 
 
 def _raising_call(interpreter: LiteRtInterpreter, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -359,13 +359,13 @@ class _Runner:
 
     def __call__(self, **inputs: Any) -> Any:
         with self._interpreter._raising():
-            outputs = self._official(**inputs)  # which allocates, and tells nobody when
+            outputs = self._official(**inputs)  # which allocates, without a sign
         self._interpreter._check_placement()
         return outputs
 
     @property
     def _interpreter_wrapper(self) -> Any:
-        """What the official runner calls, for whoever calls it in parts."""
+        """Part that the official runner calls, for programs that call it in parts."""
         return _Wrapper(self._interpreter, self._official._interpreter_wrapper)
 
     def __getattr__(self, name: str) -> Any:
@@ -390,7 +390,7 @@ class _Messages:
         self._said = ""
 
     def news(self, text: str) -> str:
-        """Return what of *text* was not said before, each line once."""
+        """Lines of *text* that were not said before, each once."""
         fresh = text.removeprefix(self._said) if self._said else text
         self._said = text
         return "\n".join(dict.fromkeys(line for line in fresh.splitlines() if line)) or text

@@ -21,7 +21,7 @@ def check_subgraph(
     operators: Mapping[int, OperatorSpec],
     steps: Mapping[int, Step],
 ) -> Findings:
-    """Return what Delegraph's kernels say of the model's nodes, by the runtime's node index.
+    """Findings of Delegraph's kernels on the model's nodes, by the runtime's node index.
 
     An input that the model leaves open counts as unknown while it has its declared shape: the user
     may give it another, and the runtime asks a delegate for its nodes only once.

@@ -88,7 +88,7 @@ def placement_of(
 def require_allowed(placement: Placement, rules: BoundRules) -> None:
     """Return when no node is with a delegate that rules keep it from.
 
-    Delegates in Python never get such a node; the runtime's own ask nobody.
+    Delegates in Python never get such a node; the runtime's own need not ask.
 
     Raises:
         PlacementError: some are; each is listed with its rule.

@@ -13,7 +13,7 @@ class ProfiledHost(Protocol):
     """A delegate, as far as profiles go."""
 
     profile: Profile | None
-    """Where its nodes are recorded; None while nobody asks."""
+    """Where its nodes are recorded; None while no profile is taken."""
 
     @property
     def delegate_name(self) -> str:

@@ -70,7 +70,7 @@ def check_runtime(module: Any) -> None:
 def check_model() -> bytes:
     """Return the model: ``logistic((x + c) * c) + c``, of any number of rows.
 
-    There is a second subgraph that nobody calls: a delegate learns its own by asking for others.
+    There is a second, uncalled subgraph: a delegate learns its own by asking for others.
     """
     codes = tuple(dict.fromkeys(code for code, _, _ in PLAN))
     tensors = [
@@ -165,7 +165,7 @@ class _Runs:
         self._model = model
 
     def interpreter(self, *delegates: Delegate) -> Any:
-        """Return an interpreter with delegates of ours, and nobody else's."""
+        """Interpreter with our delegates and no others."""
         own = [_Unguarded(delegate, self._model) for delegate in delegates]
         resolver = self._module.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         try:
@@ -182,7 +182,7 @@ class _Runs:
             raise
 
     def outputs(self, interpreter: Any) -> list[NDArray[np.float32]]:
-        """Return what the model makes of its first shape, and of two others."""
+        """Outputs of the model for its first shape, and for two others."""
         found = []
         for rows in (SHAPE[0], 5, 1):
             interpreter.resize_tensor_input(0, (rows, SHAPE[1]))

@@ -2,7 +2,7 @@
 
 An interpreter may call a delegate's functions long after Python has forgotten the delegate: a view
 of a tensor keeps the native interpreter alive, and its nodes are freed last. So the functions
-belong to nobody, and what C keeps for us are numbers to look up: a stale one is found missing,
+have no owner, and what C keeps for us are numbers to look up: a stale one is found missing,
 where a pointer would have crashed. No exception gets out of here, since C cannot see them.
 """
 
@@ -88,7 +88,7 @@ class _Raised(threading.local):
         self.waiting: list[BaseException | None] = []
 
     def keep(self, error: BaseException) -> None:
-        """Note an exception for whoever waits, unless there was one before."""
+        """Note an exception for the waiting caller, unless there was one before."""
         if self.waiting and self.waiting[-1] is None:
             self.waiting[-1] = error
 
@@ -102,7 +102,7 @@ def await_raised() -> None:
 
 
 def take_raised() -> BaseException | None:
-    """Return what was noted since the last :func:`await_raised`, and end that."""
+    """Exception noted since the last :func:`await_raised`, which ends; None for none."""
     return _raised.waiting.pop()
 
 

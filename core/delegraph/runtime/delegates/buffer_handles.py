@@ -1,7 +1,7 @@
 """Tensors whose values a delegate keeps in a buffer of its own.
 
 Such a tensor has the delegate and the delegate's handle for the buffer. While ``data_is_stale``
-only the buffer is up to date; whoever else reads the tensor has it copied first.
+only the buffer is up to date; any other reader of the tensor has it copied first.
 
 Source:
     SetBufferHandle and EnsureTensorDataIsReadable, tflite/core/subgraph.cc. Unlike there, a copy

@@ -56,7 +56,7 @@ def check_nodes(
     follows_calls: bool = False,
     unknown: Iterable[int] = (),
 ) -> Findings:
-    """Return what the kernels of *nodes* say of them; nothing that others see has another shape.
+    """Findings of the kernels of *nodes*; no shape that others see changes.
 
     An operator that decides the element type of its output has done so afterwards.
 
@@ -107,7 +107,7 @@ class _CheckedNodes(PrivateNodes):
         return Findings(self._errors, known, frozenset(self._left_open_by_kernels))
 
     def _left_open(self, node: Node, registration: Registration, unknown: set[int]) -> set[int]:
-        """Prepare a node if that is possible; return those of its outputs that nobody knows."""
+        """Prepare a node if that is possible; return its outputs of unknown shape."""
         outputs = {*node.outputs}
         can_tell = unknown.isdisjoint(node.inputs) and self._has_kernel(node, registration)
         if not can_tell or node.index in self._errors:

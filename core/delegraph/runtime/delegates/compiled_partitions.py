@@ -126,7 +126,7 @@ class CompiledDelegate(SimpleDelegateInterface):
         return self._compiler.name
 
     def note(self) -> str:
-        """Return what compiled them; with versions as soon as nodes are known."""
+        """Names of the delegates that compiled them; with versions as soon as nodes are known."""
         return f"compiled by {', '.join(self._providers) or self._compiler.distribution}"
 
     def flags(self) -> DelegateFlags:
@@ -193,7 +193,7 @@ def offer_of(partition: CompiledPartition) -> Offer:
 def _compiled_node(
     context: DelegateContext, params: DelegateParams
 ) -> tuple[CompiledPartition, DelegateParams, Tensor]:
-    """Return what a delegate node replaces: what the file says of it, its border, its blob."""
+    """Compiled partition that a delegate node replaces: its record, its border, its blob."""
     (index,) = params.nodes_to_replace
     compiled, _ = context.get_node_and_registration(index)
     *inputs, blob = compiled.inputs

@@ -88,7 +88,7 @@ class DefaultGuard(Guard):
         return keep_and_run
 
     def _rescuing(self, step: Eval) -> Eval:
-        """Return what runs *step*, or the original nodes where that fails."""
+        """Evaluation that runs *step*, or the original nodes where that fails."""
         outputs, make_readable = self._outputs, self._subgraph.buffers.make_readable
 
         def run() -> None:

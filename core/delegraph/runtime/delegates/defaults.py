@@ -63,7 +63,7 @@ def apply(
         session: what runs the model.
         asked_for: by name or as objects.
         resolver: whether models get delegates without asking.
-        is_left_open: whether nobody has said which delegates: then those of :func:`configured`.
+        is_left_open: whether no delegates were named: then those of :func:`configured` apply.
         takes_more: whether the model may get delegates beside *asked_for*.
 
     Raises:
@@ -96,7 +96,7 @@ def apply(
 
 
 def _has_rest(session: Session) -> bool:
-    """Return whether what is left then may go to a delegate that nobody has named.
+    """Whether the remaining nodes may go to a delegate that was not named.
 
     Not where users say which are the defaults, and not where that delegate would not do what is
     asked for: exact sums of the reference kernels, values of all tensors, nothing left over.

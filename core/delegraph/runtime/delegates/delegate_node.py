@@ -29,10 +29,10 @@ class DelegateNodePrepare:
     own: Prepare
 
     def __call__(self, context: OpContext, node: Node) -> Eval:
-        """Return what runs the node.
+        """Evaluation that runs the node.
 
         Prepared in another context, it is one of the nodes that a later delegate has replaced:
-        whoever runs those sees to the rest.
+        the runner of those handles the rest.
         """
         if context is not self.subgraph.context:
             return self.own(context, node)

@@ -76,7 +76,7 @@ class DelegatedPlan:
 
     @property
     def has_unresolved(self) -> bool:
-        """Whether a custom operator is in the plan that nobody implements."""
+        """Whether the plan has a custom operator without an implementation."""
         return any(registration.is_unresolved for _, registration in self.steps())
 
     def static_delegates(self) -> list[Delegate]:
@@ -191,7 +191,7 @@ class DelegatedPlan:
     # -- going back ----------------------------------------------------------------------------
 
     def snapshot(self) -> PlanSnapshot:
-        """Return what :meth:`restore` needs to bring the present plan back."""
+        """Snapshot from which :meth:`restore` brings the present plan back."""
         return PlanSnapshot(
             len(self.nodes),
             list(self.execution_plan),

@@ -91,7 +91,7 @@ class FailureMemory:
         self._start = time.monotonic()
 
     def recall(self, delegate: object, name: str, inputs: Sequence[Tensor]) -> Incident | None:
-        """Return what a delegate of the configuration failed by before, for the present shapes."""
+        """Earlier failure of a delegate of the configuration, for the present shapes."""
         address = self._addresses.get(id(delegate))
         if address is None or (address, _shapes(inputs)) in self._recalled:
             return None

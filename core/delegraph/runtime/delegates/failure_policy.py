@@ -51,7 +51,7 @@ class FailurePolicy:
             raise ArgumentError(f"shadow_share is {self.shadow_share}, expected 0 < share <= 1")
 
     def of(self, delegate: object, *, is_default: bool = False) -> FailurePolicy:
-        """Return what counts for *delegate*: the same, with ``on_failure`` decided.
+        """Policy for *delegate*: this one, with ``on_failure`` decided.
 
         Args:
             delegate: the delegate.

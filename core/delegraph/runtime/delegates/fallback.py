@@ -125,7 +125,7 @@ class Guard:
         return self._guarded(self._subgraph.buffers.reading(step, self._node))
 
     def _guarded(self, step: Eval) -> Eval:
-        """Return what runs the delegate's *step*, and sees to what goes wrong."""
+        """Evaluation that runs the delegate's *step* and handles its failures."""
         self._eval = step
         if isinstance(step, AsyncEval):
             return AsyncEval(self._run, partial(self._start, step), partial(self._finish, step))
@@ -137,7 +137,7 @@ class Guard:
         return self._run_originals
 
     def _wrong_shape(self) -> str | None:
-        """Return what is wrong about the shapes that the delegate gave its outputs."""
+        """Fault of the shapes that the delegate gave its outputs; None for none."""
         if not (self._policy.validate or self._policy.on_failure == "shadow"):
             return None
         if not self._has_kernels():
@@ -218,7 +218,7 @@ class Guard:
     def _run_originals(self) -> None:
         self._originals.run()
         self._originals.deliver()
-        if self._is_quarantined():  # whose buffers nobody reads any more
+        if self._is_quarantined():  # whose buffers are not read any more
             return
         for tensor in self._outputs:
             try:
@@ -278,7 +278,7 @@ class Guard:
     # -- looking at results --------------------------------------------------------------------
 
     def _finding(self, expected: list[_Expected], saved: SavedState | None) -> str | None:
-        """Return what is wrong about the results; None when nothing is, or nothing is checked."""
+        """Fault of the results; None when they are right, or unchecked."""
         if self._policy.validate:
             finding = self._broken(expected) or self._special(saved)
             if finding is not None:
@@ -286,7 +286,7 @@ class Guard:
         return self._recomputed(saved, self._different) if self._is_due() else None
 
     def _broken(self, expected: list[_Expected]) -> str | None:
-        """Return what no right result can be."""
+        """Fault that no right result has; None for none."""
         for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
             finding = (
                 (None if shape is None else wrong_shape(tensor, shape))
@@ -299,7 +299,7 @@ class Guard:
         return None
 
     def _expectations(self) -> list[_Expected]:
-        """Return what is known about each output before it is computed."""
+        """Facts on each output that are known before it is computed."""
         if self._expected is None:
             if self._has_kernels():
                 with self._originals.as_computed():
@@ -345,7 +345,7 @@ class Guard:
     def _recomputed(
         self, saved: SavedState | None, find: Callable[[SavedState | None], str | None]
     ) -> str | None:
-        """Return what *find* says when the original nodes have computed the same.
+        """Finding of *find* after the original nodes computed the same.
 
         Variables are the delegate's again afterwards.
         """
@@ -389,7 +389,7 @@ class Guard:
 
 
 def phase_of(error: Exception) -> DelegatePhase:
-    """Return what a delegate was doing when its node failed to run."""
+    """Phase in which a delegate's node failed to run."""
     return (error.phase if isinstance(error, DelegateError) else None) or "eval"
 
 

@@ -145,7 +145,7 @@ def _run(subgraph: Subgraph) -> str:
         _allocate(subgraph)
         with _made_up_inputs(subgraph):
             subgraph.invoke()
-    except Exception as error:  # noqa: BLE001 - kernels and delegates meet data nobody meant
+    except Exception as error:  # noqa: BLE001 - kernels and delegates get random data here
         subgraph.session.cancellation.raise_if_requested()
         return in_words(error)
     return ""

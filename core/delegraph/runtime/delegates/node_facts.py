@@ -33,7 +33,7 @@ class KnownTensor(NamedTuple):
 
     @classmethod
     def of(cls, tensor: Tensor) -> KnownTensor:
-        """Return what a tensor is now."""
+        """Present type, shape and value of a tensor."""
         digest = b""
         if tensor.allocation_type is AllocationType.PERSISTENT_RO and tensor.data is not None:
             data = tensor.data

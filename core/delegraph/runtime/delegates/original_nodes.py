@@ -59,7 +59,7 @@ class OriginalNodes(PrivateNodes):
         self.computed: list[ComputedNode] = []
 
     def result(self, index: int) -> PrivateState:
-        """Return what the last :meth:`run` (or the preparation) made of an output."""
+        """State of an output after the last :meth:`run`, or after the preparation."""
         return self.states[index]
 
     @contextmanager
@@ -170,10 +170,10 @@ class OriginalNodes(PrivateNodes):
 def original_nodes(
     subgraph: Subgraph, delegate_node: Node, *, only_kernels: bool
 ) -> tuple[Step, ...]:
-    """Return what :class:`OriginalNodes` computes; first what makes an input of constants alone.
+    """Steps of :class:`OriginalNodes`; first those that make an input of constants alone.
 
     A delegate may take constants as they are stored and leave the DEQUANTIZE in front outside; the
-    original nodes read its result, which nobody else may need and keep.
+    original nodes read its result, which no other node may need and keep.
     """
     nodes = _replaced(subgraph, delegate_node, only_kernels)
     at_hand = {*delegate_node.inputs, *(i for node, _ in nodes for i in node.outputs)}

@@ -42,7 +42,7 @@ def placement_of(
     Args:
         subgraphs: those of the model.
         delegates: those applied, in order.
-        by_default: those among them that nobody but the user's configuration asks for.
+        by_default: those among them that only the user's configuration asks for.
         rest: the one among them that is applied by default to what the others left.
     """
     partitions: list[PartitionPlacement] = []
@@ -77,7 +77,7 @@ def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
 
 
 def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> dict[str, str]:
-    """Return what users should know of each delegate, on one line; those of one name together."""
+    """Note of each delegate, on one line; those of one name together."""
     notes: dict[str, list[str]] = {}
     for delegate in delegates:
         try:

@@ -106,7 +106,7 @@ class PrivateContext:
         return self._memory.workspace.reserve(shape, dtype)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what delegates may ask of their host besides."""
+        """Attribute of the host that delegates may use besides."""
         return getattr(self._host, name)
 
 

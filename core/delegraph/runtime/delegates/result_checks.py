@@ -25,7 +25,7 @@ TensorOf = Callable[[int], Tensor]
 
 
 def wrong_array(tensor: Tensor) -> str | None:
-    """Return what is wrong about the array of a computed tensor, apart from its values."""
+    """Fault of the array of a computed tensor, apart from its values; None for none."""
     data = tensor.data
     if not isinstance(data, np.ndarray):
         return f"{tensor!r} holds a {type(data).__name__}, expected an array"

@@ -75,7 +75,7 @@ def _restore(own: list[int], shared: list[int]) -> None:
 
 
 def _after_fork() -> None:
-    """Forget the threads that the child does not have: what they hold, nobody would let go of."""
+    """Forget the threads that the child does not have: what they hold would never be released."""
     global _lock
     _lock = threading.Lock()
     own = [ref(each) for each in _others() if each._thread == threading.get_ident()]

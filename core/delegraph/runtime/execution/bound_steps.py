@@ -43,7 +43,7 @@ def run_in_order(
 def native_run(
     evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
 ) -> Eval | None:
-    """Return what runs the only node, where NumPy computes nothing of it; None for other plans.
+    """Step function of a plan with a single native node; None for other plans.
 
     A model that one delegate has as a whole takes microseconds: each call of Python's would show.
     """

@@ -1,8 +1,8 @@
 """Stopping a call that runs: by ``Interpreter.cancel``, or when its time is up.
 
-One word of memory asks for it. Python reads it before each node, compiled kernels between rows;
-whoever finds it set stops, and raises what :meth:`Cancellation.raise_if_requested` raises. It is
-zero again when the next call begins: a request concerns the call that runs and no other.
+One word of memory asks for it. Python reads it before each node, compiled kernels between rows. A
+loop that finds it set stops, and raises the error of :meth:`Cancellation.raise_if_requested`. The
+word is zero again when the next call begins: a request concerns the running call and no other.
 
 Source:
     Interpreter::Cancel and Subgraph::InvokeImpl, tflite/core. There a time limit is up to the
@@ -38,8 +38,8 @@ class Cancellation:
 
     Attributes:
         word: ``[1], int32``, the same memory for good; not zero: stop as soon as you can.
-        reason: the same, where nanoseconds count: it is read before each node. Whoever finds the
-            word set finds the reason set, or else the word is the reason.
+        reason: the same, where nanoseconds count: it is read before each node. A reader that finds
+            the word set finds the reason set, or else the word is the reason.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:
@@ -108,7 +108,7 @@ class NestedCancellation(Cancellation):
         self.word = outer.word
 
     @property
-    def reason(self) -> int:  # type: ignore[override]  # nobody sets that of another call
+    def reason(self) -> int:  # type: ignore[override]  # set by its own call only
         """Not zero: stop."""
         return int(self.word[0])
 
@@ -137,7 +137,7 @@ class _Watch:
     """
 
     def __init__(self, time_is_up: Callable[[], None], seconds: float) -> None:
-        self._time_is_up = WeakMethod(time_is_up)  # of whoever holds this; no circle
+        self._time_is_up = WeakMethod(time_is_up)  # of the holder; no reference cycle
         self._seconds = seconds
         self._deadline = inf  # of the call that runs
         self._thread: threading.Thread | None = None

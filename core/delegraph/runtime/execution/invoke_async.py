@@ -47,7 +47,7 @@ class InvokesAsync:
         return self._background.start(*self._background_invoke(), keep=self)
 
     def _background_invoke(self) -> tuple[Run, Callable[[], None]]:
-        """Return what runs an invoke as the only call, and what asks it to stop."""
+        """Function that runs an invoke as the only call, and function that asks it to stop."""
         self._views.require_none()
         run, invoke = self.session.calls.run, self.session.subgraphs[0].invoke
         return lambda begin: run("invoke_async", begin, invoke), self.session.cancellation.request
@@ -84,7 +84,7 @@ class Background:
             self._last = weakref.ref(future)
             has_begun.result()
             return future
-        except BaseException:  # an interrupt, and nobody would get the Future
+        except BaseException:  # an interrupt: the caller would never get the Future
             if not _taken(work):
                 future.cancel()
                 wait([future])

@@ -71,7 +71,7 @@ def node_error(node: Node, registration: Registration, verb: Verb, error: Except
 
 
 def explained(node: Node, tensors: Sequence[Tensor], error: Exception) -> Exception:
-    """Return *error*, or what has led to it: an input that nobody has set."""
+    """Return *error*, or its cause: an input that was not set."""
     if isinstance(error, RefusedByKernel):
         return error
     for index in node.inputs:

@@ -87,7 +87,7 @@ class Overlap:
             started.settle()
 
     def _drain(self, known: Sequence[int]) -> None:
-        """Wait for all that was started, whose results nobody wants; failures of *known* are."""
+        """Wait for all started evaluations and drop their results; failures of *known* count."""
         while self._in_flight:
             position, started = next(iter(self._in_flight.items()))
             error = started.outcome()

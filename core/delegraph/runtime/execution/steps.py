@@ -132,7 +132,7 @@ class StepRunner:
         return node, registration, tensor
 
     def known_outputs(self) -> set[int]:
-        """Return what the nodes prepared so far write and know the shape of."""
+        """Tensors of known shape that the nodes prepared so far write."""
         ready = self.nodes[: len(self.evals)]
         return {index for node, _ in ready for index in node.outputs} - self._open
 
@@ -225,7 +225,7 @@ class StepRunner:
             self._memory.allocate_dynamic(tensor)
 
     def _require_free_output(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
-        """Check that an output may be written, and that nobody relies on the shape it is losing.
+        """Check that an output may be written, and that no node relies on its old shape.
 
         Raises:
             OperatorError: it loses its shape, and it is a variable that has memory, or the node
@@ -371,7 +371,7 @@ class StepRunner:
         run_in_order(evals, first, cancellation, self._invoke_failure)
 
     def native_run(self) -> Eval | None:
-        """Return what does the same as :meth:`run`, until nodes are prepared again; see there."""
+        """Step function equal to :meth:`run`, valid until nodes are prepared again."""
         if self._stops or self.overlap is not None or self._after_each is not None:
             return None
         return native_run(self.evals, self, self._cancellation, self._invoke_failure)

@@ -137,7 +137,7 @@ class _Outside(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return what the process answered."""
+        """Answer of the process."""
         return self._rejections.get(node.index, True)
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:

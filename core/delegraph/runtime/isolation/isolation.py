@@ -36,7 +36,7 @@ class Isolation:
         check_seconds("timeout", self.timeout)
 
     def of(self, spec: DelegateSpec) -> Isolation:
-        """Return what counts for a delegate: what users say, and else what its spec says."""
+        """Isolation of a delegate: the user's settings, and else those of its spec."""
         return Isolation(
             self.isolate or spec.isolate,
             spec.timeout if self.timeout is None and self.isolate != "none" else self.timeout,

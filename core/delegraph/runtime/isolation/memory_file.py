@@ -1,6 +1,6 @@
 """Memory that two processes have: a file without a name, so that nothing of it can be left over.
 
-It ends when nobody has it any more, however the processes end.
+It ends when no process has it any more, however the processes end.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MemoryFile:
 
     @classmethod
     def of_size(cls, size: int) -> MemoryFile:
-        """Return a new one that no process can shrink: whoever reads it cannot be made to crash."""
+        """New memory file that no process can shrink: a reader cannot be made to crash."""
         file, size = _new_file(), max(size, 1)
         os.ftruncate(file, size)
         _keep_size(file)
@@ -57,7 +57,7 @@ class MemoryFile:
         return mmap.mmap(self.file, self.size)
 
     def close(self) -> None:
-        """Close the descriptor; memory that is mapped stays until nobody uses it."""
+        """Close the descriptor; mapped memory stays while it is used."""
         file, self.file = self.file, -1
         if file >= 0:
             os.close(file)

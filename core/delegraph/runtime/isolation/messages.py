@@ -146,7 +146,7 @@ class Channel:
         return part
 
     def _part(self, receive: Callable[[int], bytes], size: int) -> bytes:
-        """Return what comes next, at most *size* bytes, however long it takes."""
+        """Next bytes, at most *size*, however long they take."""
         while True:
             try:
                 part = receive(size)

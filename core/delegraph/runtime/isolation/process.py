@@ -227,7 +227,7 @@ class IsolatedProcess:
         stop: StopRequest | None = None,
         **arguments: Any,
     ) -> Mapping[str, Any]:
-        """Return what a method of ``served.py`` answers.
+        """Answer of a method of ``served.py``.
 
         Args:
             child: which must still live.

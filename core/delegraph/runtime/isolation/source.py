@@ -57,7 +57,7 @@ class DelegateSource:
         return Path(self.name).stem if self.is_python_file else self.name
 
     def to_json(self) -> dict[str, Any]:
-        """Return what JSON takes; ``DelegateSource(**content)`` is this again."""
+        """JSON record; ``DelegateSource(**content)`` is this source again."""
         return asdict(self)
 
 

@@ -203,7 +203,7 @@ def _usable(subject: Subject) -> list[_Compiled]:
 
 
 def _difference(subject: Subject, offer: Offer, made: _Compiled) -> str:
-    """Return what is wrong with the results of a compiled file; empty for nothing."""
+    """Fault of the results of a compiled file; empty for none."""
     assert offer.compiler is not None  # _offer looked
     trial, whose = made.trial, "Delegraph's kernels"
     if offer.compiler.load_claims is None:
@@ -236,7 +236,7 @@ def _error(subject: Subject, case: OperatorCase) -> str:
 
 
 def _with_blob(change: Callable[[bytes], bytes]) -> Edit:
-    """Return what changes a blob, and notes the digest that it has then."""
+    """Edit that changes a blob and notes the new digest."""
 
     def edit(partition: CompiledPartition, blob: bytes) -> tuple[CompiledPartition, bytes]:
         changed = change(blob)

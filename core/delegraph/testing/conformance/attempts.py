@@ -63,7 +63,7 @@ class Attempt:
 
 
 def attempt(subject: Subject, trial: Trial) -> Attempt:
-    """Return what a new delegate makes of *trial*."""
+    """Attempt of a new delegate at *trial*."""
     watch = KernelWatch(PATTERN)
     found = Attempt(trial, subject.claims(trial.forms, trial.features))
     try:
@@ -81,7 +81,7 @@ def attempt(subject: Subject, trial: Trial) -> Attempt:
 
 
 def careful_attempt(subject: Subject, trial: Trial) -> Attempt:
-    """Return what a new delegate makes of *trial*, unless it has ended a process with it before."""
+    """Attempt of a new delegate at *trial*, unless it has ended a process with it before."""
     with remembered(subject.name, "attempt", trial.case) as death:
         if death:
             is_claimed = subject.claims(trial.forms, trial.features)
@@ -95,7 +95,7 @@ def _reasons(nodes: Sequence[NodePlacement], op: str) -> tuple[str, ...]:
 
 
 def wrong(subject: Subject, found: Attempt) -> str:
-    """Return what is wrong with the result of an attempt; empty for nothing."""
+    """Fault of the result of an attempt; empty for none."""
     if found.error or found.outputs is None:
         return found.error
     return difference(found.outputs, found.trial, subject.capabilities)

@@ -53,7 +53,7 @@ def _leaves_roles(claim: Claim) -> bool:
 
 
 def shown(claim: Claim, trial: Trial) -> set[Demand]:
-    """Return what a model shows of a claim; nothing if the claim does not cover it."""
+    """Demands of a claim that a model meets; none if the claim does not cover it."""
     if not all(claim.covers(form, trial.features) for form in trial.forms):
         return set()
     found = {f"feature {name!r}" for name in trial.features}

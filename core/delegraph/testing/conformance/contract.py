@@ -78,7 +78,7 @@ def name_is_stable(subject: Subject) -> None:
 def options_are_validated(subject: Subject) -> None:
     """Unknown options are refused; documented defaults are accepted, also as text."""
     if subject.create is None or subject.spec is None:
-        raise SkipTest("the delegate is not installed, so nobody gives it options")
+        raise SkipTest("the delegate is not installed, so it has no options")
     unknown = {"no_such_option": "1"}
     try:
         subject.create(unknown)
@@ -115,7 +115,7 @@ def every_operator_is_answered(subject: Subject) -> None:
 
 
 def reasons_are_given(subject: Subject) -> None:
-    """Whoever leaves a node says why."""
+    """A delegate that leaves a node says why."""
     for placing in placings(subject):
         for node in placing.nodes:
             reasons = node.rejections.values()
@@ -185,7 +185,7 @@ def delegate_can_be_taken_off(subject: Subject) -> None:
                 interpreter.remove_all_delegates()
                 require_right(subject, interpreter, trial, "after it is taken off")
             else:
-                with suppress(UnresolvedOpError):  # nobody else has a kernel
+                with suppress(UnresolvedOpError):  # there is no other kernel
                     interpreter.remove_all_delegates()
             interpreter.modify_graph_with_delegate(delegate)
             require_right(subject, interpreter, trial, "after it is applied again")

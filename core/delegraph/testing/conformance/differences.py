@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 def difference(got: Outputs, trial: Trial, capabilities: Capabilities) -> str:
-    """Return what differs from the right results by more than is tolerated; empty for nothing."""
+    """Difference from the right results beyond the tolerance; empty for none."""
     allowed = (
         [None] * len(trial.outputs)
         if trial.case.is_random

@@ -108,7 +108,7 @@ def _message(subject: Subject, case: OperatorCase) -> str:
 
 
 def judged(subject: Subject, case: OperatorCase) -> str | None:
-    """Return what is wrong with a delegate's result on a model; empty for nothing.
+    """Fault of a delegate's result on a model; empty for none.
 
     None when the model says nothing about it: Delegraph cannot run it, some value is not finite,
     or the delegate takes or claims none of it.
@@ -152,7 +152,7 @@ class _Right:
                 return cls(expected, types, computed, tuple(main.outputs))
 
     def difference(self, got: Sequence[Array], subject: Subject) -> str:
-        """Return what differs by more than the errors of all nodes in a row could."""
+        """Difference beyond the errors of all nodes in a row; empty for none."""
         allowed = allowed_of(self.computed, self.outputs, self.types, subject.capabilities)
         for i, type in enumerate(self.types):
             found = array_difference(got[i], self.expected[i], type, allowed[i])

@@ -61,7 +61,7 @@ def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
     """Check a chain without its middle; return False if that does not make two partitions."""
     what = "two partitions in one model, which is right as one partition; what do kernels share?"
     if trial.case.reference is not None:
-        return False  # nobody else has a kernel for the middle
+        return False  # there is no other kernel for the middle
     middle = nodes_of(trial) // 2
     with open_interpreter(trial.case, subject.make(), leaving=middle) as interpreter:
         if len(interpreter.placement.partitions) < 2:

@@ -158,7 +158,7 @@ def fill(data: Any, pattern: int) -> None:
 def move_border_tensors(tensors: Sequence[Tensor], nodes: Sequence[Node]) -> None:
     """Give what delegate nodes read and write new memory with the same values.
 
-    The old memory is filled with a pattern, so that whoever kept a view of it reads rubbish.
+    The old memory is filled with a pattern, so that a kept view of it reads garbage.
     """
     indices = sorted({i for node in nodes for i in (*node.inputs, *node.outputs) if i >= 0})
     for index in indices:

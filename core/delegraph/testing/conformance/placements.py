@@ -30,7 +30,7 @@ class Placing:
 
 @cache
 def placings(subject: Subject) -> tuple[Placing, ...]:
-    """Return what a delegate says to a few models of every operator."""
+    """Placements that a delegate gives a few models of every operator."""
     asked = gallery_for(subject.make(), subject.effort.gallery)
     if subject.effort != FULL:  # what is claimed would be compiled, and is tried elsewhere
         asked = [t for t in asked if not subject.claims(t.forms, t.features)]

@@ -1,7 +1,7 @@
-"""Tells whoever watches a run of the kit what is being tried, and what has ended a process before.
+"""Reports of a run of the kit: what is being tried, and what has ended a process before.
 
 A check that crashes or hangs can say nothing any more. So each model is told of before a delegate
-gets it: to ``check_runner.py``, which runs checks in another process, or to nobody.
+gets it: ``check_runner.py``, which runs checks in another process, if it runs.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Effort:
     tries: int = TRIES
 
     def described(self, capabilities: Capabilities) -> str:
-        """Return what is tried, for the scorecard; empty for everything."""
+        """Sample that is tried, in words for the scorecard; empty for everything."""
         if self == FULL:
             return ""
         operators = {op for claim in capabilities.claims for op in claim.operators}

@@ -145,7 +145,7 @@ def trial_of(case: OperatorCase) -> Trial | None:
 def computed_nodes(case: OperatorCase, right: Subgraph, main: Subgraph) -> tuple[ComputedNode, ...]:
     """Return the nodes of a case's model with what they wrote.
 
-    Between inputs and outputs of a model with a reference, nobody knows the values.
+    Between inputs and outputs of a model with a reference, values are unknown.
 
     Args:
         case: of the model.

@@ -59,7 +59,7 @@ def stepped(
 
 
 def layer(random: RandomOperands) -> dict[str, Any]:
-    """Return what a random LSTM layer has."""
+    """Tensors and options of a random LSTM layer."""
     projection = random.chance(0.4)
     return {
         "cifg": random.chance(0.3),

@@ -32,7 +32,7 @@ def cases(op: str, *, seed: int = 0, count: int = 40) -> Iterator[OperatorCase]:
     """Yield the cases of an operator, always the same ones for the same arguments.
 
     Args:
-        op: operator name; one that nobody makes cases of has none.
+        op: operator name; one without a maker has no cases.
         seed: of the random cases.
         count: random cases of each maker.
     """

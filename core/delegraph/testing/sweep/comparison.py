@@ -154,7 +154,7 @@ class Comparison:
         return _difference(right, mine, promised, case.is_random, others)
 
     def _error_fault(self, error: BaseException, other: BaseException | None) -> Fault | None:
-        """Return what is wrong with the error of the tested side."""
+        """Fault of the tested side's error; None for none."""
         if self.runtime == "litert" and not isinstance(error, DelegraphError):
             return None if isinstance(error, RuntimeError | ValueError) else error_fault(error)
         if not self.is_core and type(error) is type(other) and str(error) == str(other):
@@ -197,7 +197,7 @@ class Comparison:
 
 
 def run_case(open_it: Open, case: SweepCase) -> Run:
-    """Return what an interpreter makes of a case.
+    """Run of a case in an interpreter.
 
     Args:
         open_it: returns an interpreter of a file.

@@ -12,7 +12,7 @@ NUDGES = 6
 
 
 def nudged(x: NDArray[Any], rng: np.random.Generator, *, smoothly: bool) -> NDArray[Any]:
-    """Return what sums must be of for those of *x* to be exact, as float32 computes them.
+    """Copy of *x* with changes as large as the roundings of float32 sums.
 
     The rounding of a product or a partial sum is as good as a change of summands. Short sums: each
     element by 4 units of 2**-23 up or down. Sums along the longest axis, *smoothly*: what has

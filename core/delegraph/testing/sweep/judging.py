@@ -98,11 +98,11 @@ BARE = re.compile(
     r"setting an array element|is not iterable|is not subscriptable|unhashable|shape mismatch|"
     r"must be non-negative|cannot convert float|too large to convert|only integer scalar"
 )
-"""Texts of Python and NumPy that mean nothing to whoever has the model."""
+"""Texts of Python and NumPy that mean nothing to the model's user."""
 
 
 def error_fault(error: BaseException) -> Fault | None:
-    """Return what is wrong with an error; None for one that says in our words what is wrong."""
+    """Fault of an error; None for one of our own classes and words."""
     where = innermost(error)
     text = str(error)
     if isinstance(error, MemoryError) and not isinstance(error, DelegraphError):
@@ -148,7 +148,7 @@ def difference_fault(
         capabilities: what it promises.
         only_shapes: whether values are random.
         nudged: the core's answers to inputs that are off by roundings. As far as those are from
-            *core*, times :data:`SLACK`, nobody can tell which answer is right: sums that cancel
+            *core*, times :data:`SLACK`, either answer may be right: sums that cancel
             depend on the order of additions, and so does what is rounded after them.
     """
     if core.error is None and mine.error is not None:

@@ -332,7 +332,7 @@ class Judge:
         self._worker.close()
 
     def __call__(self, case: Any) -> Ending:
-        """Return what comes of a case, whatever it does to the process."""
+        """Ending of a case, whatever it does to the process."""
         worker = self._worker
         worker.connection.send(case)
         while not worker.connection.poll():

@@ -161,7 +161,7 @@ def _ask(request: BlockRequest, progress: Progress) -> tuple[BlockTimes | None, 
 def _answer_of(
     process: subprocess.Popen[bytes], question: object, progress: Progress
 ) -> BlockTimes | None:
-    """Return what the process answers in the end; None where it ends before that."""
+    """Last answer of the process; None where it ends before that."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -228,7 +228,7 @@ _LONGEST_NAME = 20
 
 
 def _now_and_then(progress: Progress) -> Progress:
-    """Return what tells *progress* no more often than every :data:`_TELLING` seconds."""
+    """Progress that calls *progress* at most once every :data:`_TELLING` seconds."""
     last = time.monotonic()
 
     def told(what: str, done: float, total: float | None) -> None:

@@ -93,7 +93,7 @@ def interleave_timed(
     seed: int = 0,
     progress: Progress = untold,
 ) -> dict[str, list[Block]]:
-    """Return what :func:`interleave` does, of functions that return how long they took."""
+    """Blocks of :func:`interleave`, for functions that return how long they took."""
     rng = np.random.default_rng(seed)
     turns = Turns(runs)
     turns.warm_up()
@@ -217,7 +217,7 @@ class Turns:
         return found
 
     def _attempt(self, work: Callable[[str], Result], name: str) -> Result | None:
-        """Return what *work* does for one that has not failed, and has not now."""
+        """Result of *work* for a run that has not failed; None for one that has, or does now."""
         if name in self.failures:
             return None
         try:
@@ -259,7 +259,7 @@ def _no_collector() -> Iterator[None]:
 
 
 def as_block(progress: Progress, number: int, count: int) -> Progress:
-    """Return what tells *progress* how far block *number* of *count* is, counted from 0."""
+    """Progress of block *number* of *count*, counted from 0, as part of *progress*."""
 
     def told(what: str, done: float, total: float | None) -> None:
         share = done / total if total else 0.0

@@ -42,7 +42,7 @@ class Machine:
 
 
 def machine(cpus: Path = Path("/sys/devices/system/cpu")) -> Machine:
-    """Return what of this machine, and of now, a time depends on.
+    """State of this machine that times depend on.
 
     Args:
         cpus: where Linux tells of its processors.

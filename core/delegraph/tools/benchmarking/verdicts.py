@@ -185,7 +185,7 @@ def variation(effects: Array) -> Array:
 def verdict(
     interval: Array, control: Array, variation: float, blocks: int, same_within: float
 ) -> Verdict:
-    """Return what the intervals of logarithms say, each median, low and high, ``[3]``.
+    """Verdict from intervals of logarithms, each median, low and high, ``[3]``.
 
     The floor is how far from 1 the control's interval reaches, not half its width: a control that
     is beside 1 says of its own how much to distrust.

@@ -78,11 +78,11 @@ class OutputDifference:
         return _spreads([d.real for d in self.runs])
 
     def compared(self) -> dict[str, Spread]:
-        """Return what to look at first: see :attr:`TensorDifference.compared`."""
+        """Metrics to look at first: see :attr:`TensorDifference.compared`."""
         return _spreads([d.compared for d in self.runs])
 
     def signal(self) -> dict[str, Spread]:
-        """Return what to take SNR and cosine of: see :attr:`TensorDifference.signal`."""
+        """Values for SNR and cosine: see :attr:`TensorDifference.signal`."""
         return _spreads([d.signal for d in self.runs])
 
     def to_json(self) -> dict[str, Any]:
@@ -318,7 +318,7 @@ class _Found:
         right: Side,
         tolerance: Tolerances | None,
     ) -> Difference:
-        """Return what was found, with latency and placement."""
+        """Difference of the two sides, with latency and placement."""
         outputs = [
             OutputDifference(
                 a["name"],

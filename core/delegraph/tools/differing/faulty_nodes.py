@@ -233,7 +233,7 @@ def bisect(
 
 
 def _without_delegates(setup: Setup) -> Setup:
-    """Return what computes the nodes that a probe keeps off the delegates."""
+    """Set-up for the nodes that a probe keeps off the delegates."""
     own = own_kernels(setup)
     return own if setup.runtime == "delegraph" else replace(own, runtime=setup.runtime)
 
@@ -271,7 +271,7 @@ def _candidates(process: WorkerProcess) -> Candidates:
 
 
 def _fed(process: WorkerProcess, probes: Probes) -> str:
-    """Return what was fed where the last probe failed, in words."""
+    """Inputs at which the last probe failed, in words."""
     answer = process.ask("run_of", probes.run, patiently=True)
     return "" if isinstance(answer, Death) else answer.words
 

@@ -18,7 +18,7 @@ from delegraph.tools.model_call import declared_shape, input_name
 def matched(
     test: Sequence[Details], reference: Sequence[Details]
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """Return pairs of positions that are the same thing, and what is left over on either side.
+    """Pairs of positions that are the same thing, and the unpaired ones of either side.
 
     They are paired by position where all names are the same or none is, else by those names that
     are on both sides, once each.

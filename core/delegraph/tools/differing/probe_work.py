@@ -130,7 +130,7 @@ class ProbeWork:
         self._right(number)
 
     def run_of(self, number: int) -> ComparedRun:
-        """Return what a run is fed and what the reference makes of it."""
+        """Inputs of a run, and the reference's outputs."""
         fed, reference = self._fed(), self._side()
         run = fed.run(number)
         expected = tuple((d["name"], v) for d, v in self._right(number))

@@ -36,7 +36,7 @@ class Watched:
         records: the model's.
         spec: the called subgraph.
         placement: who runs the nodes of it, once it is open.
-        inside: tensors that nodes compute and nobody sees, with the partition that keeps each.
+        inside: tensors that stay inside a partition, with the partition that keeps each.
         notes: what watching changed.
     """
 

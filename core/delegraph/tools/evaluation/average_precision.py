@@ -50,7 +50,7 @@ class Definition(Protocol):
         """Whether a class that was found and that no object has counts as 0, or not at all."""
 
     def match(self, truth: TruePicture, found: Detections) -> Matches:
-        """Return what detections are, looking at one picture alone."""
+        """Matches of detections in one picture."""
 
     def levels(self, right: Integers, objects: Integers) -> NDArray[np.float64]:
         """Return how many of the recalls 0, 0.01, ..., 1 are reached.

@@ -105,7 +105,7 @@ class Classification:
         return float(self._hits(setup, top).mean())
 
     def drop(self, setup: int, top: int = 1) -> Drop:
-        """Return what a set-up loses against the first one."""
+        """Drop of a set-up's accuracy against the first one."""
         first, other = self._hits(0, top), self._hits(setup, top)
         lost, gained = int((first & ~other).sum()), int((other & ~first).sum())
         count = len(first)

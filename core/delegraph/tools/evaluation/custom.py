@@ -82,7 +82,7 @@ class MetricTask:
         return fitted(values, entry, f"{sample.key}: {name}")
 
     def judge(self, sample: NpzRow, outputs: Outputs) -> Row:
-        """Return what the metric keeps of the row.
+        """Record that the metric keeps of the row.
 
         Raises:
             ArgumentError: the metric failed.
@@ -224,7 +224,7 @@ def _drops(
 
 
 def _signature_names(setups: Sequence[Setup]) -> dict[str, str]:
-    """Return what signatures of first subgraphs call tensors, by the tensors' names.
+    """Names of tensors in signatures of first subgraphs, by the tensors' own names.
 
     The first model's words count where several know a tensor, so a metric sees the same for all.
     """

@@ -47,7 +47,7 @@ class Detection:
     judgement: Judgement
 
     def class_name(self, kind: int) -> str:
-        """Return what a class is called: by the ground truth, else by the labels, else nothing."""
+        """Name of a class: from the ground truth, else from the labels, else empty."""
         labels = dict(enumerate(self.task.labels))
         return self.truth.class_names.get(kind) or labels.get(kind, "")
 

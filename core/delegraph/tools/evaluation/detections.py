@@ -49,7 +49,7 @@ class Detections:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Detections:
-        """Return what :meth:`to_json` wrote."""
+        """Detections from the JSON of :meth:`to_json`."""
         return cls(
             np.array(row["boxes"], np.float32).reshape(-1, 4),
             np.array(row["classes"], np.int64),
@@ -59,7 +59,7 @@ class Detections:
 
 
 def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Detections:
-    """Return what outputs say: as many as the count says, of those that there are.
+    """Detections in the outputs: as many as the count says, at most all.
 
     Args:
         outputs: of a model.
@@ -81,7 +81,7 @@ def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Det
 
 
 def made_by_postprocess(graph: SubgraphSpec) -> tuple[int, ...]:
-    """Return what the operator makes that ends detectors, in the order of :data:`PARTS`.
+    """Outputs of the operator that ends detectors, in the order of :data:`PARTS`.
 
     Empty unless there is one such operator.
     """
@@ -100,7 +100,7 @@ def order_of(
     Args:
         outputs: details of all outputs.
         made: of :func:`made_by_postprocess`.
-        named: what each output is, of :data:`PARTS`; empty where nobody says it.
+        named: what each output is, of :data:`PARTS`; empty where the model does not say.
 
     Raises:
         ArgumentError: the model has no such outputs, or it is not clear which is which.
@@ -181,7 +181,7 @@ _WORDS = {
 
 
 def _said(name: str) -> set[str]:
-    """Return what an output is by its name; several where it says too much, nothing if nothing.
+    """Parts that an output's name stands for: several where it is ambiguous, or none.
 
     >>> sorted(_said("detection_scores")), sorted(_said("StatefulPartitionedCall:1"))
     (['scores'], [])

@@ -21,7 +21,7 @@ class InPixels:
         boxes: ``[n, 4], float64``: left, top, width, height, in pixels.
         areas: ``[n], float64``: of the objects, in square pixels; of their outlines, where the file
             has these.
-        crowds: ``[n], bool``: whether a box holds many objects that nobody drew boxes round.
+        crowds: ``[n], bool``: whether a box holds many objects without boxes of their own.
     """
 
     width: int

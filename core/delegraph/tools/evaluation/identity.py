@@ -15,7 +15,7 @@ from delegraph.tools.setup import Setup, file_and_options
 def identity(
     setups: Sequence[Setup], task: Mapping[str, Any], samples: Sequence[Sample]
 ) -> dict[str, Any]:
-    """Return what has to be the same for results to be used again, by the names of its parts.
+    """Parts that must be the same for results to be used again, by name.
 
     The content of each sample is not in it: a journal has it beside the sample's results.
 

@@ -41,7 +41,7 @@ class Metric(Protocol):
     """What a data set is judged by."""
 
     def row(self, outputs: Values, labels: Values) -> Any:
-        """Return what is kept of one row: anything that JSON has.
+        """Record of one row: anything that JSON has.
 
         Args:
             outputs: of the model, by name, as real numbers.
@@ -90,7 +90,7 @@ class NamedMetric:
     source: str
 
     def row(self, outputs: Values, labels: Values, key: str) -> Any:
-        """Return what is kept of one row.
+        """Record of one row.
 
         Raises:
             ArgumentError: the metric failed; the message names it and the row.

@@ -45,7 +45,7 @@ class NpzRow:
         return {name: array[self.index] for name, array in arrays.items()}
 
     def digest(self) -> str:
-        """Return what tells the row's values and their names from any other.
+        """Digest of the row's values and their names.
 
         Raises:
             ArgumentError: the file can no longer be read.
@@ -64,7 +64,7 @@ def _arrays(path: str, stamp: object) -> Arrays:
 
 
 def _stamp(path: str) -> object:
-    """Return what changes with a file."""
+    """Stamp that changes with a file."""
     with contextlib.suppress(OSError):  # reading it says why
         found = os.stat(path)
         return found.st_mtime_ns, found.st_size, found.st_ino

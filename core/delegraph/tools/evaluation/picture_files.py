@@ -40,7 +40,7 @@ class PictureFile:
         return self.path.endswith(RAW_SUFFIX)
 
     def digest(self) -> str:
-        """Return what tells the file's content and the truth from any other.
+        """Digest of the file's content and the truth.
 
         Raises:
             ArgumentError: it cannot be read.

@@ -37,7 +37,7 @@ def run_task(
     warmup_runs: int = 1,
     progress: Progress = untold,
 ) -> Answers:
-    """Return what every set-up makes of every sample.
+    """Answers of every set-up to every sample.
 
     Args:
         setups: at least one.
@@ -125,7 +125,7 @@ class _Run:
                 raise ArgumentError(f"{host.setup}: {error}") from error
 
     def entry(self, sample: Sample) -> Entry:
-        """Return what is kept of a sample, as a journal has it."""
+        """Journal entry of a sample."""
         entry: Entry = json.loads(json.dumps(self._entry(sample)))
         return entry
 
@@ -174,7 +174,7 @@ class _Prepared:
 
 
 def _kind(details: Details) -> tuple[object, ...]:
-    """Return what inputs are made by."""
+    """Properties of the inputs that decide how they are made."""
     shape = details["shape_signature"].tolist() or details["shape"].tolist()
     return details["name"], np.dtype(details["dtype"]).str, shape, details["quantization"]
 

@@ -25,7 +25,7 @@ class Sample(Protocol):
         """Its name, which no other sample of the data set has and which stays."""
 
     def digest(self) -> str:
-        """Return what tells its content, truth included, from any other.
+        """Digest of its content, truth included.
 
         Raises:
             ArgumentError: the content cannot be read.
@@ -43,7 +43,7 @@ class Task(Protocol[AnySample]):
     """
 
     def identity(self) -> Mapping[str, Any]:
-        """Return what decides the rows, as JSON: its name, options, labels."""
+        """Settings that decide the rows, as JSON: its name, options, labels."""
 
     def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
         """Check that a model is one for this task; called once for each set-up.
@@ -60,11 +60,11 @@ class Task(Protocol[AnySample]):
         """
 
     def judge(self, sample: AnySample, outputs: Outputs) -> Row:
-        """Return what is kept of a model's answer."""
+        """Record of a model's answer."""
 
 
 def content_digest(content: bytes) -> str:
-    """Return what tells bytes from any other: 32 hexadecimal digits.
+    """Digest of bytes: 32 hexadecimal digits.
 
     >>> content_digest(b"")
     'cae66941d9efbd404e4d88758ea67670'

@@ -142,7 +142,7 @@ class OpProfile:
         stages: initialisation: until the model was ready.
         sections: the subgraph that was called first, then other subgraphs, whose times are in
             those of the nodes that call them, then insides of delegates.
-        outside: seconds a run that are in no node: between nodes, and all that nobody times.
+        outside: seconds a run that are in no node: between nodes, and all that is not timed.
         notes: what is missing, in words.
         saved: seconds a run by which the times of the first section's nodes exceed the time that
             passed: asynchronous ones run while others do.

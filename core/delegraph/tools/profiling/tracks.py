@@ -100,7 +100,7 @@ def _slice(recording: Recording, event: ProfileEvent, origin: int) -> Slice:
 
 
 def _args(recording: Recording, event: ProfileEvent) -> dict[str, Any]:
-    """Return what there is to know of an event."""
+    """Details of an event."""
     inputs, outputs = recording.borders(event)
     partition = recording.partition(event)
     nodes = recording.model_nodes(event)

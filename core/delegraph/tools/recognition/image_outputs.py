@@ -17,7 +17,7 @@ from delegraph.tools.recognition.segmentation import find_segmentation
 
 
 def recognize(seen: Seen) -> Findings:
-    """Return what the outputs say of a picture; nothing where they are not recognized."""
+    """Boxes, poses and classes in a picture; none where outputs are not recognized."""
     with np.errstate(invalid="ignore", over="ignore"):  # what is no number is left out
         for find in (find_boxes, find_faces, find_poses, find_segmentation):
             findings = find(seen)

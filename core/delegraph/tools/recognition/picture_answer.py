@@ -16,7 +16,7 @@ from delegraph.tools.model_call import Details
 from delegraph.tools.quantizing import dequantized
 
 DEFAULT_THRESHOLD = 0.3
-"""Boxes and poses with a lower score are left out where nobody says anything else."""
+"""Score below which boxes and poses are left out by default."""
 
 TensorValues = tuple[int, NDArray[np.float64]]
 """Index and real numbers of a tensor."""
@@ -43,7 +43,7 @@ class Seen:
     size: tuple[int, int] | None
 
     def made_by(self, op: str) -> list[TensorValues]:
-        """Return what the operator called *op* makes.
+        """Outputs of the operator called *op*.
 
         Empty unless there is one such operator, and all that it makes are outputs.
         """

@@ -79,7 +79,7 @@ def _points(rows: NDArray[np.float64]) -> tuple[KeyPoint, ...]:
 
 
 def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return what the decoder of Coral's PoseNet made: pixels, and places for more poses."""
+    """Poses from the decoder of Coral's PoseNet, in pixels, with room for more poses."""
     made = seen.made_by(DECODER)
     if len(made) != 4:
         return None

@@ -77,7 +77,7 @@ class CompiledNode:
 
     @classmethod
     def of(cls, node: Node, options: EdgeTpuOptions) -> CompiledNode:
-        """Return what runs an ``edgetpu-custom-op``, whose options hold the executable."""
+        """Runner of an ``edgetpu-custom-op``, whose options hold the executable."""
         return cls(options, partial(read_custom_options, node.custom_options))
 
     def prepare(self, context: OpContext, operands: Operands, num_threads: int | None) -> Eval:
@@ -181,7 +181,7 @@ class CompiledNode:
 
 
 def parameters_of(executable: Executable, content: bytes) -> Parameters:
-    """Return what a device needs to know of the parameters of an executable.
+    """Size and token of an executable's parameters, as a device needs them.
 
     Args:
         executable: what *content* holds.

@@ -49,7 +49,7 @@ def _prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _refusing(reason: NeedsDevice) -> Eval:
-    """Return what refuses when it is invoked: until then a real device may take the node."""
+    """Evaluation that refuses when invoked: until then a real device may take the node."""
 
     def refuse() -> None:
         raise reason

@@ -13,7 +13,7 @@ from delegraph_edgetpu.real_executables import Layer, explain_refusal, read_real
 
 
 def describe_options(custom_options: bytes) -> dict[str, str]:
-    """Return what can be read of the executable in the operator's options, names to texts.
+    """Facts on the executable in the operator's options, names to texts.
 
     Raises:
         ExecutableError: it is damaged.

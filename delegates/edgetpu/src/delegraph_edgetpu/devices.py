@@ -167,7 +167,7 @@ def device_named(name: str) -> Device:
 
 
 def statistics() -> tuple[DeviceStatistics, ...]:
-    """Return what each device has done since the process began, ``:0`` first."""
+    """Statistics of each device since the process began, ``:0`` first."""
     return tuple(device.statistics for device in devices())
 
 

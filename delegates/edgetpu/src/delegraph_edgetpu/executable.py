@@ -1,7 +1,7 @@
 """What the custom operator executes: one partition as a model, in a checked envelope.
 
 The real compiler's executables are flatbuffers with the identifier ``DWN1`` and instructions of a
-processor that nobody has documented. Ours hold the partition as an ordinary ``.tflite`` model
+processor that is not documented. Ours hold the partition as an ordinary ``.tflite`` model
 behind a header of 64 bytes, and have an identifier of their own at the same place:
 
 ======  ====  ============================================================

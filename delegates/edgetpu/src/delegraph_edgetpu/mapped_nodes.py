@@ -58,7 +58,7 @@ class MappedNodes(SimpleDelegateInterface):
 
 
 def subgraph_of(context: DelegateContext) -> SubgraphSpec:
-    """Return what the plan of a subgraph executes, as a file would declare it."""
+    """Subgraph as its execution plan has it, in a file's terms."""
     steps = [context.get_node_and_registration(index) for index in context.get_execution_plan()]
     return SubgraphSpec(
         context.subgraph_index,

@@ -72,7 +72,7 @@ class PipelinedModelRunner:
     ``push`` at once.
 
     Args:
-        interpreters: the segments in order; nobody else may use them meanwhile.
+        interpreters: the segments in order; no other code may use them meanwhile.
         input_queue_size: inputs that wait for the first segment; then ``push`` waits. 0: any
             number.
         output_queue_size: results that wait for ``pop``; then the last segment waits. 0: any

@@ -139,7 +139,7 @@ class AssemblyLine:
             self.busy_seconds[position] += time.perf_counter() - start
 
     def _hand_on(self, position: int, item: Any) -> bool:
-        """Put an item before the next station; returns False when nobody wants it any more."""
+        """Put an item before the next station; returns False when it is not wanted any more."""
         with self._changed:
             if isinstance(item, PipelineError):
                 self._error = self._error or item

@@ -33,7 +33,7 @@ def _load() -> type[EdgeTpuDelegate]:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Return what this plugin offers."""
+    """Delegates of this plugin."""
     return [
         DelegateSpec(
             "edgetpu",
@@ -73,7 +73,7 @@ def _version() -> str:
 
 @hookimpl
 def delegraph_compilers() -> list[CompilerSpec]:
-    """Return what `delegraph compile` uses; `delegraph edgetpu compile` has a format of its own."""
+    """Compilers for `delegraph compile`; `delegraph edgetpu compile` has its own format."""
     return [CompilerSpec("edgetpu", _compile, _load_compiled, _version, _load_mapped_nodes)]
 
 

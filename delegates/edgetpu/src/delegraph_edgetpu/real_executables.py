@@ -129,7 +129,7 @@ class RealPackage:
 
 
 def read_real(executable: RealExecutable) -> RealPackage:
-    """Return what can be read of a real executable.
+    """Readable part of a real executable.
 
     Raises:
         ExecutableError: it is damaged.
@@ -160,7 +160,7 @@ def read_real(executable: RealExecutable) -> RealPackage:
 
 
 def parameters_of_real(executable: RealExecutable) -> Parameters:
-    """Return what a device needs to know of the parameters of a real executable."""
+    """Size and token of a real executable's parameters, as a device needs them."""
     package = read_real(executable)
     key = hashlib.blake2b(executable.content, digest_size=16).digest()
     token = next((p.caching_token for p in package.parts if p.caching_token), 0)

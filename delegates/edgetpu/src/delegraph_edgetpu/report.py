@@ -19,7 +19,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB")
 
 
 def summary_lines(compilation: Compilation, folder: str = ".") -> list[str]:
-    """Return what the real compiler prints of a model, line for line."""
+    """Lines that the real compiler prints of a model."""
     memory, out = compilation.memory, Path(folder)
     return [
         f"Input model: {compilation.source}",

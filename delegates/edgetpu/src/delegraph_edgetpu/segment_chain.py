@@ -38,7 +38,7 @@ class Segment:
         self.kept: frozenset[str] = frozenset()
 
     def run(self, request: Request) -> Request:
-        """Return the request with this segment's results, without what nobody needs any more."""
+        """Return the request with this segment's results, without those not needed any more."""
         is_named, values = request
         for detail in self.inputs:
             self.interpreter.set_tensor(detail["index"], values[detail["name"]])

@@ -50,7 +50,7 @@ class Boundary:
 
 
 def boundary(subgraph: SubgraphSpec, nodes: Collection[int]) -> Boundary:
-    """Return what goes in and out of *nodes*, each sorted; variables go in."""
+    """Tensors that go in and out of *nodes*, each sorted; variables go in."""
     inside = set(nodes)
     made = {t for i in inside for t in subgraph.operators[i].outputs if t >= 0}
     read = {t for i in inside for t in subgraph.operators[i].inputs if t >= 0} - made

@@ -103,7 +103,7 @@ def convert_command(
 
 
 def _stem(source: str) -> str:
-    """Return what a file that is made of *source* is called, without an ending."""
+    """Name of a file that is made of *source*, without an ending."""
     file, _, name = source.rpartition(".py:")
     return name if file else Path(source).resolve().stem
 
@@ -123,7 +123,7 @@ def _converted(
 
 
 def _defined(source: str) -> Any:
-    """Return what ``FILE.py:NAME`` names; the file is run, and may import what lies beside it."""
+    """Object that ``FILE.py:NAME`` names; the file is run, and may import its neighbours."""
     file, _, name = source.rpartition(":")
     path = Path(file)
     if not path.is_file():
@@ -139,7 +139,7 @@ def _defined(source: str) -> Any:
 
 
 def _essence(error: Exception) -> str:
-    """Return what the converter objects to; its messages quote source code for pages."""
+    """Objection of the converter; its messages quote source code for pages."""
     message = str(error)
     lines = [line.partition("error: ")[2].strip() for line in message.splitlines()]
     found = dict.fromkeys(line for line in lines if line and not line.endswith(":"))

@@ -22,7 +22,7 @@ def convert(
     allow_all: bool = False,
     **settings: Any,
 ) -> bytes:
-    """Return what TensorFlow's converter makes of a model, with Flex operators where needed.
+    """Model from TensorFlow's converter, with Flex operators where needed.
 
     Args:
         source: a folder with a SavedModel, a ``.keras`` or ``.h5`` file, a Keras model, a

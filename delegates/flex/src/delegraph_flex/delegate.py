@@ -99,7 +99,7 @@ class FlexDelegate(SimpleDelegateInterface):
         return FlexNode(node.index, node_def, inputs, outputs, surroundings(context))
 
     def _elsewhere(self, error: Unsupported, node: FlexNode) -> str:
-        """Return what to say about the other executor, when this one refuses a node."""
+        """Remark on the other executor, when this one refuses a node."""
         if self._executor.name == "numpy":
             if has_tensorflow():
                 return "; executor=tensorflow may run it"

@@ -23,7 +23,7 @@ LIMIT: ContextVar[MemoryLimit] = ContextVar("LIMIT")
 _OTHERWISE = MemoryLimit.of_machine()
 
 SMALL = 1 << 16
-"""Elements for which nobody looks twice."""
+"""Number of elements below which the limit is not checked."""
 
 
 def require(shape: Sequence[int], dtype: DTypeLike) -> None:

@@ -60,7 +60,7 @@ class NodeDef:
 
     @classmethod
     def parse(cls, data: bytes) -> NodeDef:
-        """Return what serialised bytes hold; fields that are not known are passed over.
+        """NodeDef in serialised bytes; unknown fields are skipped.
 
         Raises:
             NodeDefError: they are no NodeDef.

@@ -16,7 +16,7 @@ from delegraph_flex.node_def import Shape
 
 
 def surroundings(context: DelegateContext) -> Surroundings:
-    """Return what the nodes of a subgraph share with those of the whole interpreter."""
+    """Environment that the nodes of a subgraph share with those of the whole interpreter."""
     functions = Functions(context)
     return Surroundings(
         context.resources,
@@ -35,7 +35,7 @@ class Functions:
         self._callees: dict[str, Callee] = {}
 
     def signature(self, name: str) -> FunctionSignature:
-        """Return what a function takes and gives.
+        """Signature of a function.
 
         Raises:
             KeyError: the model has no such function.

@@ -23,7 +23,7 @@ def _load() -> type[FlexDelegate]:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Return what this plugin offers."""
+    """Delegates of this plugin."""
     return [
         DelegateSpec(
             "flex",

@@ -53,7 +53,7 @@ class Flexified:
         content: the model.
         became: of each operator that was rewritten, by its old index: its name, and the operators
             of TensorFlow that it became.
-        left: of each other one: its name, and why it stayed; empty where nobody asked for it.
+        left: of each other one: its name, and why it stayed; empty where it was not asked for.
     """
 
     content: bytes
@@ -64,7 +64,7 @@ class Flexified:
 def rewritten(
     model: str | os.PathLike[str] | bytes, nodes: Iterable[int | str] | None = None
 ) -> Flexified:
-    """Return what :func:`flexify` makes, with what it did; it raises the same."""
+    """Model that :func:`flexify` makes, with a record of its steps; it raises the same."""
     loaded = parse_model(model) if isinstance(model, bytes) else load_model(model)
     subgraph = loaded.subgraphs[0]
     record = read_model(loaded.content)

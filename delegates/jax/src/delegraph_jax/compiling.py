@@ -36,7 +36,7 @@ def compile_safely(lowered: Lowered, platform: str) -> Compiled:
 
 @cache
 def version() -> str:
-    """Return what executables depend on besides the partition: JAX, this package, the processor."""
+    """Versions that executables depend on: of JAX, this package, the processor."""
     made_by = hashlib.sha256(_processor().encode())
     package = Path(__file__).parent
     for file in sorted(package.rglob("*.py")):
@@ -45,7 +45,7 @@ def version() -> str:
 
 
 def _processor() -> str:
-    """Return what tells processors apart whose instructions differ."""
+    """Text that differs for processors whose instructions differ."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:  # no Linux

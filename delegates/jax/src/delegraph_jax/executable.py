@@ -63,12 +63,12 @@ def compiled(model: PartitionModel, device: jax.Device, numerics: Numerics) -> b
 
 
 def contents_of(content: bytes) -> Contents:
-    """Return what is known of the executable in *content*."""
+    """Description of the executable in *content*."""
     return Contents(**json.loads(content.partition(b"\n")[0]))
 
 
 def loaded(content: bytes, inputs: int, outputs: int, device: jax.Device) -> Any:
-    """Return what :func:`compiled` returned as a function of lists: inputs, and memory to use.
+    """Function of lists (inputs, and memory to use) from the bytes of :func:`compiled`.
 
     Loading runs what *content* says, machine code included.
 

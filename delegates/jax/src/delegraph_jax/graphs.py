@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A subgraph, to be computed by whoever holds it: tensors have shapes, constants values."""
+    """Subgraph that its holder computes: tensors have shapes, constants values."""
 
     steps: Sequence[Step]
     tensors: Sequence[Tensor]

@@ -43,7 +43,7 @@ def _version() -> str:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Return what this plugin offers."""
+    """Delegates of this plugin."""
     return [
         DelegateSpec("jax", "any device of JAX, by functions that XLA compiles", _load, JaxOptions)
     ]
@@ -51,5 +51,5 @@ def delegraph_delegates() -> list[DelegateSpec]:
 
 @hookimpl
 def delegraph_compilers() -> list[CompilerSpec]:
-    """Return what compiles its partitions ahead of time, for one JAX and one kind of processor."""
+    """Compilers of its partitions ahead of time, for one JAX and one kind of processor."""
     return [CompilerSpec("jax", _compile, _load_compiled, _version)]

@@ -36,7 +36,7 @@ def is_ready() -> bool:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Return what this plugin offers."""
+    """Delegates of this plugin."""
     summary = "the CPU, by kernels that Numba compiles"
     return [DelegateSpec("numba_cpu", summary, _load, NumbaCpuOptions, is_ready=is_ready)]
 

@@ -32,5 +32,5 @@ def delegraph_delegates() -> list[DelegateSpec]:
 
 @hookimpl
 def delegraph_compilers() -> list[CompilerSpec]:
-    """Return what compiles its partitions ahead of time, for one version of OpenVINO."""
+    """Compilers of its partitions ahead of time, for one version of OpenVINO."""
     return [engine_compiler(DELEGATE, lambda: version("openvino"))]

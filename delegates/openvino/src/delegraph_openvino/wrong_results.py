@@ -69,7 +69,7 @@ def check_numbers(
 
 
 def _wrong_with(name: str, types: Sequence[str], is_fused: bool) -> str:
-    """Return what is wrong with an operator; empty for nothing.
+    """Fault of OpenVINO's result for an operator; empty for none.
 
     Args:
         name: of the operator.

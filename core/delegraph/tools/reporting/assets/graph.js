@@ -1,7 +1,7 @@
 // The drawing of the graph: zoom, search, keys. Its nodes are elements with a name for a screen
 // reader; one at a time is in the order of the Tab key, arrows go on from there.
 
-const FAR = 0.45; // zoom below which texts are left out: nobody could read them
+const FAR = 0.45; // zoom below which texts, too small to read, are left out
 const MOST_LETTERS = 24;
 const DELEGATE_COLOURS = 8;
 

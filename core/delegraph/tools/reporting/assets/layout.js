@@ -1,6 +1,6 @@
 // Where the nodes of a graph are drawn.
 //
-// Networks are long and thin: 2,000 nodes under each other are a line that nobody can look at. So
+// Networks are long and thin: 2,000 nodes under each other are an endless line. So
 // the graph is cut where few values cross, and the stretches stand side by side, like columns of a
 // newspaper. d3-dag places the nodes of a column; edges between columns run in the gaps.
 

@@ -75,7 +75,7 @@ def _float32(text: bytes) -> np.float32 | None:
 
 
 def _finite(value: np.float32) -> float:
-    """Return what rounding takes a float for: infinities follow on the largest numbers."""
+    """Value of a float for rounding: infinities follow on the largest numbers."""
     return float(value) if np.isfinite(value) else math.copysign(2.0**128, value)
 
 

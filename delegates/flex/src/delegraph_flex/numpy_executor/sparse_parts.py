@@ -66,7 +66,7 @@ def _check_count(indices: NDArray[Any], count: int, shape: NDArray[Any]) -> None
 
 
 def row_order(indices: NDArray[Any]) -> NDArray[np.intp]:
-    """Return what sorts indices, row by row; equal ones stay in order."""
+    """Order that sorts indices, row by row; equal ones stay in order."""
     return np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(len(indices))
 
 

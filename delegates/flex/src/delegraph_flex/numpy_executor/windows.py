@@ -42,7 +42,7 @@ class Sliding:
         dilations: str = "dilations",
         data_format: str | None = None,
     ) -> Sliding:
-        """Return what *node* has; channels are last, for no other order runs on a CPU.
+        """Windows of *node*; channels are last, for no other order runs on a CPU.
 
         Args:
             node: the operator.

@@ -50,7 +50,7 @@ def named_call(name: str, count: int, attrs: Sequence[Any], device: str) -> Step
 
 
 def message_of(error: BaseException) -> str:
-    """Return what TensorFlow says of an error, without the names of its inner functions."""
+    """TensorFlow's text for an error, without the names of its inner functions."""
     text = getattr(error, "message", None) or str(error)
     return _NOISE.sub("", text).strip().split("\n")[0] or type(error).__name__
 

@@ -13,7 +13,7 @@ from delegraph_jax.operators.registry import MOVED, Call, Callee, operator
 
 @operator("WHILE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def while_loop(call: Call) -> Any:
-    """Return what goes round in a loop of XLA's when the condition no longer holds.
+    """Values of a loop when its condition no longer holds.
 
     Doubts go round with it: what is wrong in one turn stays wrong.
     """
@@ -38,7 +38,7 @@ def while_loop(call: Call) -> Any:
 
 @operator("IF", MOVED, features=("subgraph",), lacks=("dynamic-shapes",), condition="BOOL")
 def branch(call: Call) -> Any:
-    """Return what one of two subgraphs gives."""
+    """Outputs of one of two subgraphs."""
     options = call.options
     indices = (options.else_subgraph_index, options.then_subgraph_index)
     return chosen(call, call.input(0).astype(jnp.int32), indices)
@@ -46,7 +46,7 @@ def branch(call: Call) -> Any:
 
 @operator("STABLEHLO_CASE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def case(call: Call) -> Any:
-    """Return what the subgraph of a number gives; that of the last for a number outside."""
+    """Outputs of the subgraph with a number; of the last one for a number outside."""
     indices = call.options.branch_subgraph_indices
     number = call.input(0)
     is_inside = (number >= 0) & (number < len(indices))
@@ -55,7 +55,7 @@ def case(call: Call) -> Any:
 
 @operator("STABLEHLO_COMPOSITE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def composite(call: Call) -> Any:
-    """Return what the decomposition gives, as part of the caller."""
+    """Outputs of the decomposition, as part of the caller."""
     decomposition = call.callee(call.options.decomposition_subgraph_index)
     values = call.inputs()
     found, wrong = decomposition(values)
@@ -64,7 +64,7 @@ def composite(call: Call) -> Any:
 
 
 def chosen(call: Call, position: Any, indices: Sequence[int]) -> Any:
-    """Return what one of several subgraphs makes of all inputs but the first."""
+    """Outputs of one of several subgraphs for all inputs but the first."""
     callees = [call.callee(index) for index in indices]
     values = [jnp.asarray(value) for value in call.inputs()[1:]]
     doubts = [callee.doubts(values) for callee in callees]

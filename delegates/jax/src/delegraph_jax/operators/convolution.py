@@ -104,7 +104,7 @@ def conv_3d(call: Call) -> Any:
     check=check_clamp,
 )
 def transpose_conv(call: Call) -> Any:
-    """Return what each input adds to a window of the output, by filters ``[O, KH, KW, C]``."""
+    """Sum of all inputs, each over a window of the output, by filters ``[O, KH, KW, C]``."""
     weight, x = call.input(1), call.input(2)
     y = lax.conv_general_dilated(
         x,

@@ -29,7 +29,7 @@ _ROLES: dict[str, Any] = {
 @operator("TRANSPOSE_CONV", ("INT8",), bias="INT32", **_ROLES)
 @operator("TRANSPOSE_CONV", ("INT16",), weights="INT8", bias=("INT32", "INT64"), **_ROLES)
 def transpose_conv(call: Call) -> Any:
-    """Return what each input adds to a window of the output, by filters ``[O, KH, KW, C]``."""
+    """Sum of all inputs, each over a window of the output, by filters ``[O, KH, KW, C]``."""
     scaling = _scaling(call, is_in_scalar_tail(call.input(1).shape[0]))
     return finish(call, _sums(call), scaling, call.optional(3))
 

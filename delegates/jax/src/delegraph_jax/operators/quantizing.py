@@ -81,7 +81,7 @@ def _check_blocks(options: Any, node: Node, tensors: Sequence[Tensor]) -> Reject
 
 @operator("DEQUANTIZE", QUANTIZED, output="FLOAT32", check=_check_blocks)
 def dequantize(call: Call) -> Any:
-    """Return what integers stand for, of one scale or a scale a channel."""
+    """Real numbers of integers with one scale or a scale a channel."""
     x = call.input(0)
     scale, zero_point = channel_parameters(call.tensor(0))
     return (x.astype(np.int32) - zero_point).astype(np.float32) * scale

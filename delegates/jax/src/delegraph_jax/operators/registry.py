@@ -49,7 +49,7 @@ class Callee:
         return [jnp.asarray(value) for value in outputs], all_of(doubts)
 
     def doubts(self, values: Sequence[Any]) -> list[str]:
-        """Return what each of the doubts is about, with values of these shapes."""
+        """Subject of each doubt, with values of these shapes."""
         found: list[str] = []
 
         def keep(*values: Any) -> list[Any]:
@@ -163,7 +163,7 @@ class Call:
             self.doubts += [(flags[i], why) for i, why in enumerate(reasons)]
 
     def evaluated(self, *inputs: NDArray[Any], numerics: Numerics | None = None) -> NDArray[Any]:
-        """Return what Delegraph's own kernel makes of other inputs.
+        """Output of Delegraph's own kernel for other inputs.
 
         Raises:
             OperatorError: it refuses the node.

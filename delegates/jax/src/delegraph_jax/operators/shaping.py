@@ -84,7 +84,7 @@ def slice_(call: Call) -> Any:
 
 @operator("STRIDED_SLICE", ANY, constants=(1, 2, 3))
 def strided_slice(call: Call) -> Any:
-    """Return what Python's slices choose."""
+    """Elements that Python's slices choose."""
     x = call.input(0)
     limits = [call.integers(i) for i in (1, 2, 3)]
     index, _ = resolved(x.shape, limits[0], limits[1], limits[2], Masks.of(call.options))

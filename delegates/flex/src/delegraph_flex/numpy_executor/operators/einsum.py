@@ -53,7 +53,7 @@ def einsum(node: FlexNode) -> Step:
 
 
 def _parsed(equation: str) -> tuple[list[str], str]:
-    """Return what an equation says of the operands and of the result."""
+    """Labels of the operands and of the result of an equation."""
     parts = equation.split("->")
     terms = parts[0].split(",")
     if len(parts) != 2 or len(terms) > 2:
@@ -177,7 +177,7 @@ def _double(
 def _arranged(
     labels: Labels, kept: Labels, order: Labels, is_half: bool
 ) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Return what brings an operand to an order of its labels, without those not kept."""
+    """Function that brings an operand to an order of its labels, without those not kept."""
     axes = [kept.index(label) for label in order]
     if kept == labels:
         return lambda x: x.transpose(axes)

@@ -40,7 +40,7 @@ def _constant(node: FlexNode) -> Any:
 
 
 def _replacement(rewrite: bytes, groups: int) -> Callable[[Any], Any]:
-    """Return what RE2 puts in place of a match; groups count from 0, the whole match.
+    """Replacement that RE2 puts for a match; groups count from 0, the whole match.
 
     Raises:
         ValueError: the rewrite names a group that the pattern does not have.

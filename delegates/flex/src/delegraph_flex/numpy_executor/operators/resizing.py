@@ -163,7 +163,7 @@ def _places(old: int, new: int, align: bool, half: bool) -> Floats:
 
 
 def bilinear_taps(places: Floats, old: int) -> Taps:
-    """Return what is mixed at each of *places*, of *old* pixels."""
+    """Pixels, of *old* ones, that are mixed at each of *places*."""
     floor = np.floor(places)
     low = np.maximum(floor.astype(np.int64), 0)
     high = np.minimum(np.ceil(places).astype(np.int64), old - 1)

@@ -75,7 +75,7 @@ def length(node: FlexNode) -> Step:
 
 
 def joiner(separator: bytes) -> Callable[[Collection[bytes]], bytes]:
-    """Return what joins strings, with a look at the memory that all its results take together."""
+    """Function that joins strings and counts the memory of all its results."""
     taken = Taken("joined text")
 
     def join(parts: Collection[bytes]) -> bytes:

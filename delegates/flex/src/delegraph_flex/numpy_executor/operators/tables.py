@@ -39,7 +39,7 @@ class Table:
     items: dict[Any, Any] | None = field(default=None)
 
     def contents(self) -> dict[Any, Any]:
-        """Return what it holds.
+        """Entries of the table.
 
         Raises:
             ValueError: it is not initialised.
