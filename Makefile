@@ -1,4 +1,5 @@
 # make demo    run the showcase
+# make check   check what changed since BASE=main, in about a minute: lint, format, types, layers, its tests
 # make test    run every check: lint, format, types, layers, tests
 # make test-engines  test the delegates of heavy engines, each in its own environment (downloads)
 # make test-scale    test what runs on other engines, each in its own environment (downloads)
@@ -31,7 +32,7 @@ PROJECTS := pyproject.toml $(filter-out $(ENGINE_PROJECTS), \
   $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml))
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test test-engines test-scale conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record test-aarch64 bench docs dist \
+.PHONY: help demo check test test-engines test-scale conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record test-aarch64 bench docs dist \
   lint types clean
 .DEFAULT_GOAL := help
 
@@ -49,6 +50,16 @@ SEED ?= $(shell date +%s)
 test: lint
 	$(BIN)/delegraph numba warmup --cpu all
 	$(BIN)/python -m pytest --numprocesses logical --dist worksteal --hypothesis-seed $(SEED)
+
+# mypy keeps what it knows of unchanged modules, so the first run takes longer.
+BASE ?= main
+
+check: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/mypy
+	$(BIN)/python -m pytest --quiet --numprocesses logical $$($(BIN)/python tests/changed_tests.py $(BASE))
 
 # One environment for each engine; those that are there are used again. The conformance kit tries a
 # sample; with FULL=1 it tries everything, for as long as that takes: the first check that needs models

@@ -275,6 +275,13 @@ def test_architecture_page_names_files_that_exist() -> None:
     assert [n for n in names if not any((place / n).exists() for place in places)] == []
 
 
+def test_glossary_names_files_that_exist() -> None:
+    page = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    sources = re.findall(r"^\| \*\*.*\| `([\w/]+(?:\.py|/))`[^|]*\|$", page, re.MULTILINE)
+    assert len(sources) > 15
+    assert [s for s in sources if not (ROOT / "core" / "delegraph" / s).exists()] == []
+
+
 def test_hooks_page_explains_every_hook_and_plugin_state() -> None:
     page = (DOCS / "hooks.md").read_text(encoding="utf-8")
     hooks = {n: hook for n, hook in vars(hookspecs).items() if n.startswith("delegraph_")}
