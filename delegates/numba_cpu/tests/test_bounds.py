@@ -18,7 +18,7 @@ from delegraph.errors import DelegateError, DelegraphError
 from delegraph.testing import one_op_model, tensor
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
-from delegraph_numba_cpu import blocks
+from delegraph_numba_cpu import instructions
 from delegraph_numba_cpu.bounds import Overrun, check_row, rules
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.instructions import Block
@@ -42,7 +42,7 @@ BEST, *OTHERS = (level.name for level in supported_levels())
 
 
 def all_blocks() -> Iterator[Block]:
-    for module in pkgutil.iter_modules(blocks.__path__, f"{blocks.__name__}."):
+    for module in pkgutil.iter_modules(instructions.__path__, f"{instructions.__name__}."):
         found = vars(importlib.import_module(module.name)).values()
         yield from (each for each in found if isinstance(each, Block))
 

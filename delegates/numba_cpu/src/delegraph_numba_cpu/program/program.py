@@ -19,14 +19,7 @@ from delegraph.errors import DelegateError
 from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.bounds import Overrun, check_row
 from delegraph_numba_cpu.instructions import Block, float_word
-from delegraph_numba_cpu.instructions.executor import (
-    CANCELLATION,
-    HEADER_WORDS,
-    IS_CANCELLED,
-    NEVER,
-    ROW_WORDS,
-    ROWS,
-)
+from delegraph_numba_cpu.instructions import executor as layout
 from delegraph_numba_cpu.instructions.memory import (
     SLACK,
     Address,
@@ -221,7 +214,7 @@ class Program:
     ) -> None:
         memories = {id(m): m for row in rows for m in row.memories}
         self._keep = [m.array for m in memories.values() if m.array is not None]
-        self._table = _words(HEADER_WORDS + ROW_WORDS * len(rows))
+        self._table = _words(layout.HEADER_WORDS + layout.ROW_WORDS * len(rows))
         self.table = self._table.ctypes.data
         for memory in memories.values():
             if memory.is_report:
@@ -233,13 +226,13 @@ class Program:
         self.tiles = max((row.tiles for row in rows), default=1)
         starts = np.cumsum([0, *(len(row.block.names) for row in rows)])
         self._words = _words(int(starts[-1]))
-        self._table[ROWS] = len(rows)
-        self._table[CANCELLATION] = self.table + 8 * NEVER
-        self.header = self._table[:HEADER_WORDS].data
+        self._table[layout.ROWS] = len(rows)
+        self._table[layout.CANCELLATION] = self.table + 8 * layout.NEVER
+        self.header = self._table[: layout.HEADER_WORDS].data
         self._starts = starts
         self._moving: dict[int, tuple[Memory, list[tuple[int, int]]]] = {}
         self._working: list[tuple[int, int]] = []  # word, offset in working memory
-        table = self._table[HEADER_WORDS:].reshape(-1, ROW_WORDS)
+        table = self._table[layout.HEADER_WORDS :].reshape(-1, layout.ROW_WORDS)
         for i, row in enumerate(rows):
             start = int(starts[i])
             table[i] = (
@@ -256,7 +249,7 @@ class Program:
     def heed(self, word: NDArray[np.int32]) -> None:
         """Leave out the rest of a run, from now on, once *word*, of shape [1], is not 0."""
         self._keep.append(word)
-        self._table[CANCELLATION] = word.ctypes.data
+        self._table[layout.CANCELLATION] = word.ctypes.data
 
     def block(self, number: int) -> NDArray[np.int64]:
         """Return the words of a row, which its kernel may have changed."""
@@ -269,11 +262,11 @@ class Program:
             first: the first of them.
             end: the one after the last.
         """
-        table = _words(HEADER_WORDS + ROW_WORDS * (end - first))
-        table[:HEADER_WORDS] = self._table[:HEADER_WORDS]
-        table[ROWS] = end - first
-        rows = self._table[HEADER_WORDS:].reshape(-1, ROW_WORDS)
-        table[HEADER_WORDS:] = rows[first:end].reshape(-1)
+        table = _words(layout.HEADER_WORDS + layout.ROW_WORDS * (end - first))
+        table[: layout.HEADER_WORDS] = self._table[: layout.HEADER_WORDS]
+        table[layout.ROWS] = end - first
+        rows = self._table[layout.HEADER_WORDS :].reshape(-1, layout.ROW_WORDS)
+        table[layout.HEADER_WORDS :] = rows[first:end].reshape(-1)
         return table
 
     def _fill(self, row: Row, start: int) -> None:
@@ -302,7 +295,7 @@ class Program:
         """
         self.bind()
         pool.run(self, library)
-        return not self.header[IS_CANCELLED]
+        return not self.header[layout.IS_CANCELLED]
 
     def brief_run(self, library: Library) -> Callable[[], bool | None]:
         """Return what does as :meth:`run` does where that is one native call.
@@ -317,7 +310,7 @@ class Program:
             if not (pace.is_brief and self._is_bound()):
                 return None
             run_briefly(table)
-            return not header[IS_CANCELLED]
+            return not header[layout.IS_CANCELLED]
 
         return run
 
