@@ -29,14 +29,14 @@ class LibrariesHook(BuildHookInterface[Any]):
     def dependencies(self) -> list[str]:
         """Return what a build needs besides: a linker from PyPI, where Linux has none."""
         sys.path.insert(0, str(SOURCES))
-        from delegraph_numba_cpu.linking import find_linker
+        from delegraph_numba_cpu.library.linking import find_linker
 
         return ["ziglang"] if sys.platform == "linux" and not find_linker(_machine()) else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Make the libraries, and tell hatchling where they are and for which systems."""
         sys.path.insert(0, str(SOURCES))
-        from delegraph_numba_cpu.linking import levels_named, make_libraries
+        from delegraph_numba_cpu.library.linking import levels_named, make_libraries
 
         in_place = version == "editable"
         # What is installed in place runs on this machine; a wheel may run on any.

@@ -65,9 +65,9 @@ class Target:
     def warm_up(self) -> None:
         """Load what each process would have to load again."""
         if self.delegate == "numba_cpu" or "numba_cpu" in dict(self.options).values():
-            from delegraph_numba_cpu.cpu import level_named
-            from delegraph_numba_cpu.families import families
-            from delegraph_numba_cpu.kernel_library import library
+            from delegraph_numba_cpu.library.cpu import level_named
+            from delegraph_numba_cpu.library.families import families
+            from delegraph_numba_cpu.library.kernel_library import library
 
             library(level_named("auto")).load(families())
 

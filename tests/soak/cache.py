@@ -32,8 +32,8 @@ assert np.array_equal(*answers), answers
 
 def private_cache(folder: Path) -> None:
     """Let this process and its children use a copy of the user's cache in *folder*."""
-    from delegraph_numba_cpu.cache import kernel_cache
-    from delegraph_numba_cpu.cpu import level_named
+    from delegraph_numba_cpu.library.cache import kernel_cache
+    from delegraph_numba_cpu.library.cpu import level_named
 
     kept = kernel_cache(level_named("auto"))
     if kept.folder.is_dir():

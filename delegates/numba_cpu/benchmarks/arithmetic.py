@@ -16,7 +16,7 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
-from delegraph_numba_cpu.operators import Call
+from delegraph_numba_cpu.lowering import Call
 
 
 def multiply_adds(call: Call) -> int:

@@ -31,7 +31,7 @@ from arithmetic import model_multiply_adds
 from delegraph.tools import all_times, interleave, ratio_of
 from delegraph.tools.benchmarking.interleaving import Block
 from delegraph.tools.benchmarking.verdicts import Ratio
-from delegraph_numba_cpu.cpu import level_named
+from delegraph_numba_cpu.library.cpu import level_named
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
 

@@ -12,8 +12,8 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from delegraph.tools import all_times, interleave
-from delegraph_numba_cpu.cpu import level_named
-from delegraph_numba_cpu.levels import CpuLevel
+from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
+from delegraph_numba_cpu.library.cpu import level_named
 
 ROUNDS = 200_000
 CHAINS = 12

@@ -18,7 +18,7 @@ from delegraph import Interpreter
 from delegraph.schema.layer_options import Conv2DOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools.model_inputs import random_values
-from delegraph_numba_cpu.cpu import level_named
+from delegraph_numba_cpu.library.cpu import level_named
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LAYERS = (

@@ -18,9 +18,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from delegraph_numba_cpu.compiler import compile_side_by_side
-from delegraph_numba_cpu.levels import LEVELS
-from delegraph_numba_cpu.objects import unpack
+from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
+from delegraph_numba_cpu.codegen.object_code import unpack
+from delegraph_numba_cpu.library.compile_processes import compile_side_by_side
 
 README = Path(__file__).parents[1] / "README.md"
 START, END = "<!-- Written by benchmarks/predict_arm.py -->\n", "<!-- to here -->\n"

@@ -22,12 +22,18 @@ from tables import print_table
 
 from arithmetic import multiply_adds
 from delegraph import Interpreter
-from delegraph_numba_cpu.blocks.executor import CANCELLATION, HEADER_WORDS, NEVER, ROW_WORDS, ROWS
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.instructions.executor import (
+    CANCELLATION,
+    HEADER_WORDS,
+    NEVER,
+    ROW_WORDS,
+    ROWS,
+)
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.pace import Pace
-from delegraph_numba_cpu.pool import POOL
-from delegraph_numba_cpu.program import Program
+from delegraph_numba_cpu.program.pool import POOL
+from delegraph_numba_cpu.program.program import Program
+from delegraph_numba_cpu.program.run_time_estimate import Pace
 
 
 class RecordingDelegate(NumbaCpuDelegate):

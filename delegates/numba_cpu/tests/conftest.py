@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph_numba_cpu.blocks.moves import COPY
-from delegraph_numba_cpu.cpu import supported_levels
-from delegraph_numba_cpu.kernel_library import Library, library
-from delegraph_numba_cpu.memory import Address, Memory, Row
-from delegraph_numba_cpu.pool import Pool
-from delegraph_numba_cpu.program import Program
+from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
+from delegraph_numba_cpu.instructions.moves import COPY
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.library.kernel_library import Library, library
+from delegraph_numba_cpu.program.pool import Pool
+from delegraph_numba_cpu.program.program import Program
 
 os.environ["DELEGRAPH_DEFAULT_DELEGATES"] = ""  # tests name the delegates they are about
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever pytest is started

@@ -21,9 +21,9 @@ from delegraph.testing import graph_model
 from delegraph.testing.one_op import TensorDef, constant, tensor
 from delegraph.testing.operator_case import Fed, OperatorCase, fed, operator_case
 from delegraph.testing.operator_cases import cases
-from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.operators.moves import Loop, nest_of
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.lowering.moves.moves import Loop, nest_of
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]

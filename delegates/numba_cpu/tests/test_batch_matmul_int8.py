@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from delegraph import Interpreter
 from delegraph.schema.layer_options import BatchMatMulOptions
 from delegraph.testing import TensorDef, constant, one_op_model, tensor
-from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LARGE_SCALES = [2.0**k for k in (14, 20, 24, 30)]

@@ -10,7 +10,7 @@ import pytest
 
 from delegraph import Interpreter
 from delegraph.errors import CallCancelledError, DelegateError
-from delegraph_numba_cpu.program import Program
+from delegraph_numba_cpu.program.program import Program
 from test_gather import X, gather_model, interpreter_of, result
 
 POSITIONS = np.array([[2, 0], [1, 1]], np.int32)

@@ -13,10 +13,10 @@ from delegraph import Interpreter
 from delegraph.errors import CallCancelledError, DelegateError
 from delegraph.schema.layer_options import FullyConnectedOptions
 from delegraph.testing import constant, graph_model, tensor
-from delegraph_numba_cpu.blocks import executor as layout
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.instructions import executor as layout
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.program import Program
+from delegraph_numba_cpu.program.program import Program
 
 LAYERS, BATCH, SIZE = 40, 1024, 64
 

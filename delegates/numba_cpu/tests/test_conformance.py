@@ -22,8 +22,8 @@ from delegraph.testing.conformance.placements import placings
 from delegraph.testing.conformance.soundness import VALUES_ONLY
 from delegraph.testing.conformance.subject import Subject, subject_of
 from delegraph.testing.conformance.trials import Trial
-from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 OF_EVERY_LEVEL = ("ADD", "AVERAGE_POOL_2D", "CONV_2D", "LOGISTIC", "MEAN", "SOFTMAX")

@@ -20,8 +20,8 @@ from delegraph.schema.layer_options import (
     TransposeConvOptions,
 )
 from delegraph.testing import TensorDef, constant, graph_model, one_op_model, tensor
-from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]

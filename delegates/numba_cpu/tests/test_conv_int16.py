@@ -19,8 +19,8 @@ from delegraph.schema.layer_options import (
     FullyConnectedOptions,
 )
 from delegraph.testing import constant, one_op_model, tensor
-from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]

@@ -21,10 +21,10 @@ from delegraph.schema.layer_options import (
     TransposeConvOptions,
 )
 from delegraph.testing import TensorDef, constant, graph_model, tensor
-from delegraph_numba_cpu.blocks.conv_int8 import HEADER
-from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.operators.constants_int8 import Product
+from delegraph_numba_cpu.instructions.conv_int8 import HEADER
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]

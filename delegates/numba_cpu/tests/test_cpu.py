@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from delegraph.errors import DelegateError
-from delegraph_numba_cpu import cpu
-from delegraph_numba_cpu.cpu import (
+from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
+from delegraph_numba_cpu.library import cpu
+from delegraph_numba_cpu.library.cpu import (
     host_features,
     level_named,
     may_use_tiles,
     physical_cores,
     supported_levels,
 )
-from delegraph_numba_cpu.levels import LEVELS
 
 OF_X86 = {name: level for name, level in LEVELS.items() if level.machine in ("", "x86_64")}
 SERVER = frozenset(f for level in OF_X86.values() for f in level.needs)

@@ -22,11 +22,11 @@ from delegraph.testing.one_op import TensorDef, constant, one_op_model, tensor
 from delegraph.testing.operator_case import OperatorCase, fed, graph_case, operator_case
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.subgraphs import Graph, Op
-from delegraph_numba_cpu.blocks.elementwise import STEP_WORDS, Layout, Operation, Step
-from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
-from delegraph_numba_cpu.memory import Address
-from delegraph_numba_cpu.operators.chains import geometry
+from delegraph_numba_cpu.instructions.elementwise import STEP_WORDS, Layout, Operation, Step
+from delegraph_numba_cpu.instructions.memory import Address
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import geometry
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 Array = NDArray[Any]

@@ -15,7 +15,7 @@ from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.testing import constant, tensor
 from delegraph.testing.operator_case import OperatorCase, fed, operator_case
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.operators.quarter_turns import quarter_turns
+from delegraph_numba_cpu.lowering.elementwise.elementwise_sin_cos import quarter_turns
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from test_elementwise import Watched, check, float_case, levels, results
 

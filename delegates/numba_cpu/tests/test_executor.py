@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph_numba_cpu.blocks import executor as layout
-from delegraph_numba_cpu.kernel_library import Library
-from delegraph_numba_cpu.pace import Pace
-from delegraph_numba_cpu.pool import Crew, Pool
-from delegraph_numba_cpu.program import Program
+from delegraph_numba_cpu.instructions import executor as layout
+from delegraph_numba_cpu.library.kernel_library import Library
+from delegraph_numba_cpu.program.pool import Crew, Pool
+from delegraph_numba_cpu.program.program import Program
+from delegraph_numba_cpu.program.run_time_estimate import Pace
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from delegraph.schema.array_options import AddOptions
 from delegraph.schema.enums import Padding
 from delegraph.schema.layer_options import Conv2DOptions, DepthwiseConv2DOptions
 from delegraph.testing import constant, graph_model, tensor
-from delegraph_numba_cpu import schedule
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
-from delegraph_numba_cpu.fusion_order import FUSERS
+from delegraph_numba_cpu.lowering import schedule
+from delegraph_numba_cpu.lowering.fusers import FUSERS
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 

@@ -13,12 +13,12 @@ from delegraph import DelegateContext, Interpreter, Node, PlacementRule
 from delegraph.schema.layer_options import FullyConnectedOptions
 from delegraph.testing import constant, graph_model, interrupted, tensor
 from delegraph.testing.interrupts import Step
-from delegraph_numba_cpu.blocks import executor as layout
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
-from delegraph_numba_cpu.kernel_library import Library
+from delegraph_numba_cpu.instructions import executor as layout
+from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.pool import POOL, Pool
-from delegraph_numba_cpu.program import Program
+from delegraph_numba_cpu.program.pool import POOL, Pool
+from delegraph_numba_cpu.program.program import Program
 
 OURS = ["delegraph", "delegraph_numba_cpu"]
 STEPS: list[Step] = ["line", "opcode"]

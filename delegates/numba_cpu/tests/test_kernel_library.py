@@ -16,14 +16,14 @@ from delegraph import Interpreter
 from delegraph.delegation import blob_cache, cache_files
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.errors import DelegateError
-from delegraph_numba_cpu import building, cache, compiler, families, kernel_library
-from delegraph_numba_cpu.blocks import Block
-from delegraph_numba_cpu.cpu import supported_levels
-from delegraph_numba_cpu.kernel_library import library
-from delegraph_numba_cpu.kernels import registry
-from delegraph_numba_cpu.levels import LEVELS, CpuLevel
-from delegraph_numba_cpu.linked import LinkedObjects
-from delegraph_numba_cpu.objects import pack, unpack
+from delegraph_numba_cpu.codegen import registry
+from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
+from delegraph_numba_cpu.codegen.object_code import pack, unpack
+from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.library import building, cache, compile_processes, families, kernel_library
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.library.jit_linking import LinkedObjects
+from delegraph_numba_cpu.library.kernel_library import library
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
@@ -32,8 +32,8 @@ EXECUTOR = cache.key_of("executor")
 
 WARM = """
 from delegraph.delegation.blob_cache import BlobCache
-from delegraph_numba_cpu.cpu import supported_levels
-from delegraph_numba_cpu.linked import LinkedObjects
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.library.jit_linking import LinkedObjects
 LinkedObjects(supported_levels()[0]).load(["executor"], BlobCache, None)
 """
 
@@ -101,13 +101,13 @@ def test_processes_that_start_at_once_share_the_work(kept: BlobCache, tmp_path: 
 
 COUNTED = """
 import sys
-from delegraph_numba_cpu import compiler
-compile_family = compiler._Compiler.compile
+from delegraph_numba_cpu.library import compile_processes
+compile_family = compile_processes._Compiler.compile
 def counted(self, family):
     with open(sys.argv[1], "a") as file:
         file.write("x")
     return compile_family(self, family)
-compiler._Compiler.compile = counted
+compile_processes._Compiler.compile = counted
 """
 
 
@@ -116,7 +116,7 @@ def test_an_interpreter_may_have_a_cache_of_its_own(
 ) -> None:
     monkeypatch.setattr(kernel_library, "_libraries", {})
     monkeypatch.setattr(kernel_library, "prebuilt_library", lambda level: None)
-    monkeypatch.setattr(compiler._Compiler, "compile", lambda self, family: executor)
+    monkeypatch.setattr(compile_processes._Compiler, "compile", lambda self, family: executor)
     with (
         Interpreter(DIGITS, delegates=["numba_cpu"], cache_dir=tmp_path) as interpreter,
         pytest.raises(DelegateError, match="have no code"),  # each is the executor
@@ -172,7 +172,7 @@ def test_a_damaged_file_is_compiled_again_with_one_warning(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(compiler._Compiler, "compile", lambda self, family: executor)
+    monkeypatch.setattr(compile_processes._Compiler, "compile", lambda self, family: executor)
     content = bytearray(filled.read_bytes())
     content[-10] ^= 1
     filled.write_bytes(content)
@@ -214,7 +214,7 @@ def test_kernels_are_compiled_where_nothing_can_be_written(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     monkeypatch.setattr(cache_files, "_replace", full)
-    monkeypatch.setattr(compiler._Compiler, "compile", lambda self, family: executor)
+    monkeypatch.setattr(compile_processes._Compiler, "compile", lambda self, family: executor)
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             assert load().address("executor", "run") > 0
@@ -249,10 +249,10 @@ def _forget_sources() -> None:
     "edited",
     [
         "kernels/moves.py",
-        "kernels/machine.py",
-        "blocks/moves.py",
-        "blocks/__init__.py",
-        "levels.py",
+        "codegen/intrinsics.py",
+        "instructions/moves.py",
+        "instructions/__init__.py",
+        "codegen/cpu_levels.py",
     ],
 )
 def test_an_edit_of_what_a_family_imports_changes_its_digest(sources: Path, edited: str) -> None:
@@ -323,7 +323,7 @@ def test_a_family_that_cannot_be_compiled_is_an_error_that_says_what_to_do(kept:
 
 def test_an_abort_of_llvm_is_an_error_too(kept: BlobCache, monkeypatch: pytest.MonkeyPatch) -> None:
     program = "import os, sys; print('LLVM ERROR: Cannot select', file=sys.stderr); os.abort()"
-    monkeypatch.setattr(compiler, "_PROGRAM", program)
+    monkeypatch.setattr(compile_processes, "_PROGRAM", program)
     with pytest.raises(DelegateError, match=r"cannot be compiled .* LLVM ERROR: Cannot select$"):
         building.build(["executor"], LEVEL, kept)
 

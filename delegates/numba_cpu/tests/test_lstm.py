@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alone import Alone
 from delegraph import Interpreter, Rejection
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import UnidirectionalSequenceLSTMOptions
@@ -23,9 +22,10 @@ from delegraph.testing.recurrent_layers import (
     lstm_weights,
     state,
 )
-from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.options import NumbaCpuOptions
+from single_operator import Alone
 
 LEVELS = [level.name for level in supported_levels()]
 KINDS = ["float", "hybrid", "int8"]

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 SOURCE = """
 from numba import cfunc, types
-from delegraph_numba_cpu.native_code import compile_kernels_only
-from delegraph_numba_cpu.system import host_machine
+from delegraph_numba_cpu.codegen.native_code import compile_kernels_only
+from delegraph_numba_cpu.codegen.host_platform import host_machine
 
 compile_kernels_only(host_machine())
-from delegraph_numba_cpu.kernels.machine import jit, load_i64, store_i64
+from delegraph_numba_cpu.codegen.intrinsics import jit, load_i64, store_i64
 import llvmlite.binding as llvm
 
 @jit

@@ -15,7 +15,7 @@ from delegraph.native import LiteRtInterpreter
 from delegraph.schema.layer_options import FullyConnectedOptions
 from delegraph.schema.options import AddOptions
 from delegraph.testing import constant, graph_model, tensor
-from delegraph_numba_cpu.node_times import TimedProgram
+from delegraph_numba_cpu.program.node_times import TimedProgram
 
 WEIGHTS = np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32)
 X = np.random.default_rng(1).normal(size=(4, 8)).astype(np.float32)

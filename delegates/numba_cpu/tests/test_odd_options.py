@@ -23,7 +23,7 @@ from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.operators.registry import OPERATORS
+from delegraph_numba_cpu.lowering.registry import OPERATORS
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 FLOATS = (0.0, -1.0, math.inf, math.nan, 1e30)

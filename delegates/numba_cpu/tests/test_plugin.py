@@ -19,13 +19,14 @@ from delegraph.delegation.blob_cache import CACHE_VARIABLE
 from delegraph.delegation.num_threads import usable_processors
 from delegraph.errors import PluginOptionError
 from delegraph.plugins.options import describe_options, make_options
-from delegraph_numba_cpu import cache, cpu, plugin, prebuilt
 from delegraph_numba_cpu import command as command_module
+from delegraph_numba_cpu import plugin
 from delegraph_numba_cpu.command import command
-from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.families import families
-from delegraph_numba_cpu.kernel_library import Library
+from delegraph_numba_cpu.library import cache, cpu, prebuilt
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.library.families import families
+from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.plugin import is_ready
 
@@ -46,7 +47,7 @@ def test_the_delegate_runs_without_importing_numba(
 ) -> None:
     lib.load([])
     out = fresh_python(
-        "import sys; from delegraph_numba_cpu.kernel_library import library\n"
+        "import sys; from delegraph_numba_cpu.library.kernel_library import library\n"
         "from delegraph_numba_cpu.delegate import NumbaCpuDelegate\n"
         "from delegraph_numba_cpu.options import NumbaCpuOptions\n"
         "library(NumbaCpuDelegate(NumbaCpuOptions()).level).load([])\n"
@@ -178,7 +179,7 @@ def test_info_says_how_to_get_kernels_where_there_are_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prebuilt, "FOLDER", tmp_path)
-    monkeypatch.setitem(sys.modules, "delegraph_numba_cpu.cache", None)
+    monkeypatch.setitem(sys.modules, "delegraph_numba_cpu.library.cache", None)
     prebuilt.usable_manifest.cache_clear()
     [level, *_] = json.loads(CliRunner().invoke(command, ["info", "--json"]).output)["levels"]
     prebuilt.usable_manifest.cache_clear()

@@ -12,21 +12,21 @@ from typing import Any
 
 import pytest
 
-from delegraph_numba_cpu.blocks import executor as layout
-from delegraph_numba_cpu.kernel_library import Library
-from delegraph_numba_cpu.pace import BRIEF, LONG, SHORT, TRIALS, Pace
-from delegraph_numba_cpu.pool import Pool
-from delegraph_numba_cpu.program import Program
+from delegraph_numba_cpu.instructions import executor as layout
+from delegraph_numba_cpu.library.kernel_library import Library
+from delegraph_numba_cpu.program.pool import Pool
+from delegraph_numba_cpu.program.program import Program
+from delegraph_numba_cpu.program.run_time_estimate import BRIEF, LONG, SHORT, TRIALS, Pace
 
 PREPARE = """
 import threading
 import numpy as np
-from delegraph_numba_cpu.blocks.moves import COPY
-from delegraph_numba_cpu.cpu import supported_levels
-from delegraph_numba_cpu.kernel_library import library
-from delegraph_numba_cpu.pool import POOL
-from delegraph_numba_cpu.memory import Address, Memory, Row
-from delegraph_numba_cpu.program import Program
+from delegraph_numba_cpu.instructions.moves import COPY
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.library.kernel_library import library
+from delegraph_numba_cpu.program.pool import POOL
+from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
+from delegraph_numba_cpu.program.program import Program
 
 lib = library(supported_levels()[0])
 lib.load(["moves"])

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph_numba_cpu import pool as pool_module
-from delegraph_numba_cpu.blocks import executor as layout
-from delegraph_numba_cpu.pool import SPIN_FOR_ROW, SPIN_FOR_RUN, Pool
+from delegraph_numba_cpu.instructions import executor as layout
+from delegraph_numba_cpu.program import pool as pool_module
+from delegraph_numba_cpu.program.pool import SPIN_FOR_ROW, SPIN_FOR_RUN, Pool
 
 LOOK = 1e-7
 """Seconds that this library takes for a look, at its best."""

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from delegraph.errors import DelegateError
-from delegraph_numba_cpu import linking, prebuilt
-from delegraph_numba_cpu.compiler import CompileError, compile_side_by_side
-from delegraph_numba_cpu.cpu import supported_levels
-from delegraph_numba_cpu.families import sources_digest
-from delegraph_numba_cpu.kernel_library import Library
-from delegraph_numba_cpu.levels import LEVELS
-from delegraph_numba_cpu.objects import symbol_of, unpack
-from delegraph_numba_cpu.system import host_machine
+from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
+from delegraph_numba_cpu.codegen.host_platform import host_machine
+from delegraph_numba_cpu.codegen.object_code import symbol_of, unpack
+from delegraph_numba_cpu.library import linking, prebuilt
+from delegraph_numba_cpu.library.compile_processes import CompileError, compile_side_by_side
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.library.families import sources_digest
+from delegraph_numba_cpu.library.kernel_library import Library
 
 GENERIC = LEVELS["generic"]
 FAMILIES = ("executor", "moves")
@@ -175,7 +175,7 @@ def test_a_build_needs_no_core(fresh_python: Callable[..., str]) -> None:
     code = """
 import sys
 sys.modules["delegraph"] = None
-from delegraph_numba_cpu.linking import levels_named, make_libraries
+from delegraph_numba_cpu.library.linking import levels_named, make_libraries
 print(len(levels_named("native")))
 """
     assert fresh_python(code) == "1\n"
@@ -191,7 +191,7 @@ def test_without_a_linker_object_code_comes_along(
     kept = prebuilt.prebuilt_objects(GENERIC)
     assert kept is not None
     assert tuple(kept) == FAMILIES
-    monkeypatch.setattr("delegraph_numba_cpu.building.build", never)
+    monkeypatch.setattr("delegraph_numba_cpu.library.building.build", never)
     made = Library(GENERIC)
     made.load(["moves"])
     assert made.address("executor", "run") > 0
@@ -276,7 +276,7 @@ def test_neither_numba_nor_llvmlite_is_needed(fresh_python: Callable[..., str]) 
 def test_without_both_the_error_says_why_and_what_to_install(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("delegraph_numba_cpu.linked.llvm", None)
+    monkeypatch.setattr("delegraph_numba_cpu.library.jit_linking.llvm", None)
     said = (
         r"no kernels for avx2 \(libraries were made for generic\), and no Numba .*"
         r"pip install 'delegraph-numba-cpu\[jit\]' adds it"

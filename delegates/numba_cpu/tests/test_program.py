@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.errors import DelegateError
 from delegraph.testing import interrupted
-from delegraph_numba_cpu.blocks.moves import COPY
-from delegraph_numba_cpu.kernel_library import Library
-from delegraph_numba_cpu.memory import SLACK, Memory, Row
-from delegraph_numba_cpu.program import Program, ProgramBuilder
-from delegraph_numba_cpu.working_memory import WorkingMemory
+from delegraph_numba_cpu.instructions.memory import SLACK, Memory, Row
+from delegraph_numba_cpu.instructions.moves import COPY
+from delegraph_numba_cpu.library.kernel_library import Library
+from delegraph_numba_cpu.program.program import Program, ProgramBuilder
+from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
 SIZE = 256
 
@@ -103,7 +103,7 @@ def test_an_interrupt_anywhere_leaves_no_row_at_the_old_place(
         old = source.data, target.data
         source.data, target.data = bytes_of(line), bytes_of(0)
         was_interrupted = interrupted(
-            program.bind, line - 1, inside=["delegraph_numba_cpu.program"]
+            program.bind, line - 1, inside=["delegraph_numba_cpu.program.program"]
         )
         if moves_back:
             source.data, target.data = old

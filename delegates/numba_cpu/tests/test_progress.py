@@ -18,8 +18,8 @@ from delegraph.delegation.blob_cache import BlobCache
 from delegraph.delegation.dry_run import dry_run
 from delegraph.errors import DelegraphError
 from delegraph.testing import run_command
-from delegraph_numba_cpu import building, cache, compiler, kernel_library
-from delegraph_numba_cpu.cpu import supported_levels
+from delegraph_numba_cpu.library import building, cache, compile_processes, kernel_library
+from delegraph_numba_cpu.library.cpu import supported_levels
 
 LEVEL = supported_levels()[0]
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
@@ -41,7 +41,7 @@ class Terminal(io.StringIO):
 
 
 def test_a_terminal_shows_lines(kept: BlobCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler._Compiler, "compile", lambda self, family: b"kernels")
+    monkeypatch.setattr(compile_processes._Compiler, "compile", lambda self, family: b"kernels")
     monkeypatch.setattr(building, "PATIENCE", 1e9)
     monkeypatch.setattr(sys, "stderr", Terminal())
     building.build(["executor", "moves", "softmax"], LEVEL, kept)
@@ -62,7 +62,7 @@ def test_where_it_takes_long_elsewhere_the_log_has_a_line(
         assert is_said.wait(60)
         return b"kernels"
 
-    monkeypatch.setattr(compiler._Compiler, "compile", slow)
+    monkeypatch.setattr(compile_processes._Compiler, "compile", slow)
     monkeypatch.setattr(building, "PATIENCE", 0.0)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     building.logger.addHandler(handler := Handler())
@@ -77,7 +77,7 @@ def test_where_it_takes_long_elsewhere_the_log_has_a_line(
 def test_what_is_quick_is_not_said_in_the_log(
     kept: BlobCache, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(compiler._Compiler, "compile", lambda self, family: b"kernels")
+    monkeypatch.setattr(compile_processes._Compiler, "compile", lambda self, family: b"kernels")
     monkeypatch.setattr(building, "PATIENCE", 1e9)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     before = threading.active_count()
@@ -112,10 +112,10 @@ def on_a_terminal(code: str, *arguments: str) -> str:
 
 WITH_A_STATUS = """
 from delegraph.cli.answers import printing
-from delegraph_numba_cpu import building, cache, compiler
-from delegraph_numba_cpu.cpu import supported_levels
+from delegraph_numba_cpu.library import building, cache, compile_processes
+from delegraph_numba_cpu.library.cpu import supported_levels
 level = supported_levels()[0]
-compiler._Compiler.compile = lambda self, family: b"kernels"
+compile_processes._Compiler.compile = lambda self, family: b"kernels"
 printing.PATIENCE = 0.0
 import threading, rich.status
 is_shown = threading.Event()
@@ -177,7 +177,9 @@ def cold(kept: BlobCache, monkeypatch: pytest.MonkeyPatch) -> BlobCache:
     """An empty cache, no libraries, and kernels that nobody has loaded."""
     monkeypatch.setattr(kernel_library, "_libraries", {})
     monkeypatch.setattr(kernel_library, "prebuilt_library", lambda level: None)
-    monkeypatch.setattr("delegraph_numba_cpu.linked.prebuilt_objects", lambda level: None)
+    monkeypatch.setattr(
+        "delegraph_numba_cpu.library.jit_linking.prebuilt_objects", lambda level: None
+    )
     return kept
 
 

@@ -15,8 +15,8 @@ from delegraph.schema.options import SVDFOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
-from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]

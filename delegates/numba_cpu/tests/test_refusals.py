@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alone import Alone
 from delegraph import Rejection
 from delegraph.errors import DelegraphError
 from delegraph.schema import tables
@@ -23,7 +22,8 @@ from delegraph.testing import constant, tensor
 from delegraph.testing.conformance.trials import all_answers, open_interpreter, trial_of
 from delegraph.testing.operator_case import OperatorCase, fed, operator_case
 from delegraph.testing.operator_cases import cases
-from delegraph_numba_cpu.operators import OPERATORS
+from delegraph_numba_cpu.lowering import OPERATORS
+from single_operator import Alone
 
 CASES = 1
 

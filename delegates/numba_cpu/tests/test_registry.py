@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
-from delegraph_numba_cpu.operators import MODULES, registry
-from delegraph_numba_cpu.operators.registry import (
+from delegraph_numba_cpu.lowering import MODULES, registry
+from delegraph_numba_cpu.lowering.registry import (
     Call,
     Operator,
     OperatorTable,
     register,
     register_variants,
 )
-from delegraph_numba_cpu.program import ProgramBuilder
+from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def lower(call: Call, builder: ProgramBuilder) -> None:
@@ -65,20 +65,20 @@ def test_modules_register_what_is_declared() -> None:
     code = """
 import sys
 from importlib import import_module
-from delegraph_numba_cpu.operators import MODULES, registry
+from delegraph_numba_cpu.lowering import MODULES, registry
 found = {}
 def noted(register, position):
     def run(*args, **kwargs):
-        module = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
+        module = sys._getframe(1).f_globals["__name__"]
         found.setdefault(module, set()).update(args[position])
         register(*args, **kwargs)
     return run
 registry.register = noted(registry.register, 0)
 registry.register_variants = noted(registry.register_variants, 1)
 for module in MODULES:
-    import_module(f"delegraph_numba_cpu.operators.{module}")
+    import_module(f"delegraph_numba_cpu.lowering.{module}")
 for module in sorted(found):
-    print(module, *sorted(found[module]))
+    print(module.removeprefix("delegraph_numba_cpu.lowering."), *sorted(found[module]))
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     declared = [" ".join([name, *sorted(MODULES[name].split())]) for name in sorted(MODULES)]
@@ -87,10 +87,10 @@ for module in sorted(found):
 
 def test_a_lookup_imports_what_has_the_operator_only() -> None:
     code = (
-        "import sys; from delegraph_numba_cpu.operators import OPERATORS; OPERATORS['CAST']; "
+        "import sys; from delegraph_numba_cpu.lowering import OPERATORS; OPERATORS['CAST']; "
         "'ADD' in OPERATORS; list(OPERATORS); print(*sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    prefix = "delegraph_numba_cpu.operators."
+    prefix = "delegraph_numba_cpu.lowering."
     modules = {name.removeprefix(prefix) for name in run.stdout.split() if name.startswith(prefix)}
-    assert modules & MODULES.keys() == {"cast"}
+    assert modules & MODULES.keys() == {"elementwise.cast"}

@@ -13,8 +13,8 @@ from delegraph import Interpreter, PlacementRule
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import SVDFOptions
 from delegraph.testing import TensorDef, constant, graph_model, tensor
-from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]

@@ -35,9 +35,9 @@ from delegraph.testing.conformance.trials import (
 )
 from delegraph.testing.operator_case import OperatorCase, fed, operator_case
 from delegraph.testing.operator_cases import cases
-from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.operators import OPERATORS
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.lowering import OPERATORS
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 Array = NDArray[Any]

@@ -2,17 +2,19 @@
 
 The way from a partition to a running program:
 
-1. ``delegate.py`` asks ``operators/`` for each node whether it can be taken.
-2. At each preparation ``schedule.py`` fuses nodes (in the order of ``fusion_order.py``) and lowers
-   the others one by one. ``operators/gather.py`` lowers GATHER, and so on: a file for an operator
-   or a family.
-3. Lowering emits rows, each a kernel call with its words (``blocks/``), into the builder of
-   ``program.py``, which then plans memory (``working_memory.py``) and writes the table of rows.
-4. ``kernel_library.py`` loads the compiled kernels that the rows call, from a library that came
-   along (``prebuilt.py``, made by ``linking.py``) or from ``cache.py``. Missing ones are compiled
-   from ``kernels/`` by processes that ``building.py`` starts.
-5. At each invoke the program follows moved tensors, and ``pool.py`` runs the table with the threads
-   that ``pace.py`` has found worth it.
+1. ``delegate.py`` asks ``lowering/`` for each node whether it can be taken.
+2. At each preparation ``lowering/schedule.py`` fuses nodes (in the order of ``lowering/fusers.py``)
+   and lowers the others one by one. ``lowering/moves/gather.py`` lowers GATHER, and so on: a module
+   for an operator or a family.
+3. Lowering emits rows, each a kernel call with its words (``instructions/``), into the builder of
+   ``program/program.py``. It plans memory (``program/working_memory.py``), has each row checked
+   against its bounds (``bounds/``), and writes the table of rows.
+4. ``library/kernel_library.py`` loads the compiled kernels that the rows call, from a library that
+   came along (``library/prebuilt.py``, made by ``library/linking.py``) or from
+   ``library/cache.py``. Missing ones are compiled from ``kernels/`` and ``codegen/`` by processes
+   that ``library/building.py`` starts.
+5. At each invoke the program follows moved tensors, and ``program/pool.py`` runs the table with
+   as many threads as ``program/run_time_estimate.py`` finds worth it.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from delegraph_numba_cpu.building import Progress
+    from delegraph_numba_cpu.library.building import Progress
 
 __all__ = ["warmup"]
 
@@ -38,8 +40,8 @@ def warmup(cpu: str = "auto", progress: Progress | None = None) -> None:
     Raises:
         DelegateError: the processor has no such instructions, or something cannot be compiled.
     """
-    from delegraph_numba_cpu.cpu import level_named
-    from delegraph_numba_cpu.families import families
-    from delegraph_numba_cpu.kernel_library import library
+    from delegraph_numba_cpu.library.cpu import level_named
+    from delegraph_numba_cpu.library.families import families
+    from delegraph_numba_cpu.library.kernel_library import library
 
     library(level_named(cpu)).load(families(), progress=progress)

@@ -9,16 +9,16 @@ from typing import Any
 import click
 
 from delegraph_numba_cpu import warmup
-from delegraph_numba_cpu.cpu import (
+from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
+from delegraph_numba_cpu.library.cpu import (
     VARIABLE,
     host_features,
     lacking,
     level_named,
     supported_levels,
 )
-from delegraph_numba_cpu.families import families
-from delegraph_numba_cpu.levels import LEVELS, CpuLevel
-from delegraph_numba_cpu.prebuilt import OBJECTS, open_library, prebuilt_file
+from delegraph_numba_cpu.library.families import families
+from delegraph_numba_cpu.library.prebuilt import OBJECTS, open_library, prebuilt_file
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -118,7 +118,7 @@ def _kernels(level: CpuLevel) -> dict[str, Any]:
             return {"source": source, **place, "why": "made for this system, of these sources"}
         found = opened
     try:
-        from delegraph_numba_cpu.cache import kernel_cache
+        from delegraph_numba_cpu.library.cache import kernel_cache
     except ImportError:
         why = f"{found}; pip install 'delegraph-numba-cpu[jit]' adds what compiles them"
         return {"source": "none", "place": "", "bytes": 0, "why": why}

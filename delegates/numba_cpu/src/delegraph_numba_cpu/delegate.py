@@ -22,27 +22,27 @@ from delegraph.delegation.delegate import raise_if_requested
 from delegraph.delegation.dry_run import is_dry_run
 from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import DelegateError
-from delegraph_numba_cpu.cpu import level_named, physical_cores
-from delegraph_numba_cpu.failures import can_fail, wrong_position
-from delegraph_numba_cpu.guarded_memory import is_guarded
-from delegraph_numba_cpu.guarded_program import GuardedProgram
-from delegraph_numba_cpu.kernel_library import library
-from delegraph_numba_cpu.node_times import TimedProgram
-from delegraph_numba_cpu.operators import OPERATORS, Call
-from delegraph_numba_cpu.operators.checks import check_quantization, first_rejection
-from delegraph_numba_cpu.operators.fusion import Partition
+from delegraph_numba_cpu.library.cpu import level_named, physical_cores
+from delegraph_numba_cpu.library.kernel_library import library
+from delegraph_numba_cpu.lowering import OPERATORS, Call
+from delegraph_numba_cpu.lowering.checks import check_quantization, first_rejection
+from delegraph_numba_cpu.lowering.fusion import Partition
+from delegraph_numba_cpu.lowering.schedule import lower_all
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.pool import POOL
-from delegraph_numba_cpu.program import Program, ProgramBuilder, described
-from delegraph_numba_cpu.schedule import lower_all
-from delegraph_numba_cpu.working_memory import WorkingMemory
+from delegraph_numba_cpu.program.failures import can_fail, wrong_position
+from delegraph_numba_cpu.program.guarded_memory import is_guarded
+from delegraph_numba_cpu.program.guarded_program import GuardedProgram
+from delegraph_numba_cpu.program.node_times import TimedProgram
+from delegraph_numba_cpu.program.pool import POOL
+from delegraph_numba_cpu.program.program import Program, ProgramBuilder, described
+from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
 ROUNDED_TYPES = ("INT8", "UINT8", "INT16")
 """Types of which the official kernel sets round differently here and there."""
 
 
 class NumbaCpuDelegate(SimpleDelegateInterface):
-    """Takes what it has kernels for; see ``operators``."""
+    """Takes what it has kernels for; see ``lowering``."""
 
     def __init__(self, options: NumbaCpuOptions) -> None:
         self.options = options

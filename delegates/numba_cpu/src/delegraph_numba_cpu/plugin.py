@@ -24,8 +24,8 @@ def _load() -> type[NumbaCpuDelegate]:
 def is_ready() -> bool:
     """Return whether the kernels came along that are used unless ``cpu=`` names others."""
     from delegraph.errors import DelegateError
-    from delegraph_numba_cpu.cpu import level_named
-    from delegraph_numba_cpu.prebuilt import prebuilt_file
+    from delegraph_numba_cpu.library.cpu import level_named
+    from delegraph_numba_cpu.library.prebuilt import prebuilt_file
 
     try:
         level = level_named("auto")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph_numba_cpu.blocks import arg_min_max as blocks
-from delegraph_numba_cpu.kernels import registers as r
-from delegraph_numba_cpu.kernels.machine import (
+from delegraph_numba_cpu.codegen import registers as r
+from delegraph_numba_cpu.codegen.intrinsics import (
     jit,
     load_f32,
     load_i8,
@@ -16,7 +15,8 @@ from delegraph_numba_cpu.kernels.machine import (
     store_i64,
     word,
 )
-from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.instructions import arg_min_max as blocks
 
 FLOAT32, INT8, UINT8, INT32 = blocks.ARG_KINDS.values()
 SOURCE, TARGET, OUTER, LENGTH, INNER, KIND, SMALLEST, WIDE, TILES = blocks.ARG.slots(

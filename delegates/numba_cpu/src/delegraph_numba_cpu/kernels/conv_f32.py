@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.blocks import conv_f32 as blocks
-from delegraph_numba_cpu.kernels import product_ir
-from delegraph_numba_cpu.kernels.machine import (
+from delegraph_numba_cpu.codegen import conv_f32_micro_kernels
+from delegraph_numba_cpu.codegen.intrinsics import (
     copy_bytes,
     fill_bytes,
     jit,
@@ -12,9 +11,10 @@ from delegraph_numba_cpu.kernels.machine import (
     store_f32,
     word,
 )
-from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.vector_ir import LANES
-from delegraph_numba_cpu.kernels.windows_f32 import (
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.codegen.vector_ir import LANES
+from delegraph_numba_cpu.instructions import conv_f32 as blocks
+from delegraph_numba_cpu.kernels.conv_f32_windows import (
     COLUMN_TILES,
     COLUMNS,
     HEIGHT,
@@ -42,14 +42,14 @@ from delegraph_numba_cpu.kernels.windows_f32 import (
 NARROW, MIDDLE, WIDE = LANES, LANES + LANES // 2, 2 * LANES
 """Columns of the three tiles: one register, one and a half, two."""
 
-wide = product_ir.matrix_product(HEIGHT, (LANES, LANES))
-middle = product_ir.matrix_product(HEIGHT, (LANES, LANES // 2))
-narrow = product_ir.matrix_product(HEIGHT, (LANES,))
-wide_row = product_ir.matrix_product(1, (LANES, LANES))
-middle_row = product_ir.matrix_product(1, (LANES, LANES // 2))
-narrow_row = product_ir.matrix_product(1, (LANES,))
-four_blocks = product_ir.blocks_product(4, LANES)
-two_blocks = product_ir.blocks_product(2, LANES)
+wide = conv_f32_micro_kernels.matrix_product(HEIGHT, (LANES, LANES))
+middle = conv_f32_micro_kernels.matrix_product(HEIGHT, (LANES, LANES // 2))
+narrow = conv_f32_micro_kernels.matrix_product(HEIGHT, (LANES,))
+wide_row = conv_f32_micro_kernels.matrix_product(1, (LANES, LANES))
+middle_row = conv_f32_micro_kernels.matrix_product(1, (LANES, LANES // 2))
+narrow_row = conv_f32_micro_kernels.matrix_product(1, (LANES,))
+four_blocks = conv_f32_micro_kernels.blocks_product(4, LANES)
+two_blocks = conv_f32_micro_kernels.blocks_product(2, LANES)
 
 
 @kernel(blocks.CONV)

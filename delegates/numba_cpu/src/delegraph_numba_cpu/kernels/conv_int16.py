@@ -8,13 +8,13 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.blocks import conv_int16 as blocks
-from delegraph_numba_cpu.kernels.lanes import Lanes
-from delegraph_numba_cpu.kernels.machine import F64, I16, I32, I64, call, copy_bytes, jit, word
-from delegraph_numba_cpu.kernels.pixels_int8 import gather_pixels
-from delegraph_numba_cpu.kernels.registry import kernel, level
-from delegraph_numba_cpu.kernels.vector_ir import Loop, integer, load, splat, store, vector
-from delegraph_numba_cpu.kernels.windows_int8 import ROW_BYTES
+from delegraph_numba_cpu.codegen.intrinsics import F64, I16, I32, I64, call, copy_bytes, jit, word
+from delegraph_numba_cpu.codegen.lanes import Lanes
+from delegraph_numba_cpu.codegen.registry import kernel, level
+from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, splat, store, vector
+from delegraph_numba_cpu.instructions import conv_int16 as blocks
+from delegraph_numba_cpu.kernels.conv_int8_pixels import gather_pixels
+from delegraph_numba_cpu.kernels.conv_int8_windows import ROW_BYTES
 
 LANES, ROWS, HEADER = blocks.LANES, blocks.ROWS, blocks.HEADER
 V16I16, V32I16, V16I32, V16I64 = (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.blocks import conv_int8 as blocks
-from delegraph_numba_cpu.kernels.machine import word
-from delegraph_numba_cpu.kernels.matrix_int8 import (
+from delegraph_numba_cpu.codegen.intrinsics import word
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.kernels.conv_int8_matrix import (
     OUTPUTS,
 )
-from delegraph_numba_cpu.kernels.pixels_int8 import multiply_pixels
-from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.stacks_int8 import pack_group
+from delegraph_numba_cpu.kernels.conv_int8_packing import pack_group
+from delegraph_numba_cpu.kernels.conv_int8_pixels import multiply_pixels
 
 (
     X, Y, WINDOWS, MATRIX, PIXELS, STEP, LAYOUT, ROW_TILES, COLUMN_TILES, IN_IMAGE, MATRIX_IMAGE,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.blocks.depthwise_conv_f32 import DEPTHWISE, REPEAT
-from delegraph_numba_cpu.kernels import product_ir
-from delegraph_numba_cpu.kernels.machine import (
+from delegraph_numba_cpu.codegen import conv_f32_micro_kernels
+from delegraph_numba_cpu.codegen.intrinsics import (
     jit,
     load_f32,
     load_i64,
     store_f32,
     word,
 )
-from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.vector_ir import LANES
-from delegraph_numba_cpu.kernels.windows_f32 import (
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.codegen.vector_ir import LANES
+from delegraph_numba_cpu.instructions.depthwise_conv_f32 import DEPTHWISE, REPEAT
+from delegraph_numba_cpu.kernels.conv_f32_windows import (
     COLUMN_TILES,
     COLUMNS,
     HEIGHT,
@@ -36,12 +36,12 @@ from delegraph_numba_cpu.kernels.windows_f32 import (
     write_taps,
 )
 
-channels = product_ir.channel_product(HEIGHT, LANES, masked=False)
-some_channels = product_ir.channel_product(HEIGHT, LANES, masked=True)
-three = product_ir.row_product(HEIGHT, LANES, kernel=3, stride=1)
-three_by_two = product_ir.row_product(HEIGHT, LANES, kernel=3, stride=2)
-five = product_ir.row_product(HEIGHT, LANES, kernel=5, stride=1)
-five_by_two = product_ir.row_product(HEIGHT, LANES, kernel=5, stride=2)
+channels = conv_f32_micro_kernels.channel_product(HEIGHT, LANES, masked=False)
+some_channels = conv_f32_micro_kernels.channel_product(HEIGHT, LANES, masked=True)
+three = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=3, stride=1)
+three_by_two = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=3, stride=2)
+five = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=5, stride=1)
+five_by_two = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=5, stride=2)
 
 
 @kernel(DEPTHWISE)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.blocks import depthwise_conv_int8 as blocks
-from delegraph_numba_cpu.kernels.dot_int8 import (
+from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
     TAP_PIXELS,
     dot_tap,
     dot_tap_64,
@@ -13,15 +12,16 @@ from delegraph_numba_cpu.kernels.dot_int8 import (
     pack_column,
     pack_column_64,
 )
-from delegraph_numba_cpu.kernels.dot_ir import SEEN
-from delegraph_numba_cpu.kernels.machine import jit, load_u8, store_u8, word
-from delegraph_numba_cpu.kernels.matrix_int8 import (
+from delegraph_numba_cpu.codegen.dot_products import SEEN
+from delegraph_numba_cpu.codegen.intrinsics import jit, load_u8, store_u8, word
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.instructions import depthwise_conv_int8 as blocks
+from delegraph_numba_cpu.kernels.conv_int8_matrix import (
     HEADER_BYTES,
     finish_rows,
     finish_rows_64,
 )
-from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.windows_int8 import (
+from delegraph_numba_cpu.kernels.conv_int8_windows import (
     CHANNELS,
     DILATION_H,
     DILATION_W,
@@ -72,7 +72,7 @@ def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
         taps: see ``TAPS``.
         row: of the output.
         channel: the first of 16, or of 64.
-        wide: whether 64 channels are packed, in the order of ``dot_ir.zipped``.
+        wide: whether 64 channels are packed, in the order of ``dot_products.zipped``.
         nothing: address of 64 bytes as they are around the image, before they are flipped.
         line: ``[groups, columns, 16 or 64]`` dwords.
     """

@@ -1,4 +1,4 @@
-"""Chains of element-wise operations; ``blocks/elementwise.py`` says what a chain is."""
+"""Chains of element-wise operations; ``instructions/elementwise.py`` says what a chain is."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.blocks import elementwise as blocks
-from delegraph_numba_cpu.kernels import int16_operations as int16_operations  # these add theirs
-from delegraph_numba_cpu.kernels import integer_operations as integer_operations
-from delegraph_numba_cpu.kernels import trigonometry as trigonometry
-from delegraph_numba_cpu.kernels.machine import (
+from delegraph_numba_cpu.codegen import elementwise_int16 as elementwise_int16  # these add theirs
+from delegraph_numba_cpu.codegen import elementwise_integer as elementwise_integer
+from delegraph_numba_cpu.codegen import elementwise_sin_cos as elementwise_sin_cos
+from delegraph_numba_cpu.codegen.elementwise_operations import GRANULE, run_step
+from delegraph_numba_cpu.codegen.intrinsics import (
     copy_bytes,
     fill_bytes,
     jit,
@@ -25,9 +25,9 @@ from delegraph_numba_cpu.kernels.machine import (
     store_i64,
     word,
 )
-from delegraph_numba_cpu.kernels.operations import GRANULE, run_step
-from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.vector_ir import splat, store
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.codegen.vector_ir import splat, store
+from delegraph_numba_cpu.instructions import elementwise as blocks
 
 (
     STEPS, STEP_COUNT, RECORDS, SOURCE_COUNT, ELEMENTS, LENGTH, SCRATCH, SCRATCH_BYTES,

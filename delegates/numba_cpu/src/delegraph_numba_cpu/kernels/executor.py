@@ -17,8 +17,7 @@ import sys
 
 from numba import types
 
-from delegraph_numba_cpu.blocks import executor as layout
-from delegraph_numba_cpu.kernels.machine import (
+from delegraph_numba_cpu.codegen.intrinsics import (
     atomic_add,
     atomic_load,
     atomic_store,
@@ -32,7 +31,8 @@ from delegraph_numba_cpu.kernels.machine import (
     store_i64,
     system_call,
 )
-from delegraph_numba_cpu.kernels.registry import machine, named_kernel
+from delegraph_numba_cpu.codegen.registry import machine, named_kernel
+from delegraph_numba_cpu.instructions import executor as layout
 
 ROW_BYTES = 8 * layout.ROW_WORDS
 HEADER_BYTES = 8 * layout.HEADER_WORDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.kernels.machine import jit
+from delegraph_numba_cpu.codegen.intrinsics import jit
 
 INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.blocks.inverted_residual_f32 import INVERTED_RESIDUAL
-from delegraph_numba_cpu.kernels.conv_f32 import WIDE, multiply, multiply_to
-from delegraph_numba_cpu.kernels.depthwise_conv_f32 import filter_rows
-from delegraph_numba_cpu.kernels.machine import (
+from delegraph_numba_cpu.codegen.intrinsics import (
     copy_bytes,
     fill_bytes,
     jit,
     store_i64,
     word,
 )
-from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.vector_ir import LANES
-from delegraph_numba_cpu.kernels.windows_f32 import (
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.codegen.vector_ir import LANES
+from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESIDUAL
+from delegraph_numba_cpu.kernels.conv_f32 import WIDE, multiply, multiply_to
+from delegraph_numba_cpu.kernels.conv_f32_windows import (
     COLUMNS,
     COPIED,
     HEIGHT,
@@ -44,6 +43,7 @@ from delegraph_numba_cpu.kernels.windows_f32 import (
     write_pixels,
     write_taps,
 )
+from delegraph_numba_cpu.kernels.depthwise_conv_f32 import filter_rows
 
 EXPAND = 8 * INVERTED_RESIDUAL.slots("expand_x")[0]
 PROJECT = 8 * INVERTED_RESIDUAL.slots("project_x")[0]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph_numba_cpu.blocks.l2_normalization import L2_NORMALIZATION
-from delegraph_numba_cpu.kernels.machine import jit
-from delegraph_numba_cpu.kernels.row_pass import add, float_kernel, row_pass
+from delegraph_numba_cpu.codegen.intrinsics import jit
+from delegraph_numba_cpu.codegen.row_passes import add, float_kernel, row_pass
+from delegraph_numba_cpu.instructions.l2_normalization import L2_NORMALIZATION
 
 ZERO, EPSILON = np.float32(0.0), np.float32(1e-6)
 

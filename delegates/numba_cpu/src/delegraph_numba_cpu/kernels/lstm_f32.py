@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph_numba_cpu.blocks import lstm_f32 as blocks
-from delegraph_numba_cpu.kernels import functions
-from delegraph_numba_cpu.kernels import registers as r
-from delegraph_numba_cpu.kernels.hybrid_ir import measure_floats, quantize_floats
-from delegraph_numba_cpu.kernels.lanes import Lanes
-from delegraph_numba_cpu.kernels.machine import copy_bytes, jit, load_f32, real, word
-from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.row_parameters import parameters
-from delegraph_numba_cpu.kernels.strip_products import DEPTH, dot_row
-from delegraph_numba_cpu.kernels.strip_products import STRIP as BYTE_STRIP
+from delegraph_numba_cpu.codegen import math_functions
+from delegraph_numba_cpu.codegen import registers as r
+from delegraph_numba_cpu.codegen.conv_hybrid_ir import measure_floats, quantize_floats
+from delegraph_numba_cpu.codegen.intrinsics import copy_bytes, jit, load_f32, real, word
+from delegraph_numba_cpu.codegen.lanes import Lanes
+from delegraph_numba_cpu.codegen.lstm_matrix import DEPTH, dot_row
+from delegraph_numba_cpu.codegen.lstm_matrix import STRIP as BYTE_STRIP
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.instructions import lstm_f32 as blocks
+from delegraph_numba_cpu.kernels.conv_hybrid_quantization import parameters
 
 (
     GATES, TARGET, OUTPUT_STATE, CELL_STATE, WEIGHTS, HEADERS, BIAS, PEEPHOLE, NORM, PROJECTION,
@@ -31,7 +31,7 @@ def sign_bit(x):
     return (x.bits() < 0).choose(x.filled(1.0), 0.0)
 
 
-sigmoid, tanh = r.unary(r.FLOATS, functions.logistic), r.unary(r.FLOATS, functions.tanh)
+sigmoid, tanh = r.unary(r.FLOATS, math_functions.logistic), r.unary(r.FLOATS, math_functions.tanh)
 root, sign = r.unary(r.FLOATS, Lanes.square_root), r.unary(r.FLOATS, sign_bit)
 sum_floats = r.folder(r.FLOATS, r.plus)
 

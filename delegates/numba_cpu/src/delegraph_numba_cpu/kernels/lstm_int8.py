@@ -5,12 +5,8 @@ from __future__ import annotations
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.blocks import lstm_int8 as blocks
-from delegraph_numba_cpu.kernels import registers as r
-from delegraph_numba_cpu.kernels.fixed_point import scaled
-from delegraph_numba_cpu.kernels.lanes import Lanes
-from delegraph_numba_cpu.kernels.lstm_norm_int8 import normalise
-from delegraph_numba_cpu.kernels.machine import (
+from delegraph_numba_cpu.codegen import registers as r
+from delegraph_numba_cpu.codegen.intrinsics import (
     I16,
     I32,
     I64,
@@ -22,8 +18,8 @@ from delegraph_numba_cpu.kernels.machine import (
     store_i16,
     word,
 )
-from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.strip_products import (
+from delegraph_numba_cpu.codegen.lanes import Lanes
+from delegraph_numba_cpu.codegen.lstm_matrix import (
     DEPTH,
     MANY,
     STRIP,
@@ -31,7 +27,11 @@ from delegraph_numba_cpu.kernels.strip_products import (
     dot_row,
     dot_rows,
 )
-from delegraph_numba_cpu.kernels.vector_ir import splat
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.codegen.vector_ir import splat
+from delegraph_numba_cpu.instructions import lstm_int8 as blocks
+from delegraph_numba_cpu.kernels.fixed_point import scaled
+from delegraph_numba_cpu.kernels.lstm_int8_normalization import normalise
 
 (
     P_SOURCE, P_GATES, INPUT_WEIGHTS, INPUT_BIAS, P_RECORDS, P_ROWS, P_INPUTS, P_ROW, P_WIDTH,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph_numba_cpu.blocks import moves as blocks
-from delegraph_numba_cpu.blocks.executor import IS_CANCELLED
-from delegraph_numba_cpu.kernels.machine import (
+from delegraph_numba_cpu.codegen.intrinsics import (
     compare_and_swap,
     copy_bytes,
     fill_bytes,
@@ -21,8 +19,10 @@ from delegraph_numba_cpu.kernels.machine import (
     store_u8,
     word,
 )
-from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.transposed import transposer
+from delegraph_numba_cpu.codegen.moves_transpose import transposer
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.instructions import moves as blocks
+from delegraph_numba_cpu.instructions.executor import IS_CANCELLED
 
 LOOP_BYTES = 8 * blocks.NEST_WORDS
 

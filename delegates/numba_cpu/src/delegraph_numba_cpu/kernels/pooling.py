@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.blocks import pooling as blocks
-from delegraph_numba_cpu.kernels import registers as r
-from delegraph_numba_cpu.kernels.machine import jit, load_i16, real, store_i16, word
-from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.codegen import registers as r
+from delegraph_numba_cpu.codegen.intrinsics import jit, load_i16, real, store_i16, word
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.instructions import pooling as blocks
 
 (
     SOURCE, TARGET, HEIGHT, WIDTH, CHANNELS, OUT_HEIGHT, OUT_WIDTH, WINDOW_HEIGHT, WINDOW_WIDTH,

@@ -10,11 +10,8 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.blocks import reductions as blocks
-from delegraph_numba_cpu.kernels import registers as r
-from delegraph_numba_cpu.kernels.fixed_point import INT32_MAX, INT32_MIN
-from delegraph_numba_cpu.kernels.lanes import Lanes
-from delegraph_numba_cpu.kernels.machine import (
+from delegraph_numba_cpu.codegen import registers as r
+from delegraph_numba_cpu.codegen.intrinsics import (
     I32,
     I64,
     jit,
@@ -26,8 +23,11 @@ from delegraph_numba_cpu.kernels.machine import (
     store_u8,
     word,
 )
-from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.vector_ir import first_lanes, integer, splat
+from delegraph_numba_cpu.codegen.lanes import Lanes
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.codegen.vector_ir import first_lanes, integer, splat
+from delegraph_numba_cpu.instructions import reductions as blocks
+from delegraph_numba_cpu.kernels.fixed_point import INT32_MAX, INT32_MIN
 
 SOURCE, TARGET, OUTER, LENGTH, INNER, TILES, DIVISOR = blocks.SUM_F32.slots(*blocks.SUM_F32.names)
 (SIGN,) = blocks.MAX_F32.slots("sign")

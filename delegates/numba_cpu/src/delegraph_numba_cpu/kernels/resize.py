@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph_numba_cpu.blocks import resize as blocks
-from delegraph_numba_cpu.kernels import registers as r
-from delegraph_numba_cpu.kernels.machine import jit, load_i64, real, word
-from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.codegen import registers as r
+from delegraph_numba_cpu.codegen.intrinsics import jit, load_i64, real, word
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.instructions import resize as blocks
 
 SOURCE, TARGET, IMAGE_BYTES, CHANNELS, OUT_HEIGHT, OUT_WIDTH, DOWN, ACROSS, ROWS, TILES = (
     blocks.BILINEAR_F32.slots(*blocks.BILINEAR_F32.names)

@@ -1,4 +1,4 @@
-"""Loops of SOFTMAX and LOG_SOFTMAX; ``operators/softmax.py`` says when they are used."""
+"""Loops of SOFTMAX and LOG_SOFTMAX; ``lowering/rows/softmax.py`` says when they are used."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import math
 import numpy as np
 from numba import types
 
-from delegraph_numba_cpu.blocks import softmax as blocks
-from delegraph_numba_cpu.kernels import functions
-from delegraph_numba_cpu.kernels.machine import (
+from delegraph_numba_cpu.codegen import math_functions
+from delegraph_numba_cpu.codegen.intrinsics import (
     jit,
     load_f32,
     load_i16,
@@ -21,16 +20,17 @@ from delegraph_numba_cpu.kernels.machine import (
     store_u8,
     word,
 )
-from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.row_pass import LANES, add, float_kernel, larger, row_pass
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.codegen.row_passes import LANES, add, float_kernel, larger, row_pass
+from delegraph_numba_cpu.instructions import softmax as blocks
 
 ZERO, ONE, INFINITY = (np.float32(x) for x in (0.0, 1.0, math.inf))
 
 maximum_of = row_pass(lambda x, a, b: x, -math.inf, larger)
-exponentials = row_pass(lambda x, maximum, beta: functions.exp((x - maximum) * beta), 0.0, add)
+exponentials = row_pass(lambda x, maximum, beta: math_functions.exp((x - maximum) * beta), 0.0, add)
 scaled = row_pass(lambda x, factor, b: x * factor)
 lowered = row_pass(lambda x, maximum, by: (x - maximum) - by)
-logarithm = row_pass(lambda x, a, b: functions.log(x))
+logarithm = row_pass(lambda x, a, b: math_functions.log(x))
 
 
 @jit

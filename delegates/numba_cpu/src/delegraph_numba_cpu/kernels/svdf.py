@@ -1,13 +1,10 @@
-"""SVDF; see ``blocks/svdf.py``."""
+"""SVDF; see ``instructions/svdf.py``."""
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.blocks import svdf as blocks
-from delegraph_numba_cpu.kernels import functions
-from delegraph_numba_cpu.kernels import registers as r
-from delegraph_numba_cpu.kernels.fixed_point import scaled, wrapped
-from delegraph_numba_cpu.kernels.line_copies import HAS_MASKS
-from delegraph_numba_cpu.kernels.machine import (
+from delegraph_numba_cpu.codegen import math_functions
+from delegraph_numba_cpu.codegen import registers as r
+from delegraph_numba_cpu.codegen.intrinsics import (
     I16,
     jit,
     load_f32,
@@ -19,7 +16,10 @@ from delegraph_numba_cpu.kernels.machine import (
     store_u8,
     word,
 )
-from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.codegen.strided_copies import HAS_MASKS
+from delegraph_numba_cpu.instructions import svdf as blocks
+from delegraph_numba_cpu.kernels.fixed_point import scaled, wrapped
 
 (
     SOURCE, TARGET, STATE, FEATURES, TIMES, BIAS, SUMS, BATCH, INPUTS, UNITS, RANK, WINDOW,
@@ -39,7 +39,7 @@ def sign_bit(x):
 
 load_shorts, store_shorts = r.loader(r.INTS, I16), r.storer(r.INTS, I16)
 sum_of, sum_floats = r.folder(r.INTS, r.plus), r.folder(r.FLOATS, r.plus)
-tanh, sign = r.unary(r.FLOATS, functions.tanh), r.unary(r.FLOATS, sign_bit)
+tanh, sign = r.unary(r.FLOATS, math_functions.tanh), r.unary(r.FLOATS, sign_bit)
 
 
 @kernel(blocks.INTEGER)

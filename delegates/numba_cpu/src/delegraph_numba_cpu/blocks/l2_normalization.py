@@ -1,6 +1,0 @@
-"""The block of ``kernels/l2_normalization.py``; words as for ``softmax``."""
-
-from delegraph_numba_cpu.blocks import Block
-from delegraph_numba_cpu.blocks.softmax import ROWS
-
-L2_NORMALIZATION = Block("l2_normalization", "l2_normalization", ROWS)

@@ -1,0 +1,16 @@
+"""What products of rows of float32 and matrices touch."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.bounds.rules import Touched, rule
+from delegraph_numba_cpu.instructions.batch_matmul_f32 import DOTS, SUMS
+
+
+@rule(DOTS, SUMS)
+def rows_times_matrices(row: Touched) -> None:
+    images, depth, columns = row["images"], row["depth"], row["columns"]
+    row.require(min(images, depth, columns) > 0, "matrices have elements")
+    for name, size in (("x", 4 * depth), ("weights", 4 * depth * columns)):
+        row.require(row[f"{name}_image"] in (0, size), f"{name}: one for all, or one for each")
+        row.read(name, (images - 1) * row[f"{name}_image"] + size)
+    row.write("y", 4 * images * columns)

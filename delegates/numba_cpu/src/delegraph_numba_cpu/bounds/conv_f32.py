@@ -1,0 +1,105 @@
+"""What float32 convolutions and matrix products touch; see ``kernels/conv_f32_windows.py``."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.bounds.rules import Touched, rule
+from delegraph_numba_cpu.instructions.conv_f32 import CONV, HEIGHTS, PACK
+
+
+@rule(CONV)
+def conv(row: Touched) -> None:
+    touch_images(row, row["tap_bytes"])
+    matrix = matrix_bytes(row)
+    row.read("weight", max(row["images"] - 1, 0) * row["weight_image"] + matrix)
+
+
+def touch_images(row: Touched, tap_bytes: int) -> None:
+    """Say what is touched of input, output and scratch memory."""
+    chunk = min(row["chunk"], row["out_h"])
+    row.read("x", input_bytes(row, "", tap_bytes))
+    touch_outputs(row, "", chunk)
+    row.scratch(window_scratch(row, "", chunk, 1))
+
+
+def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
+    """Return how much of the input windows reach."""
+
+    def word(name: str) -> int:
+        return row[prefix + name]
+
+    image = (word("images") - 1) * word("in_image")
+    if word("padded_at"):
+        last = (word("out_h") - 1) * word("stride_h") - word("top")
+        rows = min(word("in_h"), last + word("span"))
+        return image + (rows - 1) * word("in_row") + word("copied") if rows > 0 else 0
+    row.require(word("top") == 0, "rows above an image are padded")
+    down = (word("out_h") - 1) * max(word("stride_h") * word("in_row"), word("stride_row"))
+    taps = (word("tap_rows") - 1) * word("tap_row") + (word("tap_columns") - 1) * word("tap_column")
+    return image + down + (word("out_w") - 1) * word("stride_column") + taps + tap_bytes
+
+
+def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
+    """Say what is touched of the output, and of what is added: chunks of rows without gaps."""
+    image = (row[f"{prefix}images"] - 1) * row[f"{prefix}out_image"]
+    width, height, pitch = (row[prefix + name] for name in ("out_w", "out_h", "pitch"))
+    rows = max(
+        (height - count) * row[f"{prefix}out_row"] + (count * width - 1) * pitch
+        for count in (1, chunk)
+    )
+    size = image + rows + 4 * row[f"{prefix}columns"]
+    row.write(f"{prefix}y", size)
+    if row.has(f"{prefix}residual"):
+        row.read(f"{prefix}residual", size)
+
+
+def window_scratch(row: Touched, prefix: str, chunk: int, tables: int) -> int:
+    """Return what windows take of a worker's scratch memory: taps, pixels, and padded rows.
+
+    Args:
+        row: the row.
+        prefix: of the words.
+        chunk: output rows that are worked on together.
+        tables: how many tables of pixels there are, with copies of the last pixel at their end.
+    """
+
+    def word(name: str) -> int:
+        return row[prefix + name]
+
+    rows_at, padded_at = word("rows_at"), word("padded_at")
+    row.within("the table of taps", 8 * word("tap_rows") * word("tap_columns"), rows_at)
+    pixels = rows_at + 8 * (chunk * word("out_w") + tables * HEIGHTS[row.vector_bytes])
+    if not padded_at:
+        return pixels
+    row.within("the table of pixels", pixels, padded_at)
+    row.within("a padded row", word("left") + word("copied"), word("row"))
+    return padded_at + ((chunk - 1) * word("stride_h") + word("span")) * word("row")
+
+
+def matrix_bytes(row: Touched, prefix: str = "") -> int:
+    """Return the size of packed weights, see ``lowering/convolution/conv_f32_packing.py``."""
+    taps = row[f"{prefix}tap_rows"] * row[f"{prefix}tap_columns"] * row[f"{prefix}tap_bytes"]
+    return packed_columns(row[f"{prefix}columns"], row.vector_bytes // 4) * (4 + taps)
+
+
+def packed_columns(columns: int, lanes: int) -> int:
+    """Return how many columns blocks have together that are made for so many.
+
+    >>> packed_columns(40, 16), packed_columns(50, 16), packed_columns(64, 16)
+    (48, 56, 64)
+    """
+    whole, rest = divmod(columns, 2 * lanes)
+    widths = [width for width in (0, lanes, lanes + lanes // 2, 2 * lanes) if rest <= width]
+    return whole * 2 * lanes + widths[0]
+
+
+@rule(PACK)
+def pack(row: Touched) -> None:
+    rows, columns, images = row["rows"], row["columns"], row["images"]
+    reach = (rows - 1) * row["down"] + (columns - 1) * row["across"] + 4
+    row.read("source", (images - 1) * row["source_image"] + reach if rows else 0)
+    if row.has("bias"):
+        row.read("bias", 4 * columns)
+    before = (-(-columns // row["width"]) - 1) * row["width"]
+    row.require(columns - before <= row["last_width"], "the last block has room")
+    packed = 4 * (before + row["last_width"]) * (rows + row["has_bias"])
+    row.write("target", (images - 1) * row["target_image"] + packed)

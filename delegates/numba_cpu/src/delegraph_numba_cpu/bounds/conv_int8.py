@@ -1,0 +1,81 @@
+"""What convolutions and matrix products of 8-bit integers touch."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.bounds.rules import Touched, rule
+from delegraph_numba_cpu.instructions import conv_int8 as blocks
+
+LEAST_ROWS = 16
+"""Matrix rows that micro-kernels read where there are fewer."""
+
+
+@rule(blocks.CONVOLVE)
+def convolve(row: Touched) -> None:
+    parts = row["row_tiles"] * row["column_tiles"]
+    row.require(parts > 0 == row.tiles % parts, "tiles are divided among images")
+    images, pixels = row.tiles // parts, row["pixels"]
+    windows = row.record("windows")
+    matrix = row.record("matrix", images, row["matrix_image"])
+    check_depth(row, windows, matrix)
+    each = input_bytes(windows, row["layout"], pixels)
+    row.read("x", (images - 1) * row["in_image"] + each)
+    row.write("y", images * pixels * matrix["outputs"])
+    touch_weights(matrix, images if row["matrix_image"] else 1)
+    row.scratch(product_scratch(windows, row["step"]))
+
+
+def check_depth(row: Touched, windows: Touched, matrix: Touched) -> None:
+    row.require(windows["row_bytes"] == 4 * matrix["steps"], "windows are as long as weights")
+    row.require(matrix["depth"] <= windows["row_bytes"], "weights are as deep as they say")
+
+
+def input_bytes(windows: Touched, layout: int, pixels: int) -> int:
+    """Return how much of an input is read for so many pixels of the output."""
+    windows.finish()
+    if layout != blocks.WINDOWED:
+        return pixels * windows["row_bytes"]
+    return image_bytes(windows, pixels)
+
+
+def image_bytes(windows: Touched, pixels: int) -> int:
+    """Return how large the images are of which so many pixels of the output are made."""
+    each = windows["out_height"] * windows["out_width"]
+    windows.require(each > 0 or not pixels, "images have pixels")
+    taps = windows["kernel_h"] * windows["kernel_w"] * windows["channels"]
+    windows.within("a window", taps, windows["row_bytes"])
+    size = windows["height"] * windows["width"] * windows["channels"]
+    return -(-pixels // max(each, 1)) * size
+
+
+def touch_weights(matrix: Touched, images: int) -> None:
+    """Say what is touched of weights and their headers."""
+    count = images * -(-matrix["outputs"] // 16)
+    matrix.require(matrix["block_bytes"] == 64 * matrix["steps"], "blocks hold all steps")
+    matrix.read("weights", count * matrix["block_bytes"])
+    matrix.read("headers", count * blocks.HEADER_BYTES)
+    matrix.finish()
+
+
+def product_scratch(windows: Touched, step: int) -> int:
+    """Return what a product takes of scratch memory: accumulators, sums, windows."""
+    rows = max(step, LEAST_ROWS)
+    laid_out = (4 * rows + 127) // 64 * 64 + rows * windows["row_bytes"]
+    return accumulator_bytes(windows["row_bytes"] // 4) + laid_out
+
+
+def accumulator_bytes(steps: int) -> int:
+    """Return what accumulators and split rows take."""
+    return blocks.ACC_BYTES + blocks.SPLIT_BYTES * steps
+
+
+@rule(blocks.PACK_STACK)
+def pack_stack(row: Touched) -> None:
+    images, outputs, depth = row["images"], row["outputs"], row["depth"]
+    count, steps = -(-outputs // 16), -(-depth // 4)
+    size = 8 * len(blocks.MATRIX.names)
+    row.read("source", images * outputs * depth)
+    row.read("header", count * blocks.HEADER_BYTES)
+    row.read("matrix", size)
+    row.write("matrices", images * size)
+    row.write("headers", images * count * blocks.HEADER_BYTES)
+    row.write("weights", images * count * 64 * steps)

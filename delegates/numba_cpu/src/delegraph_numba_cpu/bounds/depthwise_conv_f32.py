@@ -1,0 +1,25 @@
+"""What float32 depthwise convolutions touch; see ``kernels/conv_f32_windows.py``."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.bounds.conv_f32 import touch_images
+from delegraph_numba_cpu.bounds.rules import Touched, rule
+from delegraph_numba_cpu.instructions.depthwise_conv_f32 import DEPTHWISE, REPEAT
+
+
+@rule(DEPTHWISE)
+def depthwise(row: Touched) -> None:
+    touch_images(row, 4 * row["columns"])
+    row.read("weight", channel_bytes(row))
+
+
+def channel_bytes(row: Touched) -> int:
+    """Return the size of packed depthwise weights."""
+    lanes = row.vector_bytes // 4
+    return -(-row["columns"] // lanes) * 4 * lanes * (1 + row["tap_rows"] * row["tap_columns"])
+
+
+@rule(REPEAT)
+def repeat(row: Touched) -> None:
+    row.read("x", 4 * row["values"])
+    row.write("y", 4 * row["values"] * row["times"])

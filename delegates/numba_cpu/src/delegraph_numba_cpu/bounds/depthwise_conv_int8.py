@@ -1,0 +1,50 @@
+"""What depthwise convolutions of 8-bit integers touch."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.bounds.rules import Touched, rule
+from delegraph_numba_cpu.instructions import depthwise_conv_int8 as blocks
+from delegraph_numba_cpu.instructions.conv_int8 import HEADER_BYTES
+
+
+@rule(blocks.DEPTHWISE)
+def depthwise(row: Touched) -> None:
+    windows, taps = row.record("windows"), row.record("taps")
+    row.read("x", depthwise_input(row, windows))
+    row.write("y", row["rows"] * windows["out_width"] * windows["channels"])
+    row.scratch(touch_taps(windows, taps))
+
+
+def depthwise_input(row: Touched, windows: Touched) -> int:
+    size = windows["height"] * windows["width"] * windows["channels"]
+    return -(-row["rows"] // windows["out_height"]) * size
+
+
+def touch_taps(windows: Touched, taps: Touched) -> int:
+    """Say what is touched of depthwise weights; return what a row takes of scratch memory."""
+    channels, count = taps["channels"], taps["count"]
+    windows.require(windows["channels"] == channels, "weights are for all channels")
+    columns, groups = _line_columns(windows), -(-windows["kernel_h"] // 4)
+    taps.read("offsets", 8 * count)
+    offsets = taps.table("offsets")[:count]
+    reach = (windows["out_width"] - 1) * windows["stride_w"] + int(offsets.max(initial=0))
+    are_inside = reach < columns * groups and int(offsets.min(initial=0)) >= 0
+    windows.require(are_inside, "taps are in packed lines")
+    blocks_of_16 = -(-channels // 16)
+    taps.require(taps["block_bytes"] == 64 * count, "blocks hold all taps")
+    taps.read("weights", blocks_of_16 * 64 * count)
+    taps.read("headers", blocks_of_16 * HEADER_BYTES)
+    taps.finish()
+    lanes = 64 if channels >= 64 else 16
+    return 64 + 4 * lanes * (windows["out_width"] + columns * groups)
+
+
+def _line_columns(windows: Touched) -> int:
+    across = (windows["out_width"] - 1) * windows["stride_w"]
+    return across + (windows["kernel_w"] - 1) * windows["dilation_w"] + 1
+
+
+@rule(blocks.REPEAT)
+def repeat(row: Touched) -> None:
+    row.read("x", row["pixels"] * row["channels"])
+    row.write("y", row["pixels"] * row["channels"] * row["times"])

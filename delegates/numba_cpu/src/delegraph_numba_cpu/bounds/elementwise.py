@@ -1,0 +1,105 @@
+"""What chains of element-wise operations touch."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_numba_cpu.bounds.rules import Touched, rule
+from delegraph_numba_cpu.instructions.elementwise import (
+    CHAIN,
+    ELEMENT_BYTES,
+    LARGEST_RANK,
+    RECORD_WORDS,
+    SIGNATURES,
+    SLOTS,
+    SOURCES,
+    STEP_WORDS,
+    Layout,
+    Operation,
+    Record,
+    Step,
+)
+
+TABLES = {
+    Operation.SINE: (24 << 8,),
+    Operation.LOOKUP: (1 << 8,),
+    Operation.LOOKUP_INT16: (2 << 16,),
+    Operation.LOOKUP_INT16_IN_8_BIT: (1 << 16,),
+    Operation.LOOKUP_PAIR: (1 << 16,),
+    Operation.LOOKUP_PAIR_BY_POSITION: (1 << 16, 1 << 16),
+}
+"""Bytes of the tables that an operation's first parameters are."""
+
+Words = NDArray[np.int64]
+
+
+@rule(CHAIN)
+def chain(row: Touched) -> None:
+    steps, records = _steps(row), _records(row)
+    sizes = _slot_sizes(row, steps, records)
+    for i, record in enumerate(records):
+        row.read(f"source{i}", _source_bytes(row, record))
+    row.write("target", row["elements"] * row["target_itemsize"])
+    slots = row["slot_count"]
+    widest = max(sizes.values())
+    row.require(max(sizes) < slots <= SLOTS, "slots are counted")
+    # Repeated sources are filled by whole vectors, and the last elements work on a whole one.
+    longest = max(row["length"], row.vector_bytes) * widest + row.vector_bytes
+    row.within("an operand's register", longest, row["register_bytes"])
+    row.scratch(8 * SLOTS + slots * row["register_bytes"])
+
+
+def _steps(row: Touched) -> list[Words]:
+    count = row["step_count"]
+    row.read("steps", 8 * STEP_WORDS * count)
+    steps = row.table("steps")[: STEP_WORDS * count].reshape(-1, STEP_WORDS)
+    row.require(len(steps) == count > 0, "there are steps")
+    for step in steps:
+        operation = Operation(int(step[Step.OPERATION]))
+        for i, size in enumerate(TABLES.get(operation, ())):
+            start = int(step[Step.PARAMETER + i])
+            row.read("steps", start + size, start)
+    return list(steps)
+
+
+def _records(row: Touched) -> list[Words]:
+    count = row["source_count"]
+    row.require(0 <= count <= SOURCES, "there are so many sources")
+    row.read("records", 8 * RECORD_WORDS * count)
+    return list(row.table("records")[: RECORD_WORDS * count].reshape(-1, RECORD_WORDS))
+
+
+def _slot_sizes(row: Touched, steps: list[Words], records: list[Words]) -> dict[int, int]:
+    """Return the bytes of an element in each slot; all operands are of the operation's types."""
+    sizes = {i: int(record[Record.ITEMSIZE]) for i, record in enumerate(records)}
+    for step in steps:
+        operation = Operation(int(step[Step.OPERATION]))
+        operands, _, result = SIGNATURES[operation].partition(">")
+        for letter, word in zip(operands, (Step.A, Step.B, Step.C), strict=False):
+            found, expected = sizes.get(int(step[word])), ELEMENT_BYTES[letter]
+            row.require(
+                found == expected, f"{operation.name} reads {expected} bytes an element of {found}"
+            )
+        sizes[int(step[Step.TARGET])] = ELEMENT_BYTES[result]
+    found, expected = sizes.get(len(records)), row["target_itemsize"]
+    row.require(found == expected, f"elements of {found} bytes go to a target of {expected}")
+    return sizes
+
+
+def _source_bytes(row: Touched, record: Words) -> int:
+    """Return how many bytes of a source are read."""
+    layout, itemsize = Layout(int(record[Record.LAYOUT])), int(record[Record.ITEMSIZE])
+    if layout is Layout.DIRECT:
+        return row["elements"] * itemsize
+    rank = int(record[Record.RANK])
+    row.require(0 < rank <= LARGEST_RANK, "a source has dimensions")
+    shape: list[int] = record[Record.SHAPE : Record.SHAPE + rank].tolist()
+    strides: list[int] = record[Record.STRIDES : Record.STRIDES + rank].tolist()
+    row.require(min(shape) > 0 <= min(strides) and strides[-1] in (0, itemsize), "a source repeats")
+    # The outermost index goes on as far as there are elements.
+    most = math.prod(shape) if layout is Layout.STRIDED else 0
+    row.require(most >= row["elements"] or not strides[0] or rank == 1, "dimensions hold all")
+    return sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True)) + itemsize

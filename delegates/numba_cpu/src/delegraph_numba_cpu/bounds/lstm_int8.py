@@ -1,0 +1,70 @@
+"""What LSTM layers of integers touch, and what those of floats share with them."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.bounds.rules import Touched, rule
+from delegraph_numba_cpu.instructions import lstm_int8
+
+STRIP, DEPTH = 64, 8
+"""Columns of a strip of weights; their rows are a multiple of so many."""
+
+TABLE_BYTES = 2 << 16
+
+ACC_BYTES = 4 * STRIP * lstm_int8.ROWS
+
+
+def padded(count: int, unit: int) -> int:
+    return -(-count // unit) * unit
+
+
+@rule(lstm_int8.PROJECT)
+def project(row: Touched) -> None:
+    rows, inputs, width = row["rows"], row["inputs"], row["width"]
+    columns, depth = padded(width, STRIP), padded(inputs, DEPTH)
+    row.require(width % 16 == 0 == width % row["row"], "gates take whole vectors")
+    row.read("source", rows * inputs)
+    row.read("input_weights", columns * depth)
+    row.read("input_bias", 4 * columns)
+    row.read("gate_records", width // row["row"] * lstm_int8.GATE_BYTES)
+    row.write("gates", 2 * rows * width)
+    row.scratch(ACC_BYTES + lstm_int8.ROWS * depth)
+
+
+def touch_steps(row: Touched, gate_bytes: int, output_bytes: int) -> None:
+    """Say what is touched of gates, outputs and states, whose values have so many bytes."""
+    steps, batch, width = row["steps"], row["batch"], row["width"]
+    row.require(row["row"] % 16 == 0 and row["row"] >= row["cells"], "a gate has all cells")
+    row.require(row["count"] in (3, 4) and row["count"] * row["row"] <= width, "gates fit")
+    before = (steps - 1) * row["gates_step"] + (batch - 1) * row["gates_batch"]
+    row.write("gates", before + gate_bytes * width)
+    before = (steps - 1) * row["target_step"] + (batch - 1) * row["target_batch"]
+    row.write("target", before + output_bytes * row["outputs"])
+    row.require(
+        row.has("projection") or row["outputs"] == row["cells"], "outputs are cells or projected"
+    )
+    row.write("output_state", batch * row["outputs"] * output_bytes)
+
+
+@rule(lstm_int8.LSTM)
+def lstm_of_bytes(row: Touched) -> None:
+    touch_steps(row, 2, 1)
+    count, cells, outputs, batch = (row[name] for name in ("count", "cells", "outputs", "batch"))
+    row.write("cell_state", 2 * batch * cells)
+    columns, depth = padded(row["width"], STRIP), padded(outputs, DEPTH)
+    row.read("recurrent_weights", columns * depth)
+    row.read("recurrent_bias", 4 * columns)
+    row.read("gate_records", count * lstm_int8.GATE_BYTES)
+    for name in ("sigmoid", "tanh", "cell_tanh"):
+        row.read(name, TABLE_BYTES)
+    touch_optional(row, "peephole", 2 * (count - 1) * batch * cells)
+    touch_optional(row, "norm", 2 * count * cells)
+    touch_optional(row, "norm_bias", 4 * count * cells)
+    columns = padded(outputs, STRIP)
+    touch_optional(row, "projection", columns * padded(cells, DEPTH))
+    touch_optional(row, "projection_bias", 4 * columns)
+    row.scratch(ACC_BYTES + padded(max(outputs, cells), DEPTH))
+
+
+def touch_optional(row: Touched, name: str, stop: int) -> None:
+    if row.has(name):
+        row.read(name, stop)

@@ -1,0 +1,43 @@
+"""What reductions touch."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.bounds.rules import Touched, rule
+from delegraph_numba_cpu.instructions import reductions
+
+
+def _reduction(row: Touched, source: int, target: int) -> None:
+    """Say what a reduction touches whose elements have so many bytes."""
+    outputs = row["outer"] * row["inner"]
+    row.read("source", outputs * row["length"] * source)
+    row.write("target", outputs * target)
+
+
+@rule(reductions.SUM_F32, reductions.PRODUCT_F32, reductions.MAX_F32, reductions.INT32)
+def four_bytes(row: Touched) -> None:
+    _reduction(row, 4, 4)
+
+
+@rule(reductions.SUM_BYTES)
+def sum_bytes(row: Touched) -> None:
+    _reduction(row, 1, 4)
+
+
+@rule(reductions.MAX_BYTES)
+def max_bytes(row: Touched) -> None:
+    _reduction(row, 1, 1)
+
+
+@rule(reductions.SCALE)
+def scale(row: Touched) -> None:
+    period = row["period"]
+    row.require(period > 0, "a period has elements")
+    count = -(-row["count"] // period) * period
+    row.read("source", 4 * count)
+    row.write("target", count)
+
+
+@rule(reductions.SCALE_REAL)
+def scale_real(row: Touched) -> None:
+    row.read("source", 4 * row["count"])
+    row.write("target", row["count"])

@@ -1,0 +1,172 @@
+"""What rules are written with: the words of a row, and the bytes it touches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions.memory import SLACK, Address, Row
+
+
+class Overrun(Exception):
+    """A row would touch bytes that are not its own; the message says which, and of what."""
+
+
+class Touched:
+    """The words of a row, or of a record that it points to.
+
+    Rules say with :meth:`read` and :meth:`write` which bytes the kernel touches.
+
+    Attributes:
+        tiles: into how many parts the row is split.
+        workers: how many threads may run it.
+        vector_bytes: bytes of the registers that its kernel works with.
+        kernel: its name.
+    """
+
+    def __init__(
+        self, kernel: str, words: Mapping[str, Any], tiles: int, workers: int, vector_bytes: int
+    ) -> None:
+        self.kernel, self.tiles = kernel, tiles
+        self.workers, self.vector_bytes = workers, vector_bytes
+        self._words = words
+        self._unseen = {name for name, word in words.items() if isinstance(word, Address)}
+
+    def __getitem__(self, name: str) -> int:
+        """Return an integer word."""
+        return int(self._words[name])
+
+    def has(self, name: str) -> bool:
+        """Return whether a word is an address, and not the 0 that stands for nothing."""
+        return isinstance(self._words[name], Address)
+
+    def read(self, name: str, stop: int, start: int = 0) -> None:
+        """Say that bytes *start* to *stop* from the address on are read.
+
+        Raises:
+            Overrun: they are not all inside of the memory, or the room after it.
+        """
+        memory = self._words[name].memory
+        room = 0 if memory.tensor is not None or memory.is_constant else SLACK
+        self._touch(name, start, stop, memory.size + room, "reads")
+
+    def write(self, name: str, stop: int, start: int = 0) -> None:
+        """Say that bytes *start* to *stop* from the address on are written, and maybe read.
+
+        Raises:
+            Overrun: they are not all inside of the memory, or it is a constant.
+        """
+        memory = self._words[name].memory
+        if memory.is_constant and stop > start:
+            raise Overrun(f"{self.kernel!r} writes to {memory.name}, a constant, by {name!r}")
+        self._touch(name, start, stop, memory.size, "writes")
+
+    def scratch(self, stop: int, prefix: str = "") -> None:
+        """Say how much of its own piece of scratch memory each worker touches."""
+        each = self[f"{prefix}scratch_bytes"]
+        self.within("a worker's scratch memory", stop, each)
+        self.write(f"{prefix}scratch", (self.workers - 1) * each + stop)
+
+    def within(self, what: str, stop: int, limit: int) -> None:
+        """Check that something ends before what comes next begins.
+
+        Raises:
+            Overrun: it does not.
+        """
+        if not 0 <= stop <= limit:
+            raise Overrun(f"{self.kernel!r}: {what} takes {stop} bytes of {limit}")
+
+    def require(self, is_met: bool, what: str) -> None:
+        """Check what the kernel relies on.
+
+        Raises:
+            Overrun: it does not hold.
+        """
+        if not is_met:
+            raise Overrun(f"{self.kernel!r}: {what}")
+
+    def table(self, name: str) -> NDArray[np.int64]:
+        """Return the int64 from the address of a constant on.
+
+        Raises:
+            Overrun: it is none.
+        """
+        address = self._words[name]
+        array = address.memory.array
+        self.require(address.memory.is_constant and not address.offset, f"{name!r} is no constant")
+        self._unseen.discard(name)
+        numbers: NDArray[np.int64] = array.reshape(-1).view(np.uint8)
+        return numbers[: len(numbers) // 8 * 8].view(np.int64)
+
+    def record(self, name: str, copies: int = 1, apart: int = 0) -> Touched:
+        """Return the words of a record, *copies* of which are read, *apart* bytes from each other.
+
+        Raises:
+            Overrun: there is none.
+        """
+        memory = self._words[name].memory
+        words = memory.words
+        self.require(words is not None, f"{name!r} is no record")
+        assert words is not None
+        self.read(name, (copies - 1) * apart + 8 * len(words))
+        return Touched(self.kernel, words, self.tiles, self.workers, self.vector_bytes)
+
+    def finish(self) -> None:
+        """Check that the rule has said something of each address.
+
+        Raises:
+            Overrun: it has not.
+        """
+        self.require(not self._unseen, f"no rule for the addresses {sorted(self._unseen)}")
+
+    def _touch(self, name: str, start: int, stop: int, size: int, does: str) -> None:
+        self._unseen.discard(name)
+        address = self._words[name]
+        first, last = address.offset + start, address.offset + stop
+        if stop > start and not 0 <= first <= last <= size:
+            memory = address.memory
+            raise Overrun(
+                f"{self.kernel!r} {does} bytes {first} to {last} of {memory.name} by {name!r}; "
+                f"it has {memory.size}"
+            )
+        self.require(start <= stop, f"{name!r}: from byte {start} to {stop}")
+
+
+Rule = Callable[[Touched], None]
+
+RULES: dict[tuple[str, str], Rule] = {}
+"""Family and kernel to the rule of its rows; the modules of this package fill it."""
+
+
+def rule(*blocks: Block) -> Callable[[Rule], Rule]:
+    """Return a decorator that makes a function the rule of blocks."""
+
+    def add(function: Rule) -> Rule:
+        for block in blocks:
+            RULES[block.family, block.kernel] = function
+        return function
+
+    return add
+
+
+def check_row(row: Row, workers: int, vector_bytes: int) -> None:
+    """Check that a row touches nothing but the memory it was given.
+
+    Args:
+        row: a row whose words are given; sizes of all its memory are known.
+        workers: how many threads may run it.
+        vector_bytes: bytes of the registers that its kernel works with.
+
+    Raises:
+        Overrun: it touches something else, or nobody knows what it touches.
+    """
+    touched = Touched(row.block.kernel, row.words, row.tiles, workers, vector_bytes)
+    found = RULES.get((row.block.family, row.block.kernel))
+    if found is None:
+        raise Overrun(f"{row.block.kernel!r}: no rule says what it touches")
+    found(touched)
+    touched.finish()

@@ -1,0 +1,109 @@
+"""What AVX-512 has and LLVM's plain vectors have not: on vectors of a multiple of 16 float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from delegraph_numba_cpu.codegen.intrinsics import F32, I16, I32, call
+from delegraph_numba_cpu.codegen.lanes import Lanes
+from delegraph_numba_cpu.codegen.registry import level
+
+IS_THERE = level().vector_bytes == 64
+"""Whether kernels may use these functions."""
+
+VECTOR = ir.VectorType(F32, 16)
+ALL = ir.Constant(I16, -1)
+CURRENT_ROUNDING = ir.Constant(I32, 4)
+_THREE_QUARTERS = ir.Constant(I32, 0b0011)  # from there to 1.5
+
+
+def times_power_of_two(x: Lanes, n: Lanes) -> Lanes:
+    """Return ``x * 2**n`` for whole numbers n; denormals and infinity where they are due."""
+
+    def scale(builder: Any, x: Any, n: Any) -> Any:
+        name = "llvm.x86.avx512.mask.scalef.ps.512"
+        return call(builder, name, VECTOR, [x, n, x, ALL, CURRENT_ROUNDING])
+
+    return _by_sixteen(scale, x, n)
+
+
+def reciprocal(x: Lanes) -> Lanes:
+    """Return ``1 / x`` to a unit in the last place, for numbers from 2**-60 to 2**60."""
+
+    def estimate(builder: Any, x: Any) -> Any:
+        return call(builder, "llvm.x86.avx512.rcp14.ps.512", VECTOR, [x, x, ALL])
+
+    first = _by_sixteen(estimate, x)
+    return first * (-x).times_plus(first, 2.0)
+
+
+def reciprocal_square_root(x: Lanes) -> Lanes:
+    """Return ``1 / sqrt(x)`` to a unit in the last place; infinity of 0, NaN below."""
+    first = _root_estimate(x)
+    rest = -(x * first).times_plus(first, -1.0)  # NaN of 0 and of infinity
+    better = (first * 0.5).times_plus(rest, first)
+    return rest.equals(rest).choose(better, first)
+
+
+def square_root(x: Lanes) -> Lanes:
+    """Return the square root, which is rarely another than the nearest float32."""
+    estimate = _root_estimate(x)
+    first = x * estimate  # NaN of 0 and of infinity
+    lost = x.times_plus(estimate, -first)
+    rest = (-first).times_plus(estimate, 1.0)
+    better = first.times_plus(rest, lost).times_plus(0.5, first)
+    special = estimate.equals(estimate).choose(x, estimate)
+    return first.equals(first).choose(better, special)
+
+
+def split(x: Lanes) -> tuple[Lanes, Lanes]:
+    """Return n and m such that ``x = 2**n * m``, n whole and m from 0.75 to 1.5.
+
+    Of 0 and infinity n is -infinity and infinity; below 0 they mean nothing.
+    """
+
+    def mantissa(builder: Any, x: Any) -> Any:
+        name = "llvm.x86.avx512.mask.getmant.ps.512"
+        return call(builder, name, VECTOR, [x, _THREE_QUARTERS, x, ALL, CURRENT_ROUNDING])
+
+    def exponent(builder: Any, x: Any) -> Any:
+        name = "llvm.x86.avx512.mask.getexp.ps.512"
+        return call(builder, name, VECTOR, [x, x, ALL, CURRENT_ROUNDING])
+
+    m, n = _by_sixteen(mantissa, x), _by_sixteen(exponent, x)
+    return (m < 1.0).choose(n + 1.0, n), m
+
+
+def _root_estimate(x: Lanes) -> Lanes:
+    """Return ``1 / sqrt(x)`` to 14 bits."""
+
+    def estimate(builder: Any, x: Any) -> Any:
+        return call(builder, "llvm.x86.avx512.rsqrt14.ps.512", VECTOR, [x, x, ALL])
+
+    return _by_sixteen(estimate, x)
+
+
+def _by_sixteen(function: Callable[..., Any], *operands: Lanes) -> Lanes:
+    """Return the results of a function of vectors of 16."""
+    builder, count = operands[0].builder, operands[0].type.count
+    parts = [
+        function(builder, *(_elements(x.value, builder, range(i, i + 16)) for x in operands))
+        for i in range(0, count, 16)
+    ]
+    while len(parts) > 1:
+        parts = [_joined(builder, *parts[i : i + 2]) for i in range(0, len(parts), 2)]
+    return Lanes(builder, parts[0])
+
+
+def _elements(vector: Any, builder: Any, numbers: range) -> Any:
+    mask = ir.Constant(ir.VectorType(I32, len(numbers)), list(numbers))
+    return builder.shuffle_vector(vector, vector, mask)
+
+
+def _joined(builder: Any, first: Any, second: Any) -> Any:
+    count = 2 * first.type.count
+    mask = ir.Constant(ir.VectorType(I32, count), list(range(count)))
+    return builder.shuffle_vector(first, second, mask)

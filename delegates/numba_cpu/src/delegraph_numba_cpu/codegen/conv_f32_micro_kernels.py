@@ -1,0 +1,329 @@
+"""Micro-kernels in LLVM IR: sums of products of float32 values in registers.
+
+Both kinds take the addresses of a few pixels (*rows*) and the offsets of the *taps* of a window: a
+tap of a pixel is at ``rows[m] + taps[t]``. Sums stay in registers until the last tap is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.codegen.conv_f32_output import HIGH, LOW, clamped, write
+from delegraph_numba_cpu.codegen.intrinsics import F32, I8, I32, I64, call, pointer
+from delegraph_numba_cpu.codegen.registry import level
+from delegraph_numba_cpu.codegen.vector_ir import (
+    Loop,
+    first_lanes,
+    integer,
+    load,
+    masked_load,
+    multiply_add,
+    repeated,
+    splat,
+    store,
+    vector,
+)
+
+VALUES_AT_ONCE = 4 if level().machine == "aarch64" else 1
+"""Values of a pixel that are loaded together: where a product may take one lane for all columns."""
+
+
+def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
+    """Return ``product(rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, *output)``.
+
+    It writes to *height* pixels, a register of each of the *widths* (in lanes) for every pixel. Of
+    each tap, ``tap_bytes / 4`` values are multiplied with as many rows of weights.
+
+    For each row of weights it asks for a cache line at *ahead*, and goes on by *ahead_step* bytes:
+    so the next columns' weights arrive while these are in use.
+
+    *output* is ``out, residual, pitch, pixels, columns, limits``, as ``product_output.write`` takes
+    them.
+
+    Source of the tile's shape: enough sums that none waits for itself, few enough for registers.
+    """
+
+    @intrinsic
+    def product(
+        context: Any,
+        rows: Any,
+        taps: Any,
+        tap_count: Any,
+        tap_bytes: Any,
+        weight: Any,
+        ahead: Any,
+        ahead_step: Any,
+        out: Any,
+        residual: Any,
+        pitch: Any,
+        pixels: Any,
+        columns: Any,
+        limits: Any,
+    ) -> Any:
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, *output = arguments
+            sums, weights = _bias(builder, height, widths, weight)
+            pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
+            outer = Loop(builder, tap_count)
+            weights = outer.carried(weights)
+            ahead = outer.carried(ahead)
+            sums = [outer.carried(value) for value in sums]
+            offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
+            tap = [builder.add(address, offset) for address in pixel]
+            following, coming, *sums = _tap_products(
+                builder, sums, widths, tap, tap_bytes, weights, ahead, ahead_step
+            )
+            outer.close(following, coming, *sums)
+            write(builder, sums, height, widths, *output)
+            return target.get_dummy_value()
+
+        return types.void(*[types.int64] * 13), generate
+
+    return product
+
+
+def _tap_products(
+    builder: Any,
+    sums: list[Any],
+    widths: tuple[int, ...],
+    tap: list[Any],
+    tap_bytes: Any,
+    weights: Any,
+    ahead: Any,
+    ahead_step: Any,
+) -> list[Any]:
+    """Return the next weights, what to prefetch next, and the sums with a tap's products added."""
+
+    def added(count: int, k: Any, values: list[Any]) -> list[Any]:
+        """Return all of that after *count* more values of every pixel, from byte *k* on."""
+        weights, ahead, *sums = values
+        loaded = [load(builder, builder.add(at, k), vector(F32, count)) for at in tap if count > 1]
+
+        def value_of(m: int, i: int) -> Any:
+            if count == 1:
+                return load(builder, builder.add(tap[m], k), F32)
+            return builder.extract_element(loaded[m], ir.Constant(I32, i))
+
+        for i in range(count):
+            _prefetch(builder, ahead)
+            ahead = builder.add(ahead, ahead_step)
+            following = builder.add(weights, integer(4 * sum(widths)))
+            sums = _add_products(builder, sums, widths, partial(value_of, i=i), weights)
+            weights = following
+        return [weights, ahead, *sums]
+
+    values = [weights, ahead, *sums]
+    if VALUES_AT_ONCE == 1:
+        loop = Loop(builder, tap_bytes, step=4)
+        values = added(1, loop.index, [loop.carried(value) for value in values])
+        loop.close(*values)
+        return values
+    step = 4 * VALUES_AT_ONCE
+    many, one = (partial(added, count) for count in (VALUES_AT_ONCE, 1))
+    done, values = repeated(builder, integer(0), tap_bytes, step, values, many)
+    return repeated(builder, done, tap_bytes, 4, values, one)[1]
+
+
+def _prefetch(builder: Any, address: Any) -> None:
+    """Ask for the cache line at an address, which need not be ours."""
+    place = pointer(builder, address, I8)
+    read, near, data = (ir.Constant(I32, value) for value in (0, 2, 1))
+    call(builder, "llvm.prefetch.p0", ir.VoidType(), [place, read, near, data])
+
+
+def _bias(builder: Any, height: int, widths: tuple[int, ...], weight: Any) -> Any:
+    """Return the first sums, and the address of the weights after them."""
+    bias, address = [], weight
+    for width in widths:
+        bias.append(load(builder, address, vector(F32, width)))
+        address = builder.add(address, integer(4 * width))
+    return bias * height, address
+
+
+def _add_products(
+    builder: Any,
+    sums: list[Any],
+    widths: tuple[int, ...],
+    value_of: Callable[[int], Any],
+    weights: Any,
+) -> list[Any]:
+    """Return the sums with the products of one value of every pixel added."""
+    columns, start = [], 0
+    for width in widths:
+        columns.append(load(builder, builder.add(weights, integer(4 * start)), vector(F32, width)))
+        start += width
+    following = []
+    for m in range(len(sums) // len(widths)):
+        value = value_of(m)
+        for j, width in enumerate(widths):
+            copies = splat(builder, value, width)
+            following.append(multiply_add(builder, copies, columns[j], sums[m * len(widths) + j]))
+    return following
+
+
+def blocks_product(blocks: int, width: int) -> Any:
+    """Return ``product(rows, taps, tap_count, tap_bytes, weight, apart, out, limits)``.
+
+    It writes one pixel: *blocks* blocks of columns of two registers of *width* each, whose weights
+    are *apart* bytes from one another; all other arguments are those of :func:`matrix_product`. So
+    many sums do not wait for each other that weights are read as fast as they come.
+    """
+
+    @intrinsic
+    def product(
+        context: Any,
+        rows: Any,
+        taps: Any,
+        tap_count: Any,
+        tap_bytes: Any,
+        weight: Any,
+        apart: Any,
+        out: Any,
+        limits: Any,
+    ) -> Any:
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            rows, taps, tap_count, tap_bytes, weight, apart, out, limits = arguments
+            kind = vector(F32, width)
+            starts, start = [], integer(0)
+            for _ in range(blocks):
+                starts += [start, builder.add(start, integer(4 * width))]
+                start = builder.add(start, apart)
+            sums = [load(builder, builder.add(weight, start), kind) for start in starts]
+            pixel = load(builder, rows, I64)
+            weights = builder.add(weight, integer(8 * width))
+            outer = Loop(builder, tap_count)
+            weights = outer.carried(weights)
+            sums = [outer.carried(value) for value in sums]
+            offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
+            tap = builder.add(pixel, offset)
+            inner = Loop(builder, tap_bytes, step=4)
+            weights = inner.carried(weights)
+            sums = [inner.carried(value) for value in sums]
+            value = load(builder, builder.add(tap, inner.index), F32)
+            copies = splat(builder, value, width)
+            sums = [
+                multiply_add(builder, copies, load(builder, builder.add(weights, start), kind), x)
+                for start, x in zip(starts, sums, strict=True)
+            ]
+            following = builder.add(weights, integer(8 * width))
+            inner.close(following, *sums)
+            outer.close(following, *sums)
+            for i, value in enumerate(clamped(builder, sums, limits, LOW, HIGH)):
+                store(builder, value, builder.add(out, integer(4 * width * i)))
+            return target.get_dummy_value()
+
+        return types.void(*[types.int64] * 8), generate
+
+    return product
+
+
+def channel_product(height: int, width: int, masked: bool) -> Any:
+    """Return ``product(rows, taps, tap_count, channel, weight, *output)``.
+
+    It writes one register of *width* channels for each of *height* pixels; *channel* is the offset
+    of the first in a pixel. With *masked*, only the first *columns* channels are read. *output* is
+    that of :func:`matrix_product`.
+    """
+
+    @intrinsic
+    def product(
+        context: Any,
+        rows: Any,
+        taps: Any,
+        tap_count: Any,
+        channel: Any,
+        weight: Any,
+        out: Any,
+        residual: Any,
+        pitch: Any,
+        pixels: Any,
+        columns: Any,
+        limits: Any,
+    ) -> Any:
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            rows, taps, tap_count, channel, weight, *output = arguments
+            kind = vector(F32, width)
+            mask = first_lanes(builder, output[4], width) if masked else None
+            sums, weights = _bias(builder, height, (width,), weight)
+            pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
+            pixel = [builder.add(address, channel) for address in pixel]
+            loop = Loop(builder, tap_count)
+            weights = loop.carried(weights)
+            sums = [loop.carried(value) for value in sums]
+            offset = load(builder, builder.add(taps, builder.shl(loop.index, integer(3))), I64)
+            factors = load(builder, weights, kind)
+            following = []
+            for address, value in zip(pixel, sums, strict=True):
+                place = builder.add(address, offset)
+                x = (
+                    load(builder, place, kind)
+                    if mask is None
+                    else masked_load(builder, place, mask, kind)
+                )
+                following.append(multiply_add(builder, x, factors, value))
+            loop.close(builder.add(weights, integer(4 * width)), *following)
+            write(builder, following, height, (width,), *output)
+            return target.get_dummy_value()
+
+        return types.void(*[types.int64] * 11), generate
+
+    return product
+
+
+def row_product(height: int, width: int, kernel: int, stride: int) -> Any:
+    """Return ``product(source, step, taps, tap_rows, weight, out, pitch, limits)``.
+
+    It writes one register of *width* channels for each of *height* pixels beside each other. What
+    neighbours share, windows being *kernel* wide and *stride* apart, is read once. *source* is the
+    first pixel's offset from the taps, *step* the bytes between input pixels; of *taps*, only the
+    first of each row is looked at.
+    """
+
+    @intrinsic
+    def product(
+        context: Any,
+        source: Any,
+        step: Any,
+        taps: Any,
+        tap_rows: Any,
+        weight: Any,
+        out: Any,
+        pitch: Any,
+        limits: Any,
+    ) -> Any:
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            source, step, taps, tap_rows, weight, out, pitch, limits = arguments
+            kind = vector(F32, width)
+            sums, weights = _bias(builder, height, (width,), weight)
+            loop = Loop(builder, tap_rows)
+            weights = loop.carried(weights)
+            sums = [loop.carried(value) for value in sums]
+            place = builder.add(taps, builder.mul(loop.index, integer(8 * kernel)))
+            first = builder.add(source, load(builder, place, I64))
+            factors = [
+                load(builder, builder.add(weights, integer(4 * width * j)), kind)
+                for j in range(kernel)
+            ]
+            following = list(sums)
+            for i in range((height - 1) * stride + kernel):
+                x = load(builder, first, kind)
+                first = builder.add(first, step)
+                for m in range(height):
+                    if 0 <= i - m * stride < kernel:
+                        factor = factors[i - m * stride]
+                        following[m] = multiply_add(builder, x, factor, following[m])
+            loop.close(builder.add(weights, integer(4 * width * kernel)), *following)
+            for value in clamped(builder, following, limits, LOW, HIGH):
+                store(builder, value, out)
+                out = builder.add(out, pitch)
+            return target.get_dummy_value()
+
+        return types.void(*[types.int64] * 8), generate
+
+    return product

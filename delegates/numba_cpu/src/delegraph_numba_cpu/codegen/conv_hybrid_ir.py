@@ -1,0 +1,204 @@
+"""Micro-kernels of hybrid products: floats into bytes, accumulators into floats."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.codegen.dot_products import V16F32, V16I8, V16I32, constant
+from delegraph_numba_cpu.codegen.intrinsics import F32, I32
+from delegraph_numba_cpu.codegen.vector_ir import (
+    Loop,
+    clamp,
+    first_lanes,
+    integer,
+    load,
+    masked_load,
+    masked_store,
+    multiply_add,
+    splat,
+    store,
+)
+from delegraph_numba_cpu.instructions.conv_hybrid import HEADER
+
+i64, f32 = types.int64, types.float32
+
+BELOW_HALF = 0.5 - 2.0**-25
+"""The float32 below a half: added before truncating, it carries halves and nothing less."""
+
+
+def _smaller(builder, x, y):
+    return builder.select(builder.fcmp_ordered("<", x, y), x, y)
+
+
+def _larger(builder, x, y):
+    return builder.select(builder.fcmp_ordered(">", x, y), x, y)
+
+
+def _sum(builder, x, y):
+    return builder.fadd(x, y)
+
+
+def _folded(builder, x, combine):
+    """Return all 16 elements combined: halves, and halves of these."""
+    for count in (8, 4, 2, 1):
+        lanes = [(lane + count) % 16 for lane in range(16)]
+        turned = builder.shuffle_vector(x, x, ir.Constant(V16I32, lanes))
+        x = combine(builder, x, turned)
+    return builder.extract_element(x, ir.Constant(I32, 0))
+
+
+@intrinsic
+def measure_floats(context, source, count, target):
+    """Store the smallest and the largest of *count* > 0 float32 and 0; NaN if one is not finite."""
+
+    def generate(lowering, builder, signature, arguments):
+        source, count, target = arguments
+        loop = Loop(builder, count, 16)
+        zero = constant(0.0, V16F32)
+        low, high, unsound = loop.carried(zero), loop.carried(zero), loop.carried(zero)
+        mask = first_lanes(builder, builder.sub(count, loop.index), 16)
+        place = builder.add(source, builder.shl(loop.index, integer(2)))
+        x = masked_load(builder, place, mask, V16F32)
+        low, high = _smaller(builder, x, low), _larger(builder, x, high)
+        unsound = builder.fadd(unsound, builder.fmul(x, zero))
+        loop.close(low, high, unsound)
+        nothing = _folded(builder, unsound, _sum)  # 0 or NaN
+        low, high = _folded(builder, low, _smaller), _folded(builder, high, _larger)
+        store(builder, builder.fadd(low, nothing), target)
+        store(builder, builder.fadd(high, nothing), builder.add(target, integer(4)))
+        return lowering.get_dummy_value()
+
+    return types.void(i64, i64, i64), generate
+
+
+def _rounder(builder, inverse, low, high):
+    """Return a function that returns 16 float32 times *inverse* as int32, rounded, clamped."""
+    factor, lowest, highest = (splat(builder, each, 16) for each in (inverse, low, high))
+    halves = [constant(half, V16F32) for half in (-BELOW_HALF, BELOW_HALF)]
+
+    def rounded(x):
+        x = builder.fmul(x, factor)
+        negative = builder.fcmp_ordered("<", x, constant(0.0, V16F32))
+        x = builder.fadd(x, builder.select(negative, *halves))
+        # Truncating after the clamp is the same, as bounds are integers.
+        return builder.fptosi(clamp(builder, x, lowest, highest), V16I32)
+
+    return rounded
+
+
+def _convert(builder, source, count, target, width, convert):
+    """Append a loop over *count* > 0 float32 that stores 16 values of *width* bytes at a time."""
+    loop = Loop(builder, count, 16)
+    place = builder.add(source, builder.shl(loop.index, integer(2)))
+    result = builder.add(target, builder.mul(loop.index, integer(width)))
+    left = builder.sub(count, loop.index)
+    with builder.if_else(builder.icmp_signed(">=", left, integer(16))) as (whole, part):
+        with whole:
+            store(builder, convert(load(builder, place, V16F32)), result)
+        with part:
+            mask = first_lanes(builder, left, 16)
+            some = convert(masked_load(builder, place, mask, V16F32))
+            masked_store(builder, some, result, mask)
+    loop.close()
+
+
+@intrinsic
+def quantize_floats(context, source, count, inverse, low, high, zero, target):
+    """Store *count* > 0 float32 times *inverse* as bytes: rounded, clamped, plus *zero*."""
+
+    def generate(lowering, builder, signature, arguments):
+        source, count, inverse, low, high, zero, target = arguments
+        rounded = _rounder(builder, inverse, low, high)
+        offset = splat(builder, builder.trunc(zero, I32), 16)
+
+        def convert(x):
+            return builder.trunc(builder.add(rounded(x), offset), V16I8)
+
+        _convert(builder, source, count, target, 1, convert)
+        return lowering.get_dummy_value()
+
+    return types.void(i64, i64, f32, f32, f32, i64, i64), generate
+
+
+@intrinsic
+def round_floats(context, source, count, inverse, low, high, scale, target):
+    """Store *count* > 0 float32 times *inverse* as float32: rounded, clamped, times *scale*."""
+
+    def generate(lowering, builder, signature, arguments):
+        source, count, inverse, low, high, scale, target = arguments
+        rounded = _rounder(builder, inverse, low, high)
+        unit = splat(builder, scale, 16)
+
+        def convert(x):
+            return builder.fmul(builder.sitofp(rounded(x), V16F32), unit)
+
+        _convert(builder, source, count, target, 4, convert)
+        return lowering.get_dummy_value()
+
+    return types.void(i64, i64, f32, f32, f32, f32, i64), generate
+
+
+def _finisher(kind):
+    """Return an intrinsic that makes results of accumulators, int32 or float32."""
+
+    @intrinsic
+    def finish(
+        context, acc, acc_bytes, rows, header, scales, scale_step, target, row_bytes, count, low,
+        high,
+    ):  # fmt: skip
+        """Store rows of the first *count* of 16 results, clamped; at least one row.
+
+        The scale and zero point of the first row are at *scales*, the next *scale_step* bytes
+        after.
+        """
+
+        def generate(lowering, builder, signature, arguments):
+            acc, acc_bytes, rows, header, scales, scale_step, target, row_bytes, count, *limits = (
+                arguments
+            )
+            lowest, highest = (splat(builder, each, 16) for each in limits)
+            sums, factors, bias = (
+                load(builder, builder.add(header, integer(HEADER[name])), each)
+                for name, each in (("sum", kind), ("scale", V16F32), ("offset", V16F32))
+            )
+            mask = first_lanes(builder, count, 16)
+
+            def without_zeros(source, zero):
+                """Return sums of products with activations that have no zero point, float32."""
+                found = load(builder, source, kind)
+                if kind == V16F32:
+                    zeros = splat(builder, builder.sitofp(zero, F32), 16)
+                    return builder.fsub(found, builder.fmul(zeros, sums))
+                # Products may overflow; differences do not, and are right all the same.
+                whole = builder.sub(found, builder.mul(splat(builder, zero, 16), sums))
+                return builder.sitofp(whole, V16F32)
+
+            def each_row(write):
+                loop = Loop(builder, rows)
+                source, place, row = (loop.carried(each) for each in (acc, target, scales))
+                scale = splat(builder, load(builder, row, F32), 16)
+                zero = load(builder, builder.add(row, integer(4)), I32)
+                factor = builder.fmul(factors, scale)
+                value = multiply_add(builder, without_zeros(source, zero), factor, bias)
+                write(clamp(builder, value, lowest, highest), place)
+                loop.close(
+                    builder.add(source, acc_bytes),
+                    builder.add(place, row_bytes),
+                    builder.add(row, scale_step),
+                )
+
+            with builder.if_else(builder.icmp_signed(">=", count, integer(16))) as (whole, part):
+                with whole:
+                    each_row(lambda value, place: store(builder, value, place))
+                with part:
+                    each_row(lambda value, place: masked_store(builder, value, place, mask))
+            return lowering.get_dummy_value()
+
+        return types.void(*[i64] * 9, f32, f32), generate
+
+    return finish
+
+
+finish_floats, finish_parts = _finisher(V16I32), _finisher(V16F32)

@@ -1,0 +1,141 @@
+"""Micro-kernels of products of bytes and weights of 8 or 4 bits, in groups of 64 outputs.
+
+Weights lie in the order in which they are read. Two of 4 bits share a byte: a weight is multiplied
+as the high half of a signed byte, 16 times what it is. One mask makes the odd ones, a shift and a
+mask the even ones.
+"""
+
+from __future__ import annotations
+
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.codegen import conv_int8_neon, dot_products, dot_products_neon
+from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import NARROW_ROWS, SINGLE, WIDE, WIDE_ROWS
+from delegraph_numba_cpu.codegen.intrinsics import F32, I32
+from delegraph_numba_cpu.codegen.vector_ir import (
+    Loop,
+    integer,
+    load,
+    multiply_add,
+    store,
+    vector,
+)
+from delegraph_numba_cpu.instructions.conv_hybrid import GROUP_BYTES, HEADER_BYTES
+
+i64 = types.int64
+
+WIDTH = 4 if dot_products_neon.IS_THERE else dot_products.LANES
+"""Columns of a cell: of the sums that are kept in one vector."""
+
+INTEGERS, FLOATS = vector(I32, WIDTH), vector(F32, WIDTH)
+
+
+def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
+    """Return the sums of products of each row with each cell's columns, int32.
+
+    Args:
+        builder: appends instructions.
+        rows_at: addresses of rows of unsigned bytes.
+        weights: where the first cell's columns begin.
+        cells: how many.
+        steps: of four bytes of each row, or of eight where two weights share a byte.
+        weights_a_byte: 1, or 2, whose sums are 16 times too large.
+    """
+    if dot_products_neon.IS_THERE:
+        places = [builder.add(weights, integer(4 * WIDTH * n)) for n in range(cells)]
+        fours = builder.mul(steps, integer(weights_a_byte))
+        return conv_int8_neon.products(builder, rows_at, places, GROUP_BYTES, fours, weights_a_byte)
+    loop = Loop(builder, steps)
+    sums = [[loop.carried(dot_products.constant(0)) for _ in range(cells)] for _ in rows_at]
+    place = builder.add(weights, builder.mul(loop.index, integer(GROUP_BYTES)))
+    loaded = [load(builder, builder.add(place, integer(64 * n)), INTEGERS) for n in range(cells)]
+    taken = [loaded]
+    if weights_a_byte == 2:
+        halves = (dot_products.nibbles(builder, each) for each in loaded)
+        taken = [list(columns) for columns in zip(*halves, strict=True)]
+    at = builder.mul(loop.index, integer(4 * weights_a_byte))
+    for k, columns in enumerate(taken):
+        prepared = [dot_products.prepare_weights(builder, column) for column in columns]
+        offset = builder.add(at, integer(4 * k))
+        for m, row in enumerate(rows_at):
+            four = load(builder, builder.add(row, offset), I32)
+            sums[m] = [
+                dot_products.dot(builder, total, four, weight)
+                for total, weight in zip(sums[m], prepared, strict=True)
+            ]
+    loop.close(*(total for row in sums for total in row))
+    return sums
+
+
+def _scaled_sums(builder, rows_at, weights, biases, parts, steps):
+    """Return biases plus the sums of each part of rows times its scales, float32.
+
+    The scales of a part come after its weights, of which two share a byte.
+    """
+    loop = Loop(builder, parts)
+    place, taken = loop.carried(weights), loop.carried(integer(0))
+    totals = [[loop.carried(bias) for bias in biases] for _ in rows_at]
+    rows_at = [builder.add(row, taken) for row in rows_at]
+    sums = _sums(builder, rows_at, place, len(biases), steps, 2)
+    scales_at = builder.add(place, builder.mul(steps, integer(GROUP_BYTES)))
+    found = []
+    for n in range(len(biases)):
+        scale = load(builder, builder.add(scales_at, integer(4 * WIDTH * n)), FLOATS)
+        found.append(
+            [
+                multiply_add(builder, builder.sitofp(whole[n], FLOATS), scale, total[n])
+                for whole, total in zip(sums, totals, strict=True)
+            ]
+        )
+    rows = list(zip(*found, strict=True))
+    loop.close(
+        builder.add(scales_at, integer(GROUP_BYTES)),
+        builder.add(taken, builder.shl(steps, integer(3))),
+        *(total for row in rows for total in row),
+    )
+    return rows
+
+
+def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
+    """Return an intrinsic that multiplies *rows* rows with *blocks* times 16 columns.
+
+    With *by_parts*, each part of a row has scales of its own, and results are float32.
+    """
+    cells, kind = blocks * dot_products.LANES // WIDTH, FLOATS if by_parts else INTEGERS
+
+    @intrinsic
+    def tile(context, a, row_bytes, weights, parts, steps, headers, acc):
+        """Store bias + a @ weights; rows lie *row_bytes* apart, those of results a group."""
+
+        def generate(lowering, builder, signature, arguments):
+            a, row_bytes, weights, parts, steps, headers, acc = arguments
+            rows_at = [builder.add(a, builder.mul(row_bytes, integer(m))) for m in range(rows)]
+            biases = []
+            for column in range(0, WIDTH * cells, WIDTH):
+                block, lane = divmod(column, dot_products.LANES)
+                header = builder.add(headers, integer(block * HEADER_BYTES + 4 * lane))
+                biases.append(load(builder, header, kind))
+            if by_parts:
+                found = _scaled_sums(builder, rows_at, weights, biases, parts, steps)
+            else:
+                found = [
+                    [builder.add(*each) for each in zip(row, biases, strict=True)]
+                    for row in _sums(builder, rows_at, weights, cells, steps, weights_a_byte)
+                ]
+            for m, row in enumerate(found):
+                for n, value in enumerate(row):
+                    place = integer(GROUP_BYTES * m + 4 * WIDTH * n)
+                    store(builder, value, builder.add(acc, place))
+            return lowering.get_dummy_value()
+
+        return types.void(*[i64] * 7), generate
+
+    return tile
+
+
+bytes_wide, bytes_single = _tile(WIDE_ROWS, WIDE, 1), _tile(1, SINGLE, 1)
+bytes_narrow = bytes_wide if (NARROW_ROWS, 1) == (WIDE_ROWS, WIDE) else _tile(NARROW_ROWS, 1, 1)
+nibbles_wide, nibbles_single = _tile(WIDE_ROWS, WIDE, 2), _tile(1, SINGLE, 2)
+parts_wide = _tile(WIDE_ROWS, WIDE, 2, by_parts=True)
+parts_single = _tile(1, SINGLE, 2, by_parts=True)

@@ -1,0 +1,185 @@
+"""Products of bytes in matrix registers (AMX): 16 rows with 64 columns at a time.
+
+A register has 16 rows of 64 bytes at most. Four hold accumulators, two what is multiplied, and two
+more the same of a last step with less than 64 bytes of a row.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.codegen.intrinsics import (
+    I8,
+    call,
+    fill_bytes,
+    jit,
+    pointer,
+    store_i16,
+    store_u8,
+)
+from delegraph_numba_cpu.instructions.conv_int8 import HEADER_BYTES
+
+TILE_ROWS = 16
+_SUMS, _A, _B, _LAST_A, _LAST_B = range(4), 4, 5, 6, 7
+
+i64 = types.int64
+
+
+def _number(value):
+    return ir.Constant(I8, value)
+
+
+def _loader(tile):
+    """Return an intrinsic that fills a register: rows at an address, so many bytes apart."""
+
+    @intrinsic
+    def load(context, address, row_bytes):
+        def generate(lowering, builder, signature, arguments):
+            place = pointer(builder, arguments[0], I8)
+            operands = [_number(tile), place, arguments[1]]
+            call(builder, "llvm.x86.tileloadd64", ir.VoidType(), operands)
+            return lowering.get_dummy_value()
+
+        return types.void(i64, i64), generate
+
+    return load
+
+
+def _storer(tile):
+    """Return an intrinsic that stores a register: rows at an address, so many bytes apart."""
+
+    @intrinsic
+    def store(context, address, row_bytes):
+        def generate(lowering, builder, signature, arguments):
+            place = pointer(builder, arguments[0], I8)
+            operands = [_number(tile), place, arguments[1]]
+            call(builder, "llvm.x86.tilestored64", ir.VoidType(), operands)
+            return lowering.get_dummy_value()
+
+        return types.void(i64, i64), generate
+
+    return store
+
+
+def _dotter(acc, a, b):
+    """Return an intrinsic that adds to a register the products of two others."""
+
+    @intrinsic
+    def dot(context):
+        def generate(lowering, builder, signature, arguments):
+            call(builder, "llvm.x86.tdpbusd", ir.VoidType(), [*map(_number, (acc, a, b))])
+            return lowering.get_dummy_value()
+
+        return types.void(), generate
+
+    return dot
+
+
+load_0, load_1, load_2, load_3 = map(_loader, _SUMS)
+store_0, store_1, store_2, store_3 = map(_storer, _SUMS)
+load_a, load_b, load_last_a, load_last_b = map(_loader, (_A, _B, _LAST_A, _LAST_B))
+dot_0, dot_1, dot_2, dot_3 = (_dotter(n, _A, _B) for n in _SUMS)
+dot_last_0, dot_last_1, dot_last_2, dot_last_3 = (_dotter(n, _LAST_A, _LAST_B) for n in _SUMS)
+
+
+@intrinsic
+def _configure(context, address):
+    """Lay out the registers as the 64 bytes at an address say."""
+
+    def generate(lowering, builder, signature, arguments):
+        place = pointer(builder, arguments[0], I8)
+        call(builder, "llvm.x86.ldtilecfg", ir.VoidType(), [place])
+        return lowering.get_dummy_value()
+
+    return types.void(i64), generate
+
+
+@intrinsic
+def release_tiles(context):
+    """Let go of the registers, so that switching between threads need not save them."""
+
+    def generate(lowering, builder, signature, arguments):
+        call(builder, "llvm.x86.tilerelease", ir.VoidType(), [])
+        return lowering.get_dummy_value()
+
+    return types.void(), generate
+
+
+@jit
+def lay_out_tiles(memory, steps):
+    """Lay out the registers for rows of *steps* times 4 bytes; *memory* has room for 64 bytes."""
+    rest = steps % 16
+    fill_bytes(memory, 0, 64)
+    store_u8(memory, 1)
+    for tile in range(8):
+        store_i16(memory + 16 + 2 * tile, 64)
+        store_u8(memory + 48 + tile, TILE_ROWS)
+    if rest:
+        store_i16(memory + 16 + 2 * _LAST_A, 4 * rest)
+        store_u8(memory + 48 + _LAST_B, rest)
+    _configure(memory)
+
+
+@jit
+def multiply_tile_16(a, a_bytes, weights, steps, header, acc):
+    """Store bias + a @ weights of 16 rows and one block; arguments as of :func:`multiply_tile`."""
+    load_0(header, 0)
+    for step in range(0, steps - 15, 16):
+        load_a(a + 4 * step, a_bytes)
+        load_b(weights + 64 * step, 64)
+        dot_0()
+    if steps % 16:
+        step = steps - steps % 16
+        load_last_a(a + 4 * step, a_bytes)
+        load_last_b(weights + 64 * step, 64)
+        dot_last_0()
+    store_0(acc, 64)
+
+
+@jit
+def multiply_tile(a, a_bytes, weights, block_bytes, steps, header, acc):
+    """Store bias + a @ weights of 16 rows and 4 blocks of 16 columns, int32 ``[16, 64]``.
+
+    Args:
+        a: rows of unsigned bytes.
+        a_bytes: from one to the next.
+        weights: the first block.
+        block_bytes: from one block to the next.
+        steps: of 4 bytes of a row.
+        header: of the first block; begins with the bias.
+        acc: where results go.
+    """
+    first, second = weights, weights + block_bytes
+    third, fourth = second + block_bytes, second + 2 * block_bytes
+    load_0(header, 0)  # the same for all rows
+    load_1(header + HEADER_BYTES, 0)
+    load_2(header + 2 * HEADER_BYTES, 0)
+    load_3(header + 3 * HEADER_BYTES, 0)
+    for step in range(0, steps - 15, 16):
+        load_a(a + 4 * step, a_bytes)
+        at = 64 * step
+        load_b(first + at, 64)
+        dot_0()
+        load_b(second + at, 64)
+        dot_1()
+        load_b(third + at, 64)
+        dot_2()
+        load_b(fourth + at, 64)
+        dot_3()
+    if steps % 16:
+        at = 64 * (steps - steps % 16)
+        load_last_a(a + at // 16, a_bytes)
+        load_last_b(first + at, 64)
+        dot_last_0()
+        load_last_b(second + at, 64)
+        dot_last_1()
+        load_last_b(third + at, 64)
+        dot_last_2()
+        load_last_b(fourth + at, 64)
+        dot_last_3()
+    store_0(acc, 256)
+    store_1(acc + 64, 256)
+    store_2(acc + 128, 256)
+    store_3(acc + 192, 256)

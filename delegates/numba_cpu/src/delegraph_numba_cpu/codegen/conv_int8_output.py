@@ -1,0 +1,241 @@
+"""Accumulators of 8-bit products into bytes: rescaled, rounded, clamped, stored."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.codegen import dot_products
+from delegraph_numba_cpu.codegen.dot_products import (
+    GROUP,
+    V16F32,
+    V16F64,
+    V16I32,
+    constant,
+)
+from delegraph_numba_cpu.codegen.intrinsics import I8, I16, I64, call
+from delegraph_numba_cpu.codegen.vector_ir import (
+    Loop,
+    integer,
+    load,
+    merged,
+    multiply_add,
+    splat,
+    store,
+    store_first,
+)
+from delegraph_numba_cpu.instructions.conv_int8 import HEADER, HEADER_BYTES
+
+ROWS = 4
+"""Rows of 16 results that are finished together: what they share is done once."""
+
+i64 = types.int64
+
+
+def _parts(builder, header, names):
+    """Return 16 of each of the header's values."""
+    kinds = {"scale": V16F32, "offset": V16F32, "below": V16F32, "zero": V16I32}
+    places = (builder.add(header, integer(HEADER[name])) for name in names)
+    return [
+        load(builder, place, kinds.get(name, V16F64))
+        for name, place in zip(names, places, strict=True)
+    ]
+
+
+def _nearest(builder, acc, scale, offset):
+    real = builder.sitofp(acc, V16F32)
+    return dot_products.rounded_to_even(builder, multiply_add(builder, real, scale, offset))
+
+
+def _exact(builder, acc, factor, offset, zero):
+    """Return floor(x * factor + offset), with one rounding before the floor, plus zero point."""
+    arguments = [builder.sitofp(acc, V16F64), factor, offset]
+    value = dot_products.rounded_down(builder, call(builder, "llvm.fma.v16f64", V16F64, arguments))
+    return builder.add(value, zero)
+
+
+def _away_offset(builder, acc, offset, away):
+    negative = builder.icmp_signed("<", acc, constant(0))
+    return builder.select(negative, builder.fsub(offset, away), offset)
+
+
+def _exact_away(builder, acc, factor, offset, zero, away):
+    offset = _away_offset(builder, acc, offset, away)
+    return _exact(builder, acc, factor, offset, zero)
+
+
+def _exact_close(builder, acc, factor, offset, zero, away):
+    """Return what :func:`_exact_away` would if float64 had more bits.
+
+    Rounding before the floor can only lift it to the next integer. What is left when that is taken
+    away has few bits, and its sign tells.
+    """
+    offset = _away_offset(builder, acc, offset, away)
+    found = _exact(builder, acc, factor, offset, constant(0))
+    offset = builder.fsub(offset, builder.sitofp(found, V16F64))
+    arguments = [builder.sitofp(acc, V16F64), factor, offset]
+    left = call(builder, "llvm.fma.v16f64", V16F64, arguments)
+    is_lifted = builder.fcmp_ordered("<", left, constant(0.0, V16F64))
+    found = builder.add(found, builder.sext(is_lifted, V16I32))
+    return builder.add(found, zero)
+
+
+def _all_of(rescale, *names):
+    """Return what prepares a function that rescales vectors, each with the parts of its header."""
+
+    def prepare(builder, headers):
+        parts = [_parts(builder, header, names) for header in headers]
+
+        def rescale_all(vectors):
+            return [
+                rescale(builder, vector, *part) for vector, part in zip(vectors, parts, strict=True)
+            ]
+
+        return rescale_all
+
+    return prepare
+
+
+_NEAREST = _all_of(_nearest, "scale", "offset")
+_EXACT = _all_of(_exact, "factor", "exact_offset", "zero")
+_EXACT_AWAY = _all_of(_exact_away, "factor", "exact_offset", "zero", "away")
+_EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
+
+
+def _if_near(exact, takes_away):
+    """Return what prepares the same in float32 where that is certain.
+
+    Headers have an offset that leads to more than the right value, and one that leads to less. Both
+    are halves lower than a floor asks for, so that what is nearest is the floor. Where both give
+    the same integer it is right; else float64 decides.
+
+    Args:
+        exact: prepares the rescaling in float64.
+        takes_away: whether negative values are rescaled with another offset.
+    """
+
+    def prepare(builder, headers):
+        parts = [_parts(builder, header, ("scale", "offset", "below")) for header in headers]
+        if takes_away:
+            for part, header in zip(parts, headers, strict=True):
+                part += [builder.fptrunc(x, V16F32) for x in _parts(builder, header, ("away",))]
+
+        def nearest(vector, scale, offsets, away):
+            real = builder.sitofp(vector, V16F32)
+            for offset in offsets:
+                if away:
+                    offset = _away_offset(builder, vector, offset, *away)
+                value = multiply_add(builder, real, scale, offset)
+                yield dot_products.rounded_to_even(builder, value)
+
+        def rescale_all(vectors):
+            quick, difference = [], constant(0)  # never negative, so sums tell
+            for vector, (scale, offset, below, *away) in zip(vectors, parts, strict=True):
+                found, least = nearest(vector, scale, (offset, below), away)
+                quick.append(found)
+                difference = builder.add(difference, builder.sub(found, least))
+            differ = builder.bitcast(builder.icmp_signed("!=", difference, constant(0)), I16)
+            before = builder.block
+            any_differs = builder.icmp_signed("!=", differ, ir.Constant(I16, 0))
+            with builder.if_then(any_differs, likely=False):
+                slow = exact(builder, headers)(vectors)
+                inside = builder.block
+            return [
+                merged(builder, (fast, before), (right, inside))
+                for fast, right in zip(quick, slow, strict=True)
+            ]
+
+        return rescale_all
+
+    return prepare if dot_products.ROUNDS_QUICKLY else exact
+
+
+def _finisher(prepare):
+    """Return an intrinsic that makes bytes of accumulators; see :func:`_all_of`."""
+
+    @intrinsic
+    def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
+        """Store rows of the first *count* of 16 results, clamped; at least one row."""
+
+        def generate(lowering, builder, signature, arguments):
+            acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
+
+            def rows_by(size, write):
+                """Finish *size* rows at a time; the last ones may be finished twice."""
+                rescale_all = prepare(builder, [header] * size)
+                last = builder.sub(rows, integer(size))
+                loop = Loop(builder, rows, size)
+                first = call(builder, "llvm.smin.i64", I64, [loop.index, last])
+                source = builder.add(acc, builder.mul(first, acc_bytes))
+                place = builder.add(target, builder.mul(first, row_bytes))
+                vectors = []
+                for _ in range(size):
+                    vectors.append(load(builder, source, V16I32))
+                    source = builder.add(source, acc_bytes)
+                for row in dot_products.narrowed(builder, rescale_all(vectors), low, high):
+                    write(row, place)
+                    place = builder.add(place, row_bytes)
+                loop.close()
+
+            def store_row(value, place):
+                store(builder, value, place)
+
+            def store_some(value, place):
+                store_first(builder, value, place, count)
+
+            are_many = builder.icmp_signed(">=", rows, integer(ROWS))
+            are_whole = builder.icmp_signed(">=", count, integer(16))
+            with builder.if_else(are_many) as (many, few):
+                for branch, size in ((many, ROWS), (few, 1)):
+                    with branch, builder.if_else(are_whole) as (whole, part):
+                        with whole:
+                            rows_by(size, store_row)
+                        with part:
+                            rows_by(size, store_some)
+            return lowering.get_dummy_value()
+
+        return types.void(*[i64] * 9), generate
+
+    return finish
+
+
+def _finisher_64(prepare):
+    """Return an intrinsic for accumulators in the order of ``dot_products.zipped``."""
+
+    @intrinsic
+    def finish_64(context, acc, rows, header, target, row_bytes, flip, low, high):
+        """Store rows of 64 results, clamped within 0..255, then xored with *flip*."""
+
+        def generate(lowering, builder, signature, arguments):
+            acc, rows, header, target, row_bytes, flip, low, high = arguments
+            headers = [builder.add(header, integer(v * HEADER_BYTES)) for v in range(GROUP)]
+            rescale_all = prepare(builder, headers)
+            mask = splat(builder, builder.trunc(flip, I8), 64)
+            loop = Loop(builder, rows)
+            source, place = loop.carried(acc), loop.carried(target)
+            vectors = [
+                load(builder, builder.add(source, integer(64 * v)), V16I32) for v in range(GROUP)
+            ]
+            values = rescale_all(vectors)
+            found = dot_products.unzipped(builder, values, low, high)
+            store(builder, builder.xor(found, mask), place)
+            following = builder.add(source, integer(64 * GROUP))
+            loop.close(following, builder.add(place, row_bytes))
+            return lowering.get_dummy_value()
+
+        return types.void(*[i64] * 8), generate
+
+    return finish_64
+
+
+_ALL = (
+    _NEAREST,
+    _if_near(_EXACT, False),
+    _if_near(_EXACT_AWAY, True),
+    _if_near(_EXACT_CLOSE, True),
+)
+finish_nearest, finish_exact, finish_exact_away, finish_exact_close = map(_finisher, _ALL)
+finish_nearest_64, finish_exact_64, finish_exact_away_64, finish_exact_close_64 = map(
+    _finisher_64, _ALL
+)

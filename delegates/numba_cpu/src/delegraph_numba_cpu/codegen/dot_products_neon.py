@@ -1,0 +1,86 @@
+"""Dot products of four bytes on AArch64, in LLVM IR: of 16 bytes with 16 others, four at a time.
+
+With ``dotprod`` there is an instruction for them, for signed bytes; with ``i8mm`` one for unsigned
+with signed ones. Before, products of 8 bytes are added in pairs to int32, so sums come in halves.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from delegraph_numba_cpu.codegen.intrinsics import I8, I16, I32, call
+from delegraph_numba_cpu.codegen.registry import level
+from delegraph_numba_cpu.codegen.vector_ir import vector
+
+IS_THERE = level().machine == "aarch64"
+"""Whether kernels may use these functions."""
+
+V4I32, V16I8 = vector(I32, 4), vector(I8, 16)
+_V8I8, _V8I16 = vector(I8, 8), vector(I16, 8)
+
+_HAS_DOT = "dotprod" in level().needs
+_HAS_MIXED_DOT = "i8mm" in level().needs
+_ZERO = ir.Constant(V4I32, [0] * 4)
+
+NOTHING = (_ZERO,) if _HAS_DOT else (_ZERO, _ZERO)
+"""The sums of no products, in the form that :func:`dot` adds to."""
+
+
+def dot(builder, sums, activations, weights):
+    """Return sums plus the dot products of four bytes with four others, four times.
+
+    Args:
+        builder: appends instructions.
+        sums: see :data:`NOTHING`.
+        activations: 16 bytes, see :func:`dot_products.seen`.
+        weights: 16 bytes.
+    """
+    if _HAS_MIXED_DOT:
+        arguments = [*sums, activations, weights]
+        return [call(builder, "llvm.aarch64.neon.usdot.v4i32.v16i8", V4I32, arguments)]
+    if _HAS_DOT:
+        arguments = [*sums, weights, activations]  # LLVM looks for a lane in the last
+        return [call(builder, "llvm.aarch64.neon.sdot.v4i32.v16i8", V4I32, arguments)]
+    found = []
+    for half, total in enumerate(sums):
+        lanes = ir.Constant(vector(I32, 8), list(range(8 * half, 8 * half + 8)))
+        operands = [builder.shuffle_vector(x, x, lanes) for x in (activations, weights)]
+        products = call(builder, "llvm.aarch64.neon.smull.v8i16", _V8I16, operands)
+        pairs = call(builder, "llvm.aarch64.neon.saddlp.v4i32.v8i16", V4I32, [products])
+        found.append(builder.add(total, pairs))
+    return found
+
+
+def total(builder, sums):
+    """Return four int32: what :func:`dot` has added up."""
+    if _HAS_DOT:
+        return sums[0]
+    return call(builder, "llvm.aarch64.neon.addp.v4i32", V4I32, sums)
+
+
+def quarters(builder, x):
+    """Return a vector of 16 int32 as four of 4."""
+    four = vector(I32, 4)
+    return [
+        builder.shuffle_vector(x, x, ir.Constant(four, list(range(i, i + 4))))
+        for i in range(0, 16, 4)
+    ]
+
+
+def joined(builder, parts):
+    """Return four vectors of 4 int32 as one of 16."""
+    while len(parts) > 1:
+        count = 2 * parts[0].type.count
+        lanes = ir.Constant(vector(I32, count), list(range(count)))
+        parts = [builder.shuffle_vector(*parts[i : i + 2], lanes) for i in range(0, len(parts), 2)]
+    return parts[0]
+
+
+def dot_of_16(builder, acc, activations, weights):
+    """Return 16 int32 plus dot products of four bytes, all vectors of 16 int32."""
+    found = []
+    four = zip(*(quarters(builder, each) for each in (acc, activations, weights)), strict=True)
+    for start, *operands in four:
+        sums = dot(builder, NOTHING, *(builder.bitcast(each, V16I8) for each in operands))
+        found.append(builder.add(start, total(builder, sums)))
+    return joined(builder, found)

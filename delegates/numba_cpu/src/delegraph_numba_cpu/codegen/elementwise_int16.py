@@ -1,0 +1,46 @@
+"""Steps on int16: to a common scale, and from there to stored results, in fixed point."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.codegen.elementwise_operations import QUARTER, operation
+from delegraph_numba_cpu.codegen.intrinsics import I16, I32, I64
+from delegraph_numba_cpu.codegen.lanes import Lanes
+from delegraph_numba_cpu.instructions.elementwise import Operation
+
+
+def _scaled(x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes) -> Lanes:
+    """Return int32 times ``multiplier * 2**(left - right - 31)``, rounded as most kernels do.
+
+    First halves go up, then, at the shift to the right, away from zero.
+    """
+    product = (x << left).widen(I64, signed=True) * multiplier.widen(I64, signed=True)
+    high = (product + (1 << 30)) >> 31
+    shift = right.widen(I64, signed=True)
+    half = (high.filled(1) << shift) >> 1
+    away = shift.equals(0).choose(high.filled(0), high >> 63)
+    return ((high + half + away) >> shift).narrow(I32)
+
+
+@operation(Operation.RESCALE_INT16, "iiiii", QUARTER)
+def rescale(
+    x: Lanes, zero_point: Lanes, left: Lanes, down: Lanes, multiplier: Lanes, right: Lanes
+) -> Lanes:
+    """Return int16 at another scale, as int32; *down* is a shift that rounds down."""
+    number = ((x.widen(I32, signed=True) - zero_point) << left) >> down
+    return _scaled(number, left.filled(0), multiplier, right)
+
+
+@operation(Operation.PRODUCT_OF_INT16, lanes=QUARTER)
+def product(a: Lanes, b: Lanes) -> Lanes:
+    """Return products as int32."""
+    return a.widen(I32, signed=True) * b.widen(I32, signed=True)
+
+
+@operation(Operation.STORE_INT16, "iiiiii", QUARTER)
+def store_int16(
+    x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes, zero_point: Lanes, low: Lanes,
+    high: Lanes,
+) -> Lanes:  # fmt: skip
+    """Return int32 at the scale of the results, limited, as int16."""
+    number = _scaled(x, left, multiplier, right) + zero_point
+    return number.at_least(low).at_most(high).narrow(I16)

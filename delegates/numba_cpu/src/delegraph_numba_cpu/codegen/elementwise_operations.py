@@ -1,0 +1,384 @@
+"""What the steps of a chain do, and the instruction that runs one.
+
+An operation is a Python function from vectors of its operands to the vector of its results. It is
+called once, while Numba compiles, to write the body of a loop; :func:`run_step` holds the loops of
+all of them, chosen by one switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.codegen import math_functions as f
+from delegraph_numba_cpu.codegen.intrinsics import F32, F64, I8, I16, I32, I64, call, pointer
+from delegraph_numba_cpu.codegen.lanes import Lanes
+from delegraph_numba_cpu.codegen.registry import level
+from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, splat, store
+from delegraph_numba_cpu.instructions.elementwise import ELEMENT_BYTES, SIGNATURES, Operation, Step
+
+GRANULE = level().vector_bytes
+"""Steps work on a multiple of so many elements: a vector of bytes."""
+
+WIDE, HALF, QUARTER = GRANULE, GRANULE // 2, GRANULE // 4
+"""Elements in a vector: the more temporaries an operation has, the fewer."""
+
+CURVE = WIDE if GRANULE == 64 else HALF
+"""The same for long computations: with 32 registers, four vectors hide each other's delays."""
+
+TYPES = {"f": F32, "b": I8, "h": I16, "i": I32, "l": I64}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An operation.
+
+    Attributes:
+        function: takes vectors of the operands, then the parameters.
+        operands: types of the operands, letters of :data:`TYPES`.
+        result: type of the result.
+        parameters: a letter each: ``f`` is float32, ``i`` int32 (vectors of copies), ``t`` the
+            address of a table, an int64; ``l`` is an int64. A last ``@`` is no parameter but the
+            number of the element, for operations with one lane.
+        lanes: elements in a vector.
+    """
+
+    function: Callable[..., Any]
+    operands: str
+    result: str
+    parameters: str
+    lanes: int
+
+
+TABLE: dict[Operation, Entry] = {}
+
+
+def operation(code: Operation, parameters: str = "", lanes: int = WIDE) -> Callable[[Any], Any]:
+    """Return a decorator for the function of an operation."""
+    operands, _, result = SIGNATURES[code].partition(">")
+
+    def add(function: Any) -> Any:
+        TABLE[code] = Entry(function, operands, result, parameters, lanes)
+        return function
+
+    return add
+
+
+@intrinsic
+def run_step(context: Any, step: Any, first_step: Any, slots: Any, start: Any, count: Any) -> Any:
+    """Run a step on the first *count* elements of its slots, a positive multiple of GRANULE.
+
+    Args:
+        context: of Numba.
+        step: address of the step.
+        first_step: address from which tables are counted.
+        slots: address of the slots.
+        start: which element of the target is the first one.
+        count: how many elements.
+    """
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        step = arguments[0]
+        after = builder.append_basic_block("done")
+        cases = builder.switch(_word(builder, step, Step.OPERATION), after)
+        for code, entry in TABLE.items():
+            case = builder.append_basic_block(code.name)
+            cases.add_case(integer(code), case)
+            builder.position_at_end(case)
+            _write_loop(builder, entry, *arguments)
+            builder.branch(after)
+        builder.position_at_end(after)
+        return target.get_dummy_value()
+
+    return types.void(*[types.int64] * 5), generate
+
+
+def _write_loop(
+    builder: Any, entry: Entry, step: Any, first_step: Any, slots: Any, start: Any, count: Any
+) -> None:
+    """Write the loop of an operation."""
+    words = (Step.A, Step.B, Step.C)[: len(entry.operands)]
+    sources = [_slot(builder, step, slots, word) for word in words]
+    result = _slot(builder, step, slots, Step.TARGET)
+    parameters = [
+        _parameter(builder, step, first_step, i, letter, entry.lanes)
+        for i, letter in enumerate(entry.parameters)
+    ]
+    loop = Loop(builder, count, entry.lanes)
+    vectors = [
+        Lanes(builder, load(builder, _element(builder, source, loop, letter), _type(entry, letter)))
+        for source, letter in zip(sources, entry.operands, strict=True)
+    ]
+    if entry.parameters.endswith("@"):
+        parameters[-1] = builder.add(start, loop.index)
+    value = entry.function(*vectors, *parameters).value
+    store(builder, value, _element(builder, result, loop, entry.result))
+    loop.close()
+
+
+def _type(entry: Entry, letter: str) -> Any:
+    return ir.VectorType(TYPES[letter], entry.lanes)
+
+
+def _word(builder: Any, step: Any, word: int) -> Any:
+    return load(builder, builder.add(step, integer(8 * word)), I64)
+
+
+def _slot(builder: Any, step: Any, slots: Any, word: int) -> Any:
+    """Return the address in the slot whose number is a word of the step."""
+    place = builder.mul(_word(builder, step, word), integer(8))
+    return load(builder, builder.add(slots, place), I64)
+
+
+def _element(builder: Any, base: Any, loop: Loop, letter: str) -> Any:
+    """Return the address of the loop's first element."""
+    return builder.add(base, builder.mul(loop.index, integer(ELEMENT_BYTES[letter])))
+
+
+def _parameter(builder: Any, step: Any, first_step: Any, i: int, letter: str, lanes: int) -> Any:
+    word = _word(builder, step, Step.PARAMETER + i)
+    if letter in "l@":
+        return word
+    if letter == "t":
+        return builder.add(first_step, word)
+    number = builder.trunc(word, I32)
+    if letter == "f":
+        number = builder.bitcast(number, F32)
+    return Lanes(builder, splat(builder, number, lanes))
+
+
+def clamped(function: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
+    """Return a function of two operands, and the limits of its results."""
+    return lambda a, b, low, high: function(a, b).at_least(low).at_most(high)
+
+
+operation(Operation.ADD, "ff")(clamped(lambda a, b: a + b))
+operation(Operation.SUB, "ff")(clamped(lambda a, b: a - b))
+operation(Operation.MUL, "ff")(clamped(lambda a, b: a * b))
+operation(Operation.DIV, "ff")(clamped(lambda a, b: a / b))
+operation(Operation.MAXIMUM)(lambda a, b: (a > b).choose(a, b))
+operation(Operation.MINIMUM)(lambda a, b: (a < b).choose(a, b))
+operation(Operation.SQUARED_DIFFERENCE)(lambda a, b: (a - b) * (a - b))
+operation(Operation.PRELU)(lambda x, alpha: (x >= 0.0).choose(x, x * alpha))
+
+operation(Operation.CLAMP, "ff")(lambda x, low, high: x.at_least(low).at_most(high))
+operation(Operation.LEAKY_RELU, "f")(lambda x, alpha: (x > 0.0).choose(x, x * alpha))
+operation(Operation.HARD_SWISH)(lambda x: (x + 3.0).at_least(0.0).at_most(6.0) * x * (1 / 6))
+operation(Operation.LOGISTIC, lanes=CURVE)(f.logistic)
+operation(Operation.TANH, lanes=CURVE)(f.tanh)
+operation(Operation.GELU, lanes=CURVE)(f.gelu)
+operation(Operation.GELU_BY_TANH, lanes=CURVE)(f.gelu_by_tanh)
+operation(Operation.ELU, lanes=CURVE)(lambda x: (x < 0.0).choose(f.expm1(x.at_most(0.0)), x))
+operation(Operation.EXP, lanes=CURVE)(f.exp)
+operation(Operation.LOG, lanes=CURVE)(f.log)
+operation(Operation.SQRT)(f.square_root)
+operation(Operation.RSQRT)(f.reciprocal_square_root)
+operation(Operation.SQUARE)(lambda x: x * x)
+operation(Operation.ABS)(lambda x: x.magnitude())
+operation(Operation.NEG)(lambda x: -x)
+operation(Operation.FLOOR)(f.floor)
+operation(Operation.CEIL)(f.ceil)
+operation(Operation.ROUND)(f.rounded)
+operation(Operation.SIGN)(lambda x: (x > 0.0).choose(1.0, (x < 0.0).choose(-1.0, x * x)))
+
+
+def entry_of(table: Any, index: Lanes, element: Any) -> Lanes:
+    """Return the entry of a table at the only lane's unsigned index."""
+    builder = index.builder
+    place = builder.zext(builder.extract_element(index.value, ir.Constant(I32, 0)), I64)
+    address = builder.add(table, builder.mul(place, integer(element.width // 8)))
+    value = builder.load(pointer(builder, address, element))
+    return Lanes(builder, splat(builder, value, 1))
+
+
+def permuted(x: Lanes, table: Any) -> Lanes:
+    """Return the entries of a table of 256 bytes at 64 indices: two permutations of 128 bytes."""
+    builder, kind = x.builder, x.type
+    parts = [load(builder, builder.add(table, integer(64 * i)), kind) for i in range(4)]
+    low, high = (
+        call(builder, "llvm.x86.avx512.vpermi2var.qi.512", kind, [parts[i], x.value, parts[i + 1]])
+        for i in (0, 2)
+    )
+    return (x < 0).choose(Lanes(builder, high), Lanes(builder, low))
+
+
+if "avx512vbmi" in level().needs:
+    operation(Operation.LOOKUP, "t")(permuted)
+else:
+    operation(Operation.LOOKUP, "t", lanes=1)(lambda x, table: entry_of(table, x, I8))
+operation(Operation.LOOKUP_INT16, "t", lanes=1)(lambda x, table: entry_of(table, x, I16))
+operation(Operation.LOOKUP_INT16_IN_8_BIT, "t", lanes=1)(lambda x, table: entry_of(table, x, I8))
+
+
+def _index_of_pair(a: Lanes, b: Lanes) -> Lanes:
+    return (a.widen(I16, signed=False) << 8) | b.widen(I16, signed=False)
+
+
+operation(Operation.LOOKUP_PAIR, "t", lanes=1)(
+    lambda a, b, table: entry_of(table, _index_of_pair(a, b), I8)
+)
+
+
+@operation(Operation.LOOKUP_PAIR_BY_POSITION, "ttll@", lanes=1)
+def lookup_pair_by_position(
+    a: Lanes, b: Lanes, vector: Any, rest: Any, length: Any, vector_end: Any, position: Any
+) -> Lanes:
+    """Return entries of one table, but of another for the last elements of every *length*."""
+    builder = a.builder
+    place = builder.urem(*(builder.trunc(number, I32) for number in (position, length)))
+    is_vector = builder.icmp_unsigned("<", place, builder.trunc(vector_end, I32))
+    return entry_of(builder.select(is_vector, vector, rest), _index_of_pair(a, b), I8)
+
+
+def _unsigned_less(a: Lanes, b: Lanes) -> Lanes:
+    return Lanes(a.builder, a.builder.icmp_unsigned("<", a.value, b.value))
+
+
+def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, signed: bool) -> Lanes:
+    """Return float32 as bytes, limited; *half* is what is added before they are cut.
+
+    Whoever makes the step has seen that all of them fit int32.
+    """
+    whole = (x + half.with_sign_of(x)).to_integer() + zero
+    if not _PACKS:
+        return whole.at_least(low).at_most(high).narrow(I8)
+    found, low, high = _saturated(whole, signed), low.narrow(I8), high.narrow(I8)
+    if signed:
+        return found.at_least(low).at_most(high)
+    found = _unsigned_less(found, low).choose(low, found)
+    return _unsigned_less(high, found).choose(high, found)
+
+
+def _saturated(x: Lanes, signed: bool) -> Lanes:
+    """Return 64 int32 as the nearest bytes."""
+    builder, words, kind = x.builder, ir.VectorType(I16, 32), ir.VectorType(I8, 64)
+    parts = [_shuffled(builder, x.value, range(i, i + 16)) for i in range(0, 64, 16)]
+    halves = [
+        call(builder, "llvm.x86.avx512.packssdw.512", words, parts[i : i + 2]) for i in (0, 2)
+    ]
+    name = "packsswb" if signed else "packuswb"
+    zipped = call(builder, f"llvm.x86.avx512.{name}.512", kind, halves)
+    dwords = builder.bitcast(zipped, ir.VectorType(I32, 16))
+    # Every 16 bytes hold four of each part.
+    order = [4 * (i % 4) + i // 4 for i in range(16)]
+    return Lanes(builder, builder.bitcast(_shuffled(builder, dwords, order), kind))
+
+
+def _shuffled(builder: Any, vector: Any, lanes: Iterable[int]) -> Any:
+    numbers = list(lanes)
+    mask = ir.Constant(ir.VectorType(I32, len(numbers)), numbers)
+    return builder.shuffle_vector(vector, vector, mask)
+
+
+def _sum(signed: bool) -> Callable[..., Lanes]:
+    """Return ``a * a_factor + b * b_factor + offset`` of 8-bit integers, rounded and limited.
+
+    Whoever makes the step has tried these roundings on every pair: sums and products are rounded
+    one by one.
+    """
+
+    def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,
+                 *rounding: Lanes) -> Lanes:  # fmt: skip
+        a, b = (x.widen(I32, signed=signed).to_float() for x in (a, b))
+        return _rounded(a * a_factor + b * b_factor + offset, *rounding, signed=signed)
+
+    return function
+
+
+def _product(signed: bool) -> Callable[..., Lanes]:
+    """Return ``(a - a_zero) * (b - b_zero) * factor`` of 8-bit integers, rounded and limited."""
+
+    def function(a: Lanes, b: Lanes, a_zero: Lanes, b_zero: Lanes, factor: Lanes,
+                 *rounding: Lanes) -> Lanes:  # fmt: skip
+        a, b = a.widen(I32, signed=signed), b.widen(I32, signed=signed)
+        product = ((a - a_zero).to_float() * (b - b_zero).to_float()) * factor
+        return _rounded(product, *rounding, signed=signed)
+
+    return function
+
+
+_PACKS = GRANULE == 64
+_PAIRS = WIDE if _PACKS else HALF
+
+operation(Operation.SUM_OF_INT8, "ffffiii", _PAIRS)(_sum(True))
+operation(Operation.SUM_OF_UINT8, "ffffiii", _PAIRS)(_sum(False))
+operation(Operation.PRODUCT_OF_INT8, "iiffiii", _PAIRS)(_product(True))
+operation(Operation.PRODUCT_OF_UINT8, "iiffiii", _PAIRS)(_product(False))
+
+
+operation(Operation.LARGER_INT8)(lambda a, b: (a > b).choose(a, b))
+operation(Operation.LARGER_UINT8)(lambda a, b: _unsigned_less(a, b).choose(b, a))
+operation(Operation.SMALLER_INT8)(lambda a, b: (a > b).choose(b, a))
+operation(Operation.SMALLER_UINT8)(lambda a, b: _unsigned_less(a, b).choose(a, b))
+
+
+def _quantize(element: Any) -> Callable[..., Lanes]:
+    """Return float32 times a factor, rounded to even, limited, and moved by the zero point.
+
+    Limits are relative to the zero point. NaN becomes the least.
+    """
+
+    def function(x: Lanes, factor: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
+        nearest = (x * factor).number_at_least(low).at_most(high).nearest_integer()
+        return (nearest + zero_point).narrow(element)
+
+    return function
+
+
+def _quantize_by_division(element: Any) -> Callable[..., Lanes]:
+    """The same by a division in float64, halves away from zero; the limits are absolute."""
+
+    def function(x: Lanes, scale: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
+        ratio = (x.to_float(F64) / scale.to_float(F64)).number_at_least(-1e9).at_most(1e9)
+        whole = ratio.to_integer()
+        rest = ratio - whole.to_float(F64)
+        up, down = (
+            (rest >= 0.5).choose(whole.filled(1), 0),
+            (rest > -0.5).choose(whole.filled(0), 1),
+        )
+        return (whole + up - down + zero_point).at_least(low).at_most(high).narrow(element)
+
+    return function
+
+
+for code, letter in (
+    (Operation.QUANTIZE_INT8, "b"),
+    (Operation.QUANTIZE_UINT8, "b"),
+    (Operation.QUANTIZE_INT16, "h"),
+):
+    operation(code, "fffi", HALF)(_quantize(TYPES[letter]))
+for code, letter in (
+    (Operation.QUANTIZE_BY_DIVISION_INT8, "b"),
+    (Operation.QUANTIZE_BY_DIVISION_UINT8, "b"),
+    (Operation.QUANTIZE_BY_DIVISION_INT16, "h"),
+):
+    operation(code, "fiii", 1)(_quantize_by_division(TYPES[letter]))
+
+
+def _dequantize(signed: bool) -> Callable[..., Lanes]:
+    """Return ``q * scale + offset``."""
+
+    def function(q: Lanes, scale: Lanes, offset: Lanes) -> Lanes:
+        return q.widen(I32, signed=signed).to_float() * scale + offset
+
+    return function
+
+
+operation(Operation.DEQUANTIZE_INT8, "ff", HALF)(_dequantize(True))
+operation(Operation.DEQUANTIZE_UINT8, "ff", HALF)(_dequantize(False))
+operation(Operation.DEQUANTIZE_INT16, "ff", HALF)(_dequantize(True))
+
+
+@operation(Operation.DEQUANTIZE_FLOAT16, lanes=HALF)
+def widen_float16(q: Lanes) -> Lanes:
+    """Return float16, given as int16, as float32; without the instruction that not all have."""
+    bits = q.widen(I32, signed=True)
+    magnitude = ((bits & 0x7FFF) << 13).as_float() * 2.0**112
+    is_finite = ((bits & 0x7C00) - 0x7C00) < 0
+    special = (magnitude.bits() | 0x7F800000).as_float()
+    return is_finite.choose(magnitude, special).with_sign_of(bits.as_float())

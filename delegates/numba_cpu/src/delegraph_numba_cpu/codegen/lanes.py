@@ -1,0 +1,194 @@
+"""Vectors that are written like numbers: LLVM IR by Python's operators.
+
+:class:`Lanes` wraps an LLVM vector of any length; LLVM splits or widens it to what the processor
+has. Functions of ``math_functions.py`` and ``elementwise_operations.py`` take and return them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from delegraph_numba_cpu.codegen.intrinsics import F32, F64, I32, call
+
+ROUNDING = float(3 << 22)
+"""Added to a float32 below 2**22 it leaves no fraction; the low bits then are the integer."""
+
+
+class Lanes:
+    """A vector and the IR builder that computes with it. Masks are vectors of bits.
+
+    Operands of arithmetic are of one type, or Python numbers, which become constants.
+    """
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self.builder = builder
+        self.value = value
+
+    @property
+    def type(self) -> Any:
+        """The LLVM type."""
+        return self.value.type
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the elements are floats."""
+        return self.type.element in (F32, F64)
+
+    def constant(self, number: float) -> Any:
+        """Return a number as a constant of this type."""
+        return ir.Constant(self.type, [number] * self.type.count)
+
+    def filled(self, number: float) -> Lanes:
+        """Return as many copies of a number."""
+        return Lanes(self.builder, self.constant(number))
+
+    def vector(self, element: Any) -> Any:
+        """Return the vector type of other elements and as many of them."""
+        return ir.VectorType(element, self.type.count)
+
+    def _other(self, other: Any) -> Any:
+        return other.value if isinstance(other, Lanes) else self.constant(other)
+
+    def _apply(self, method: str, *operands: Any) -> Lanes:
+        return Lanes(self.builder, getattr(self.builder, method)(*operands))
+
+    def _binary(self, for_floats: str, for_integers: str, other: Any) -> Lanes:
+        method = for_floats if self.is_float else for_integers
+        return self._apply(method, self.value, self._other(other))
+
+    def __add__(self, other: Any) -> Lanes:
+        return self._binary("fadd", "add", other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Lanes:
+        return self._binary("fsub", "sub", other)
+
+    def __rsub__(self, other: Any) -> Lanes:
+        return self.filled(other) - self
+
+    def __mul__(self, other: Any) -> Lanes:
+        return self._binary("fmul", "mul", other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Lanes:
+        return self._apply("fdiv", self.value, self._other(other))
+
+    def __rtruediv__(self, other: Any) -> Lanes:
+        return self.filled(other) / self
+
+    def __neg__(self) -> Lanes:
+        return self._apply("fneg", self.value) if self.is_float else 0 - self
+
+    def __and__(self, other: Any) -> Lanes:
+        return self._apply("and_", self.value, self._other(other))
+
+    def __or__(self, other: Any) -> Lanes:
+        return self._apply("or_", self.value, self._other(other))
+
+    def __xor__(self, other: Any) -> Lanes:
+        return self._apply("xor", self.value, self._other(other))
+
+    def __lshift__(self, other: Any) -> Lanes:
+        return self._apply("shl", self.value, self._other(other))
+
+    def __rshift__(self, other: Any) -> Lanes:
+        """Shift in copies of the sign."""
+        return self._apply("ashr", self.value, self._other(other))
+
+    def __lt__(self, other: Any) -> Lanes:
+        return self._compare("<", other)
+
+    def __gt__(self, other: Any) -> Lanes:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> Lanes:
+        return self._compare(">=", other)
+
+    def equals(self, other: Any) -> Lanes:
+        """Return where both are equal."""
+        return self._compare("==", other)
+
+    def differs(self, other: Any) -> Lanes:
+        """Return where both differ, or one is NaN."""
+        if self.is_float:
+            return self._apply("fcmp_unordered", "!=", self.value, self._other(other))
+        return self._compare("!=", other)
+
+    def _compare(self, operator: str, other: Any) -> Lanes:
+        method = "fcmp_ordered" if self.is_float else "icmp_signed"
+        return self._apply(method, operator, self.value, self._other(other))
+
+    def choose(self, yes: Any, no: Any) -> Lanes:
+        """Return *yes* where this mask is set, else *no*; one of the two is a vector."""
+        like = yes if isinstance(yes, Lanes) else no
+        return self._apply("select", self.value, like._other(yes), like._other(no))
+
+    def at_least(self, low: Any) -> Lanes:
+        """Return the larger of both; NaN stays."""
+        return self._compare("<", low).choose(low, self)
+
+    def number_at_least(self, low: Any) -> Lanes:
+        """Return the larger of both; *low* where this is NaN."""
+        return self._compare(">", low).choose(self, low)
+
+    def at_most(self, high: Any) -> Lanes:
+        """Return the smaller of both; NaN stays."""
+        return self._compare(">", high).choose(high, self)
+
+    def times_plus(self, factor: Any, summand: Any) -> Lanes:
+        """Return ``self * factor + summand``, rounded once where the processor can."""
+        name = f"llvm.fmuladd.v{self.type.count}f32"
+        operands = [self.value, self._other(factor), self._other(summand)]
+        return Lanes(self.builder, call(self.builder, name, self.type, operands))
+
+    def square_root(self) -> Lanes:
+        """Return the square root."""
+        name = f"llvm.sqrt.v{self.type.count}f32"
+        return Lanes(self.builder, call(self.builder, name, self.type, [self.value]))
+
+    def bits(self) -> Lanes:
+        """Return the bits of float32 as int32."""
+        return self._apply("bitcast", self.value, self.vector(I32))
+
+    def as_float(self) -> Lanes:
+        """Return the float32 of which these are the bits."""
+        return self._apply("bitcast", self.value, self.vector(F32))
+
+    def magnitude(self) -> Lanes:
+        """Return float32 without their signs."""
+        return (self.bits() & 0x7FFFFFFF).as_float()
+
+    def with_sign_of(self, other: Lanes) -> Lanes:
+        """Return non-negative float32 with the signs of others."""
+        return (self.bits() | (other.bits() & -0x80000000)).as_float()
+
+    def to_float(self, element: Any = F32) -> Lanes:
+        """Return signed integers as floats, or floats as others."""
+        if self.is_float:
+            wider = self.type.element == F32
+            return self._apply("fpext" if wider else "fptrunc", self.value, self.vector(element))
+        return self._apply("sitofp", self.value, self.vector(element))
+
+    def to_integer(self, element: Any = I32) -> Lanes:
+        """Return floats, cut towards zero, as signed integers; they must fit."""
+        return self._apply("fptosi", self.value, self.vector(element))
+
+    def widen(self, element: Any, *, signed: bool) -> Lanes:
+        """Return integers with more bits."""
+        return self._apply("sext" if signed else "zext", self.value, self.vector(element))
+
+    def narrow(self, element: Any) -> Lanes:
+        """Return the low bits of integers."""
+        return self._apply("trunc", self.value, self.vector(element))
+
+    def nearest(self) -> Lanes:
+        """Return float32 below 2**22 rounded to whole numbers, halves to even."""
+        return (self + ROUNDING) - ROUNDING
+
+    def nearest_integer(self) -> Lanes:
+        """Return :meth:`nearest` as int32."""
+        return (self + ROUNDING).bits() - self.filled(ROUNDING).bits()

@@ -1,0 +1,55 @@
+"""The kernels that this process has imported, by their family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
+from delegraph_numba_cpu.codegen.host_platform import host_machine
+from delegraph_numba_cpu.instructions import Block
+
+KERNELS: dict[str, dict[str, Callable[..., None]]] = {}
+"""Family to kernel name to Python function ``(words, tile, worker) -> None``, all int64.
+
+Families import one another, and kernels of two families may have the same name.
+"""
+
+_level = LEVELS["generic"]
+_machine = host_machine()
+
+
+def set_target(level: CpuLevel, machine: str) -> None:
+    """Say what instructions the kernels may use; before any kernel module is imported.
+
+    Args:
+        level: the level.
+        machine: the family of the processors, by the words of ``codegen/host_platform.py``.
+    """
+    global _level, _machine
+    _level, _machine = level, machine
+
+
+def level() -> CpuLevel:
+    """Return what instructions the kernels may use."""
+    return _level
+
+
+def machine() -> str:
+    """Return for which family of processors kernels are compiled; see ``host_platform``."""
+    return _machine
+
+
+def kernel(block: Block) -> Callable[[Any], Any]:
+    """Return a decorator that makes a Python function the kernel of a block."""
+    return named_kernel(block.family, block.kernel)
+
+
+def named_kernel(family: str, name: str) -> Callable[[Any], Any]:
+    """Return a decorator that makes a Python function a kernel that has no block."""
+
+    def add(function: Any) -> Any:
+        KERNELS.setdefault(family, {})[name] = function
+        return function
+
+    return add

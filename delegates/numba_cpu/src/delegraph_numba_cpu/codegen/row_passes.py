@@ -1,0 +1,129 @@
+"""Passes over rows of float32: each makes new elements, and a sum or maximum of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.codegen.intrinsics import (
+    F32,
+    I32,
+    copy_bytes,
+    real,
+    store_f32,
+    word,
+)
+from delegraph_numba_cpu.codegen.lanes import Lanes
+from delegraph_numba_cpu.codegen.registry import kernel, level
+from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, splat, store
+
+LANES = level().vector_bytes if level().vector_bytes == 64 else level().vector_bytes // 2
+"""Elements in a vector, which takes two registers, or four where there are 32."""
+
+VECTOR = ir.VectorType(F32, LANES)
+
+
+def row_pass(function, start=None, combine=None):
+    """Return an instruction that goes through a row of a positive multiple of LANES elements.
+
+    Args:
+        function: returns new elements, given old ones and two factors, vectors all.
+        start: where a sum or maximum of the new elements begins; None when there is none.
+        combine: adds new elements to it.
+
+    Returns:
+        ``(source, target, rest, results, whole, count, a, b) -> float32``. From element *whole* on
+        the row is at *rest*, and its new elements go to *results*; a maximum is not written.
+    """
+
+    @intrinsic
+    def run(context: Any, source: Any, target: Any, rest: Any, results: Any, whole: Any,
+            count: Any, a: Any, b: Any) -> Any:  # fmt: skip
+        def generate(lowering: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            source, target, rest, results, whole, count, a, b = arguments
+            factors = [Lanes(builder, splat(builder, number, LANES)) for number in (a, b)]
+            loop = Loop(builder, count, LANES)
+            total = loop.carried(ir.Constant(VECTOR, [start or 0.0] * LANES))
+            is_whole = builder.icmp_signed("<", loop.index, whole)
+            place = builder.mul(loop.index, integer(4))
+
+            def address(row: Any, end: Any) -> Any:
+                return builder.select(is_whole, builder.add(row, place), end)
+
+            x = Lanes(builder, load(builder, address(source, rest), VECTOR))
+            y = function(x, *factors)
+            if combine is not larger:
+                store(builder, y.value, address(target, results))
+            if combine is None:
+                loop.close(total)
+                return ir.Constant(F32, 0.0)
+            following = combine(Lanes(builder, total), y)
+            loop.close(following.value)
+            return _folded(following, combine)
+
+        return types.float32(*[types.int64] * 6, types.float32, types.float32), generate
+
+    return run
+
+
+def add(x, y):
+    """Return the sum."""
+    return x + y
+
+
+def larger(x, y):
+    """Return the larger; NaN is not."""
+    return (x > y).choose(x, y)
+
+
+def _folded(x, combine):
+    """Return all elements combined: halves, and halves of these."""
+    builder, count = x.builder, LANES
+    while count > 1:
+        count //= 2
+        low, high = (
+            builder.shuffle_vector(
+                x.value,
+                x.value,
+                ir.Constant(ir.VectorType(I32, count), list(range(first, first + count))),
+            )
+            for first in (0, count)
+        )
+        x = combine(Lanes(builder, low), Lanes(builder, high))
+    return builder.extract_element(x.value, ir.Constant(I32, 0))
+
+
+def float_kernel(block_type, row, padding):
+    """Make the kernel that calls *row* for each row of a tile.
+
+    Args:
+        block_type: the kernel's block.
+        row: ``(source, target, rest, results, whole, count, beta)``, as for :func:`row_pass`.
+        padding: elements after rows whose length is no multiple of LANES.
+    """
+    source_slot, target_slot, rows_slot, length_slot, tiles_slot, scratch_slot, bytes_slot = (
+        block_type.slots("source", "target", "rows", "length", "tiles", "scratch", "scratch_bytes")
+    )
+    beta_slot = block_type.slots("beta")[0] if "beta" in block_type.names else source_slot
+
+    @kernel(block_type)
+    def run(block, tile, worker):
+        rows, tiles = word(block, rows_slot), word(block, tiles_slot)
+        length = word(block, length_slot)
+        size, whole = 4 * length, length - length % LANES
+        count, left = (length + LANES - 1) // LANES * LANES, length - whole
+        rest = word(block, scratch_slot) + worker * word(block, bytes_slot)
+        results = rest + 4 * LANES
+        for j in range(left, LANES):
+            store_f32(rest + 4 * j, padding)
+        for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+            source = word(block, source_slot) + i * size
+            target = word(block, target_slot) + i * size
+            copy_bytes(rest, source + 4 * whole, 4 * left)
+            row(source, target, rest, results, whole, count, real(block, beta_slot))
+            copy_bytes(target + 4 * whole, results, 4 * left)
+
+    return run

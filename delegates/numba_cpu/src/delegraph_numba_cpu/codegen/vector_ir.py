@@ -1,0 +1,267 @@
+"""Vectors in LLVM IR: what register-tiled micro-kernels are written with.
+
+These functions append instructions to an ``IRBuilder`` and return values; they run while Numba
+compiles. All is plain IR that LLVM can lower for any processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from llvmlite import ir
+
+from delegraph_numba_cpu.codegen.intrinsics import F32, F64, I1, I8, I16, I32, I64, call, pointer
+from delegraph_numba_cpu.codegen.registry import level
+
+LANES = level().vector_bytes // 4
+"""float32 or int32 values of the level's vectors."""
+
+_HAS_BYTE_MASKS = level().vector_bytes == 64
+
+_NAMES = {F32: "f32", F64: "f64", I1: "i1", I8: "i8", I16: "i16", I32: "i32", I64: "i64"}
+
+
+def vector(element: Any, lanes: int) -> Any:
+    """Return the type of *lanes* values."""
+    return ir.VectorType(element, lanes)
+
+
+def integer(value: int) -> Any:
+    """Return an int64 constant."""
+    return ir.Constant(I64, value)
+
+
+def splat(builder: Any, value: Any, lanes: int) -> Any:
+    """Return a vector of copies of a scalar."""
+    kind = vector(value.type, lanes)
+    first = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(I32, 0))
+    return builder.shuffle_vector(first, first, ir.Constant(vector(I32, lanes), [0] * lanes))
+
+
+def load(builder: Any, address: Any, kind: Any) -> Any:
+    """Return the scalar or vector at an address, which may have any alignment."""
+    value = builder.load(pointer(builder, address, kind))
+    value.align = 1
+    return value
+
+
+def store(builder: Any, value: Any, address: Any) -> None:
+    """Write a scalar or vector to an address, which may have any alignment."""
+    done = builder.store(value, pointer(builder, address, value.type))
+    done.align = 1
+
+
+_ANCHORS, _SCALES = (0, 1, 2, 8), (0, 1, 2, 4, 8)
+
+
+def strided(builder: Any, first: Any, step: Any, count: int) -> list[Any]:
+    """Return up to 14 addresses, *step* apart, in the body of a loop.
+
+    LLVM would keep a register for each, or spill it. It must not see what they have in common: then
+    three registers do, as x86 adds another one times 1, 2, 4 or 8 without an instruction.
+    """
+    units = {n: _hidden(builder, builder.mul(step, integer(n))) for n in (1, 3)}
+    anchors = {0: first}
+    found: list[Any] = []
+    for number in range(count):
+        anchor, unit, scale = next(
+            (anchor, unit, scale)
+            for anchor in _ANCHORS
+            for unit in units
+            for scale in _SCALES
+            if anchor + unit * scale == number
+        )
+        if anchor not in anchors:
+            anchors[anchor] = _hidden(builder, found[anchor])
+        offset = builder.mul(units[unit], integer(scale))
+        found.append(builder.add(anchors[anchor], offset))
+    return found
+
+
+def _hidden(builder: Any, value: Any) -> Any:
+    """Return an int64 of which LLVM does not know where it comes from."""
+    kind = ir.FunctionType(I64, [I64])
+    return builder.asm(kind, "", "=r,0", [value], side_effect=True)
+
+
+def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
+    """Return a mask of the first *count* lanes; none for a count < 0, all for one >= *lanes*."""
+    if lanes == 64 and _HAS_BYTE_MASKS:  # one instruction makes as many bits
+        for name, bound in (("smax", 0), ("smin", 64)):
+            count = call(builder, f"llvm.{name}.i64", I64, [count, integer(bound)])
+        bits = call(builder, "llvm.x86.bmi.bzhi.64", I64, [integer(-1), count])
+        return builder.bitcast(bits, vector(I1, lanes))
+    numbers = ir.Constant(vector(I32, lanes), list(range(lanes)))
+    return builder.icmp_signed("<", numbers, splat(builder, builder.trunc(count, I32), lanes))
+
+
+def masked_load(builder: Any, address: Any, mask: Any, kind: Any) -> Any:
+    """Return a vector whose lanes outside the mask are zero, and are not read."""
+    arguments = [
+        pointer(builder, address, kind),
+        ir.Constant(I32, 1),
+        mask,
+        ir.Constant(kind, [0] * kind.count),
+    ]
+    return call(builder, f"llvm.masked.load.{_suffix(kind)}.p0", kind, arguments)
+
+
+def masked_store(builder: Any, value: Any, address: Any, mask: Any) -> None:
+    """Write the lanes of the mask; the others are not touched."""
+    arguments = [value, pointer(builder, address, value.type), ir.Constant(I32, 1), mask]
+    call(builder, f"llvm.masked.store.{_suffix(value.type)}.p0", ir.VoidType(), arguments)
+
+
+def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
+    """Return the first *count* elements, zeros after them, of which nothing is read.
+
+    Where masks are not for bytes, LLVM would ask for each byte: pieces of 1, 2, 4, ... are fewer.
+
+    Args:
+        builder: appends instructions.
+        address: of the first.
+        count: int64, less than the vector has; nothing is read for one <= 0.
+        kind: type of the vector.
+    """
+    if _HAS_BYTE_MASKS or kind.element != I8:
+        return masked_load(builder, address, first_lanes(builder, count, kind.count), kind)
+    count = call(builder, "llvm.smax.i64", I64, [count, integer(0)])
+    found, size = ir.Constant(kind, [0] * kind.count), 1
+    while size < kind.count:
+        before = builder.block
+        with builder.if_then(_has_bit(builder, count, size)):
+            place = builder.add(address, builder.and_(count, integer(-2 * size)))
+            piece = load(builder, place, vector(I8, size))
+            longer = _lanes(builder, piece, piece, [min(i, size - 1) for i in range(kind.count)])
+            lanes = [i if i < size else kind.count + i - size for i in range(kind.count)]
+            joined, inside = _lanes(builder, longer, found, lanes), builder.block
+        found, size = merged(builder, (found, before), (joined, inside)), 2 * size
+    return found
+
+
+def store_first(builder: Any, value: Any, address: Any, count: Any) -> None:
+    """Write the first *count* elements of a vector; arguments as for :func:`load_first`."""
+    kind = value.type
+    if _HAS_BYTE_MASKS or kind.element != I8:
+        masked_store(builder, value, address, first_lanes(builder, count, kind.count))
+        return
+    count, size = call(builder, "llvm.smax.i64", I64, [count, integer(0)]), kind.count // 2
+    while size:
+        before = builder.block
+        with builder.if_then(_has_bit(builder, count, size)):
+            store(builder, _lanes(builder, value, value, range(size)), address)
+            rest = [min(i + size, kind.count - 1) for i in range(kind.count)]
+            rest_at = builder.add(address, integer(size))
+            shifted, inside = _lanes(builder, value, value, rest), builder.block
+        value = merged(builder, (value, before), (shifted, inside))
+        address = merged(builder, (address, before), (rest_at, inside))
+        size //= 2
+
+
+def _has_bit(builder: Any, count: Any, bit: int) -> Any:
+    return builder.icmp_signed("!=", builder.and_(count, integer(bit)), integer(0))
+
+
+def _lanes(builder: Any, a: Any, b: Any, lanes: Iterable[int]) -> Any:
+    """Return elements of two vectors, one after the other, by their numbers."""
+    numbers = list(lanes)
+    return builder.shuffle_vector(a, b, ir.Constant(vector(I32, len(numbers)), numbers))
+
+
+def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:
+    """Return x * y + z of floats, rounded once where the processor has that instruction."""
+    return call(builder, f"llvm.fmuladd.{_suffix(x.type)}", x.type, [x, y, z])
+
+
+def clamp(builder: Any, x: Any, low: Any, high: Any) -> Any:
+    """Return floats no less than *low* and no more than *high*; not-a-number stays."""
+    x = builder.select(builder.fcmp_ordered("<", x, low), low, x)
+    return builder.select(builder.fcmp_ordered(">", x, high), high, x)
+
+
+def merged(builder: Any, *values: tuple[Any, Any]) -> Any:
+    """Return the value of the block that control comes from; of pairs of a value and a block."""
+    phi = builder.phi(values[0][0].type)
+    for value, block in values:
+        phi.add_incoming(value, block)
+    return phi
+
+
+class Loop:
+    """A loop that counts from 0 up in steps; its body runs at least once.
+
+    Attributes:
+        index: int64, 0, *step*, 2 * *step*, ... in the body.
+    """
+
+    def __init__(self, builder: Any, end: Any, step: int = 1) -> None:
+        self._builder, self._end, self._step = builder, end, step
+        self._before = builder.block
+        self._body = builder.append_basic_block("body")
+        self._phis: list[Any] = []
+        builder.branch(self._body)
+        builder.position_at_end(self._body)
+        self.index = self.carried(integer(0))
+
+    def carried(self, start: Any) -> Any:
+        """Return a value that is *start* at first, and then what :meth:`close` was given."""
+        phi = self._builder.phi(start.type)
+        phi.add_incoming(start, self._before)
+        self._phis.append(phi)
+        return phi
+
+    def close(self, *values: Any) -> None:
+        """End the body; one value for each that is carried, in the same order."""
+        builder = self._builder
+        following = builder.add(self.index, integer(self._step))
+        again = builder.icmp_signed("<", following, self._end)
+        end = builder.block
+        for phi, value in zip(self._phis, (following, *values), strict=True):
+            phi.add_incoming(value, end)
+        after = builder.append_basic_block("after")
+        builder.cbranch(again, self._body, after)
+        builder.position_at_end(after)
+
+
+def repeated(
+    builder: Any,
+    start: Any,
+    end: Any,
+    step: int,
+    values: list[Any],
+    body: Callable[[Any, list[Any]], list[Any]],
+) -> tuple[Any, list[Any]]:
+    """Append a loop over whole steps, which may be none; return where it ends, and its values.
+
+    Args:
+        builder: appends instructions.
+        start: int64.
+        end: int64; the last step ends there or before.
+        step: how far to go on.
+        values: at first.
+        body: appends one step, from its index and the values before, and returns those after.
+    """
+    before, head = builder.block, builder.append_basic_block("head")
+    inside, after = builder.append_basic_block("body"), builder.append_basic_block("after")
+    last = builder.sub(end, integer(step))
+    builder.branch(head)
+    builder.position_at_end(head)
+    phis = [builder.phi(value.type) for value in (start, *values)]
+    for phi, value in zip(phis, (start, *values), strict=True):
+        phi.add_incoming(value, before)
+    builder.cbranch(builder.icmp_signed("<=", phis[0], last), inside, after)
+    builder.position_at_end(inside)
+    found = (builder.add(phis[0], integer(step)), *body(phis[0], phis[1:]))
+    for phi, value in zip(phis, found, strict=True):
+        phi.add_incoming(value, builder.block)
+    builder.branch(head)
+    builder.position_at_end(after)
+    return phis[0], phis[1:]
+
+
+def _suffix(kind: Any) -> str:
+    """Return how intrinsics' names spell a type: ``v16f32``."""
+    if isinstance(kind, ir.VectorType):
+        return f"v{kind.count}{_NAMES[kind.element]}"
+    return _NAMES[kind]

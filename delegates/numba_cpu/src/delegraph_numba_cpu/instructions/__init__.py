@@ -1,0 +1,64 @@
+"""How programs and kernels talk: a kernel gets one block of 64-bit words.
+
+Programs are written without Numba, kernels with it; both name the words of a block by the same
+:class:`Block`. Word *i* is an address, an integer, or a float32 in its low half. The blocks of
+``kernels/conv_f32.py`` are declared in ``instructions/conv_f32.py``, and so on: a *family* of
+kernels, compiled and cached together. Modules of ``kernels`` without one of that name here are
+shared by families. ``memory`` has what the words of a call point to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.int64]
+
+
+class Block:
+    """The parameters of one kernel, by name.
+
+    >>> scale = Block("scale", "example", "x y count factor:f")
+    >>> scale.slots("y", "factor")
+    (1, 3)
+    >>> scale.pack(x=4096, y=8192, count=3, factor=0.5)
+    array([      4096,       8192,          3, 1056964608])
+
+    Attributes:
+        kernel: name of the kernel, unique in its family.
+        family: module of ``kernels`` that holds it.
+        names: the words, in order; those declared with ``:f`` are float32.
+    """
+
+    def __init__(self, kernel: str, family: str, words: str) -> None:
+        self.kernel = kernel
+        self.family = family
+        parts = [word.partition(":") for word in words.split()]
+        self.names = tuple(name for name, _, _ in parts)
+        self._is_float = {name: kind == "f" for name, _, kind in parts}
+        self._position = {name: i for i, name in enumerate(self.names)}
+
+    def slots(self, *names: str) -> tuple[int, ...]:
+        """Return the positions of words."""
+        return tuple(self._position[name] for name in names)
+
+    def pack(self, **values: Any) -> Words:
+        """Return a block; every word must be given.
+
+        Raises:
+            TypeError: a word is missing, or there is none of that name.
+        """
+        if values.keys() != self._position.keys():
+            wrong = sorted(values.keys() ^ self._position.keys())
+            raise TypeError(f"block of {self.kernel!r}: missing or unknown words: {wrong}")
+        block = np.empty(len(self.names), np.int64)
+        for name, value in values.items():
+            block[self._position[name]] = float_word(value) if self._is_float[name] else value
+        return block
+
+
+def float_word(value: float) -> int:
+    """Return the word that holds a float32."""
+    return int(np.float32(value).view(np.uint32))

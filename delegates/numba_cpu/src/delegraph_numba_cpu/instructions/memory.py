@@ -1,0 +1,107 @@
+"""What rows of a program work on: pieces of memory, and addresses inside of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from delegraph import Tensor
+from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions.executor import HEADER_WORDS
+
+SLACK = 64
+"""Bytes after every piece of memory of a program that kernels may read, but not write."""
+
+
+@dataclass(eq=False, slots=True)
+class Memory:
+    """Something that a program reads or writes.
+
+    Attributes:
+        size: bytes.
+        address: where it is, once that is known; constants know it at once.
+        tensor: the tensor at the border of the partition, None for memory of the program's own.
+        array: what keeps it alive.
+        name: what messages call it.
+        words: the words of a record that is in it, by name; None when it holds no record.
+        is_report: whether it is the header of whatever program has the row.
+        first: first row that uses it.
+        last: last row that uses it; -1 while none does.
+    """
+
+    size: int
+    address: int = 0
+    tensor: Tensor | None = None
+    array: Any = field(default=None, repr=False)
+    name: str = "memory of the program's own"
+    words: Mapping[str, Any] | None = field(default=None, repr=False)
+    first: int = 0
+    last: int = -1
+    is_report: bool = False
+
+    def __add__(self, offset: int) -> Address:
+        return Address(self, offset)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no row may write to it."""
+        return self.tensor is None and self.array is not None
+
+
+def report() -> Memory:
+    """Return what a row says by that the run has failed: the header of the program it is in."""
+    return Memory(8 * HEADER_WORDS, name="the program's header", is_report=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A byte of some memory."""
+
+    memory: Memory
+    offset: int = 0
+
+    @property
+    def address(self) -> int:
+        """Where it is, once that is known."""
+        return self.memory.address + self.offset
+
+    def __add__(self, offset: int) -> Address:
+        return Address(self.memory, self.offset + offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kernel call.
+
+    Attributes:
+        block: the kernel and its words.
+        tiles: into how many parts it is split.
+        words: the value of each word.
+        nodes: indices of the nodes that it computes, or a part of.
+        replaceable: words whose memory may become that of the word ``target``: the kernel has
+            read each element when it writes the one in its place.
+    """
+
+    block: Block
+    tiles: int
+    words: dict[str, Any]
+    nodes: tuple[int, ...] = ()
+    replaceable: tuple[str, ...] = ()
+
+    @property
+    def memories(self) -> list[Memory]:
+        """The memory that words lead to, one entry a word."""
+        return [word.memory for word in self.words.values() if isinstance(word, Address)]
+
+
+def as_addresses(words: Mapping[str, Any]) -> dict[str, Any]:
+    """Return words in which an :class:`Address` stands for each :class:`Memory`."""
+    return {
+        name: Address(word) if isinstance(word, Memory) else word for name, word in words.items()
+    }
+
+
+def as_numbers(words: Mapping[str, Any]) -> dict[str, Any]:
+    """Return words in which numbers stand for each :class:`Address`; those must be known."""
+    return {n: word.address if isinstance(word, Address) else word for n, word in words.items()}

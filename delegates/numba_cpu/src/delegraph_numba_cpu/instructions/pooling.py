@@ -1,0 +1,26 @@
+"""Blocks of ``kernels/pooling.py``: windows over images ``[N, H, W, C]``."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.instructions import Block
+
+_WINDOWS = (
+    "source target height width channels out_height out_width window_height window_width "
+    "stride_height stride_width before_height before_width rows tiles "
+)
+"""``rows`` are output rows of all images; ``before`` is how far the first window hangs over."""
+
+_FLOAT_RANGE, _RANGE = "low:f high:f", "low high"
+
+MAX_F32 = Block("max_f32", "pooling", _WINDOWS + _FLOAT_RANGE)
+MAX_S8 = Block("max_s8", "pooling", _WINDOWS + _RANGE)
+MAX_U8 = Block("max_u8", "pooling", _WINDOWS + _RANGE)
+MAX_S16 = Block("max_s16", "pooling", _WINDOWS + _RANGE)
+MEAN_F32 = Block("mean_f32", "pooling", _WINDOWS + _FLOAT_RANGE)
+MEAN_S8 = Block("mean_s8", "pooling", _WINDOWS + _RANGE)
+MEAN_U8 = Block("mean_u8", "pooling", _WINDOWS + _RANGE)
+MEAN_S16 = Block("mean_s16", "pooling", _WINDOWS + _RANGE)
+"""Largest elements and means of the part of each window inside the image, clamped."""
+
+LARGEST_COUNT = 1 << 13
+"""Elements of a window up to which means of bytes are exact: they are computed in float32."""

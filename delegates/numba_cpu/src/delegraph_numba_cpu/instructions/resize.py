@@ -1,0 +1,18 @@
+"""Blocks of ``kernels/resize.py``: images ``[N, H, W, C]`` of another height and width."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.instructions import Block
+
+_WORDS = "source target image_bytes channels out_height out_width down across rows tiles"
+
+TAP_WORDS = 3
+"""Words of a position: byte offsets of the two input positions it mixes, share of the second.
+
+The share is a float32; for int8 it is an integer in units of 2**-10.
+"""
+
+BILINEAR_F32 = Block("bilinear_f32", "resize", _WORDS)
+BILINEAR_U8 = Block("bilinear_u8", "resize", _WORDS)
+BILINEAR_S8 = Block("bilinear_s8", "resize", _WORDS)
+"""``down`` and ``across`` are tables of the positions of output rows and columns."""

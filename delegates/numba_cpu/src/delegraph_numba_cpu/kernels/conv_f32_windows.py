@@ -1,0 +1,121 @@
+"""Which pixels and taps the micro-kernels for float32 images get.
+
+A tile's output rows are worked on in chunks; the addresses of a chunk's pixels are written to a
+table, once, and used for every column of the result. Where windows reach over the image's edge,
+the chunk's input rows are copied between zeros first.
+"""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.codegen.intrinsics import (
+    copy_bytes,
+    fill_bytes,
+    jit,
+    load_i64,
+    store_i64,
+    word,
+)
+from delegraph_numba_cpu.codegen.vector_ir import LANES
+from delegraph_numba_cpu.instructions import conv_f32 as blocks
+
+HEIGHT = blocks.HEIGHTS[4 * LANES]
+"""Pixels of a tile of registers."""
+
+X, Y, WEIGHT, RESIDUAL, SCRATCH, SCRATCH_BYTES, ROWS_AT, PADDED_AT = blocks.CONV.slots(
+    "x", "y", "weight", "residual", "scratch", "scratch_bytes", "rows_at", "padded_at"
+)
+IMAGES, IN_IMAGE, IN_ROW, IN_H, OUT_IMAGE, OUT_ROW, OUT_H, OUT_W = blocks.CONV.slots(
+    "images", "in_image", "in_row", "in_h", "out_image", "out_row", "out_h", "out_w"
+)
+ROW, STRIDE_ROW, STRIDE_COLUMN, TAP_ROWS, TAP_COLUMNS, TAP_ROW, TAP_COLUMN = blocks.CONV.slots(
+    "row", "stride_row", "stride_column", "tap_rows", "tap_columns", "tap_row", "tap_column"
+)
+TOP, LEFT, COPIED, STRIDE_H, SPAN, CHUNK = blocks.CONV.slots(
+    "top", "left", "copied", "stride_h", "span", "chunk"
+)
+COLUMNS, PITCH, LOW, COLUMN_TILES, TILES, TAP_BYTES, WEIGHT_IMAGE = blocks.CONV.slots(
+    "columns", "pitch", "low", "column_tiles", "tiles", "tap_bytes", "weight_image"
+)
+
+
+@jit
+def own_scratch(block, worker):
+    """Return the worker's piece of scratch memory."""
+    return word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+
+
+@jit
+def row_range(block, tile):
+    """Return first and end of a tile's output rows, counted over all images."""
+    tiles = word(block, TILES) // word(block, COLUMN_TILES)
+    rows = word(block, IMAGES) * word(block, OUT_H)
+    return rows * tile // tiles, rows * (tile + 1) // tiles
+
+
+@jit
+def chunk_rows(block, row, last):
+    """Return how many rows from *row* on are done together: of one image, and no more than fit."""
+    count = min(word(block, CHUNK), last - row)
+    return min(count, word(block, OUT_H) - row % word(block, OUT_H))
+
+
+@jit
+def output_offset(block, row):
+    """Return the offset of an output row, counted over all images."""
+    image = row // word(block, OUT_H)
+    return image * word(block, OUT_IMAGE) + (row % word(block, OUT_H)) * word(block, OUT_ROW)
+
+
+@jit
+def chunk_source(block, scratch, row, count):
+    """Return the address of the first tap of a chunk's first pixel; pads input rows if needed."""
+    image, y = row // word(block, OUT_H), row % word(block, OUT_H)
+    source = word(block, X) + image * word(block, IN_IMAGE)
+    first = y * word(block, STRIDE_H) - word(block, TOP)
+    if word(block, PADDED_AT) == 0:
+        return source + first * word(block, IN_ROW)
+    target = scratch + word(block, PADDED_AT)
+    rows = (count - 1) * word(block, STRIDE_H) + word(block, SPAN)
+    for i in range(rows):
+        pad_row(block, source, first + i, target + i * word(block, ROW))
+    return target
+
+
+@jit
+def pad_row(block, source, y, target):
+    """Write one row of the padded input: of zeros outside the image."""
+    size, left, copied = word(block, ROW), word(block, LEFT), word(block, COPIED)
+    if y < 0 or y >= word(block, IN_H):
+        fill_bytes(target, 0, size)
+        return
+    fill_bytes(target, 0, left)
+    copy_bytes(target + left, source + y * word(block, IN_ROW), copied)
+    fill_bytes(target + left + copied, 0, size - left - copied)
+
+
+@jit
+def write_taps(block, table):
+    """Write the offset of each tap from a window's first."""
+    columns = word(block, TAP_COLUMNS)
+    for i in range(word(block, TAP_ROWS)):
+        for j in range(columns):
+            offset = i * word(block, TAP_ROW) + j * word(block, TAP_COLUMN)
+            store_i64(table + 8 * (i * columns + j), offset)
+
+
+@jit
+def write_pixels(block, table, source, count):
+    """Write the address of each pixel's first tap, and copies of the last for a tile's rest."""
+    down, right = word(block, STRIDE_ROW), word(block, STRIDE_COLUMN)
+    width = word(block, OUT_W)
+    for _ in range(count):
+        address = source
+        for _ in range(width):
+            store_i64(table, address)
+            table += 8
+            address += right
+        source += down
+    last = load_i64(table - 8)
+    for _ in range(HEIGHT - 1):
+        store_i64(table, last)
+        table += 8

@@ -1,0 +1,231 @@
+"""Products of float activations and 8-bit weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph_numba_cpu.codegen.conv_hybrid_ir import (
+    finish_floats,
+    finish_parts,
+    measure_floats,
+    quantize_floats,
+    round_floats,
+)
+from delegraph_numba_cpu.codegen.conv_hybrid_micro_kernels import (
+    bytes_narrow,
+    bytes_single,
+    bytes_wide,
+    nibbles_single,
+    nibbles_wide,
+    parts_single,
+    parts_wide,
+)
+from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import NARROW_ROWS, SINGLE, WIDE, WIDE_ROWS
+from delegraph_numba_cpu.codegen.intrinsics import (
+    copy_bytes,
+    jit,
+    load_f32,
+    load_i32,
+    real,
+    store_f32,
+    store_i32,
+    store_i64,
+    word,
+)
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.instructions import conv_hybrid as blocks
+from delegraph_numba_cpu.instructions import conv_int8
+from delegraph_numba_cpu.kernels.conv_hybrid_quantization import parameters
+from delegraph_numba_cpu.kernels.conv_int8_pixels import gather_pixels
+from delegraph_numba_cpu.kernels.conv_int8_windows import ROW_BYTES, ZERO
+
+HEADER_BYTES, GROUP_BYTES = blocks.HEADER_BYTES, blocks.GROUP_BYTES
+ACC_BYTES = conv_int8.ACC_BYTES
+WINDOWS_BYTES = 8 * len(conv_int8.WINDOWS.names)
+WINDOWED = blocks.WINDOWED
+BYTES, NIBBLES, IN_PARTS = blocks.BYTES, blocks.NIBBLES, blocks.PARTS
+
+M_X, M_RANGES, M_ROWS, M_SIZE, M_PIECES, M_TILES = blocks.MEASURE.slots(*blocks.MEASURE.names)
+(
+    Q_X, Q_Y, Q_RANGES, Q_SCALES, Q_ROWS, Q_SIZE, Q_PIECES, Q_ROW_BYTES, Q_IS_ASYMMETRIC, Q_TILES,
+) = blocks.QUANTIZE.slots(*blocks.QUANTIZE.names)  # fmt: skip
+R_X, R_Y, R_RANGES, R_ROWS, R_SIZE, R_PIECES, R_TILES = blocks.ROUND.slots(*blocks.ROUND.names)
+(
+    X, Y, SCALES, WINDOWS, WEIGHTS, HEADERS, BLOCK_BYTES, FORM, PARTS, STEPS, OUTPUTS, LAYOUT, STEP,
+    ROW_TILES, COLUMN_TILES, PIXELS, IMAGE_PIXELS, LOW, HIGH, SCRATCH, SCRATCH_BYTES,
+) = blocks.MULTIPLY.slots(*blocks.MULTIPLY.names)  # fmt: skip
+
+
+@kernel(blocks.MEASURE)
+def measure(block, tile, worker):
+    """Measure some pieces."""
+    size, pieces, tiles = word(block, M_SIZE), word(block, M_PIECES), word(block, M_TILES)
+    units, length = word(block, M_ROWS) * pieces, piece_length(size, pieces)
+    for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
+        first = unit % pieces * length
+        source = word(block, M_X) + 4 * (unit // pieces * size + first)
+        measure_floats(source, min(length, size - first), word(block, M_RANGES) + 8 * unit)
+
+
+@jit
+def piece_length(size, pieces):
+    """Return how long all pieces but the last of a row are; a multiple of vectors."""
+    return (-(-size // pieces) + 63) // 64 * 64
+
+
+@kernel(blocks.QUANTIZE)
+def quantize(block, tile, worker):
+    """Quantise some pieces."""
+    size, pieces, tiles = word(block, Q_SIZE), word(block, Q_PIECES), word(block, Q_TILES)
+    units, length = word(block, Q_ROWS) * pieces, piece_length(size, pieces)
+    for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
+        row, piece = unit // pieces, unit % pieces
+        scale, inverse, zero, least = row_parameters(
+            word(block, Q_RANGES), row, pieces, word(block, Q_IS_ASYMMETRIC)
+        )
+        if piece == 0:
+            store_f32(word(block, Q_SCALES) + 8 * row, scale)
+            store_i32(word(block, Q_SCALES) + 8 * row + 4, zero)
+        first = piece * length
+        quantize_floats(
+            word(block, Q_X) + 4 * (row * size + first),
+            min(length, size - first),
+            inverse,
+            np.float32(least - zero),
+            np.float32(127 - zero),
+            zero + 128,
+            word(block, Q_Y) + row * word(block, Q_ROW_BYTES) + first,
+        )
+
+
+@kernel(blocks.ROUND)
+def round_rows(block, tile, worker):
+    """Round some pieces."""
+    size, pieces, tiles = word(block, R_SIZE), word(block, R_PIECES), word(block, R_TILES)
+    units, length = word(block, R_ROWS) * pieces, piece_length(size, pieces)
+    for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
+        row, first = unit // pieces, unit % pieces * length
+        scale, inverse, zero, least = row_parameters(word(block, R_RANGES), row, pieces, 1)
+        offset = 4 * (row * size + first)
+        round_floats(
+            word(block, R_X) + offset,
+            min(length, size - first),
+            inverse,
+            np.float32(least - zero),
+            np.float32(127 - zero),
+            scale,
+            word(block, R_Y) + offset,
+        )
+
+
+@jit
+def row_parameters(ranges, row, pieces, is_asymmetric):
+    """Return what :func:`parameters` does, of a row whose pieces were measured."""
+    low, high, unsound = np.float32(0), np.float32(0), np.float32(0)
+    for place in range(ranges + 8 * row * pieces, ranges + 8 * (row + 1) * pieces, 8):
+        unsound += load_f32(place) * np.float32(0)  # NaN stays, whatever comes after it
+        low, high = min(low, load_f32(place)), max(high, load_f32(place + 4))
+    return parameters(low + unsound, high + unsound, is_asymmetric)
+
+
+@kernel(blocks.MULTIPLY)
+def multiply(block, tile, worker):
+    """Compute a range of pixels and outputs."""
+    row_tiles, column_tiles = word(block, ROW_TILES), word(block, COLUMN_TILES)
+    row_tile, column_tile = tile % row_tiles, tile // row_tiles
+    pixels, outputs = word(block, PIXELS), word(block, OUTPUTS)
+    groups = (outputs + 63) // 64
+    last_column = min(groups * (column_tile + 1) // column_tiles * 4, (outputs + 15) // 16)
+    multiply_pixels(
+        block,
+        pixels * row_tile // row_tiles,
+        pixels * (row_tile + 1) // row_tiles,
+        groups * column_tile // column_tiles * 4,
+        last_column,
+        word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES),
+    )
+
+
+@jit
+def multiply_pixels(block, first, last, first_column, last_column, memory):
+    """Compute pixels *first* to *last* of the output, in blocks of 16 outputs.
+
+    Scratch memory holds accumulators, the windows' record, and windows.
+    """
+    step, image_pixels = word(block, STEP), word(block, IMAGE_PIXELS)
+    windows, rows_at = memory + ACC_BYTES, memory + ACC_BYTES + 256
+    copy_bytes(windows, word(block, WINDOWS), WINDOWS_BYTES)
+    row_bytes, outputs = word(windows, ROW_BYTES), word(block, OUTPUTS)
+    while first < last:
+        count, image = min(step, last - first), first // image_pixels
+        scales, scale_step = word(block, SCALES) + 8 * image, 8
+        if image_pixels > 1:
+            count, scale_step = min(count, (image + 1) * image_pixels - first), 0
+        a = word(block, X) + first * row_bytes
+        if word(block, LAYOUT) == WINDOWED:
+            if image_pixels == 1:
+                count = 1
+            store_i64(windows + 8 * ZERO, load_i32(scales + 4) + 128)
+            gather_pixels(word(block, X), windows, first, count, rows_at)
+            a = rows_at
+        target = word(block, Y) + 4 * first * outputs
+        for n in range(first_column, last_column, 4):
+            blocks_of_16 = min(last_column - n, 4)
+            multiply_group(
+                block, a, row_bytes, count, n, blocks_of_16, scales, scale_step, target, memory
+            )
+        first += count
+
+
+@jit
+def multiply_group(block, a, row_bytes, rows, n, blocks_of_16, scales, scale_step, target, acc):
+    """Multiply rows of bytes with up to four blocks of 16 outputs, from block *n* on.
+
+    Fewer rows than a micro-kernel's are read as that many; what the others hold does not matter.
+    """
+    headers = word(block, HEADERS) + n * HEADER_BYTES
+    height = NARROW_ROWS if word(block, FORM) == BYTES and blocks_of_16 == 1 else WIDE_ROWS
+    if rows == 1:
+        height = 1
+    for start in range(0, rows, height):
+        m = max(min(start, rows - height), 0)
+        accumulate(block, a + m * row_bytes, row_bytes, rows == 1, n, blocks_of_16, headers, acc)
+        for j in range(blocks_of_16):
+            columns = word(block, OUTPUTS) - 16 * (n + j)
+            finish = (
+                acc + 64 * j, GROUP_BYTES, min(height, rows), headers + j * HEADER_BYTES,
+                scales + m * scale_step, scale_step,
+                target + 4 * (m * word(block, OUTPUTS) + 16 * (n + j)), 4 * word(block, OUTPUTS),
+                columns, real(block, LOW), real(block, HIGH),
+            )  # fmt: skip
+            if word(block, FORM) == IN_PARTS:
+                finish_parts(*finish)
+            else:
+                finish_floats(*finish)
+
+
+@jit
+def accumulate(block, a, row_bytes, is_single, n, blocks_of_16, headers, acc):
+    """Store the accumulators of as many rows as a micro-kernel has."""
+    weights = word(block, WEIGHTS) + n * word(block, BLOCK_BYTES)
+    form, parts, steps = word(block, FORM), word(block, PARTS), word(block, STEPS)
+    for j in range(0, blocks_of_16, SINGLE if is_single else WIDE):
+        tile = (
+            a, row_bytes, weights + 64 * j, parts, steps, headers + j * HEADER_BYTES, acc + 64 * j
+        )  # fmt: skip
+        if is_single:
+            if form == BYTES:
+                bytes_single(*tile)
+            elif form == NIBBLES:
+                nibbles_single(*tile)
+            else:
+                parts_single(*tile)
+        elif form == BYTES:
+            if blocks_of_16 == 1:
+                bytes_narrow(*tile)
+            else:
+                bytes_wide(*tile)
+        elif form == NIBBLES:
+            nibbles_wide(*tile)
+        else:
+            parts_wide(*tile)

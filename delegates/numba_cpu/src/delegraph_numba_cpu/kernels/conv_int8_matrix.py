@@ -1,0 +1,306 @@
+"""Rows of bytes times weights."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.codegen.conv_int8_amx import (
+    TILE_ROWS,
+    lay_out_tiles,
+    multiply_tile,
+    multiply_tile_16,
+    release_tiles,
+)
+from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
+    HAS_SPLIT_ROWS,
+    NARROW_ROWS,
+    SINGLE,
+    WIDE,
+    WIDE_ROWS,
+    dot_narrow,
+    dot_one,
+    dot_single,
+    dot_split,
+    dot_wide,
+    split_rows,
+    sum_bytes,
+)
+from delegraph_numba_cpu.codegen.conv_int8_output import (
+    finish_exact,
+    finish_exact_64,
+    finish_exact_away,
+    finish_exact_away_64,
+    finish_exact_close,
+    finish_exact_close_64,
+    finish_nearest,
+    finish_nearest_64,
+)
+from delegraph_numba_cpu.codegen.intrinsics import jit, load_i32, store_i32, word
+from delegraph_numba_cpu.codegen.registry import level
+from delegraph_numba_cpu.instructions import conv_int8 as blocks
+
+HAS_TILES = level().has_tiles
+LEAST_STEPS = 12
+"""Steps of a product by one block that pays in matrix registers."""
+
+HEADER_BYTES, SPLIT_ROWS = blocks.HEADER_BYTES, blocks.SPLIT_ROWS
+EXACT, EXACT_AWAY, EXACT_CLOSE = blocks.EXACT, blocks.EXACT_AWAY, blocks.EXACT_CLOSE
+
+WEIGHTS, HEADERS, DEPTH, STEPS, BLOCK_BYTES, OUTPUTS, LOW, _, _, _, SUM_FACTOR = (
+    blocks.MATRIX.slots(*blocks.MATRIX.names)
+)
+
+
+@jit
+def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
+    """Store rows of up to 16 results; *record* tells how they round, from word LOW on."""
+    low, high, rounding = word(record, 0), word(record, 1), word(record, 2)
+    if rounding == EXACT:
+        finish_exact(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
+    elif rounding == EXACT_AWAY:
+        finish_exact_away(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
+    elif rounding == EXACT_CLOSE:
+        finish_exact_close(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
+    else:
+        finish_nearest(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
+
+
+@jit
+def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc):
+    """Multiply rows of bytes with blocks of columns.
+
+    Fewer rows than a micro-kernel's are read as that many; what the others hold does not matter.
+
+    Args:
+        a: the rows, unsigned.
+        a_bytes: from one row to the next.
+        rows: how many.
+        sums: what each row adds to its accumulators, int32; 0 where that is nothing.
+        matrix: see ``MATRIX``.
+        first: block of 16 columns.
+        last: block after the last one.
+        target: first row of results; of all columns.
+        row_bytes: from one to the next.
+        acc: memory for accumulators, and for rows that are split.
+    """
+    if HAS_SPLIT_ROWS and rows > 1:
+        multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc)
+        return
+    outputs = word(matrix, OUTPUTS)
+    whole = outputs // 64 * 4
+    n = first
+    if HAS_TILES and rows > 1:
+        lay_out_tiles(acc + 4096, word(matrix, STEPS))
+        while n < min(last, whole):
+            multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+            n += 4
+        if word(matrix, STEPS) >= LEAST_STEPS and rows >= TILE_ROWS:
+            while n < last:
+                multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+                n += 1
+        release_tiles()
+    while n < last:
+        if n < whole:
+            multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+            n += 4
+        elif WIDE == 2 and rows > 1 and last - n >= 2:
+            multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+            n += 2
+        else:
+            multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+            n += 1
+
+
+@jit
+def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc):
+    """Multiply rows as int16, some rows with all columns at a time; arguments as above."""
+    steps, whole = word(matrix, STEPS), word(matrix, OUTPUTS) // 64 * 4
+    record, split = matrix + 8 * LOW, acc + blocks.ACC_BYTES
+    count = min(SPLIT_ROWS, rows)
+    for start in range(0, rows, SPLIT_ROWS):
+        m = max(min(start, rows - SPLIT_ROWS), 0)
+        split_rows(a + m * a_bytes, a_bytes, steps, split)
+        n, place = first, target + m * row_bytes + 16 * first
+        while n < last:
+            header = word(matrix, HEADERS) + n * HEADER_BYTES
+            if n < whole:
+                dot_split_blocks(split, matrix, n, 64, sums_from(sums, m), acc)
+                finish_rows_64(acc, count, header, place, row_bytes, record)
+                n, place = n + 4, place + 64
+            else:
+                left = min(word(matrix, OUTPUTS) - 16 * n, 16)
+                dot_split_blocks(split, matrix, n, left, sums_from(sums, m), acc)
+                finish_rows(acc, 64, count, header, place, row_bytes, left, record)
+                n, place = n + 1, place + 16
+
+
+@jit
+def dot_split_blocks(split, matrix, n, columns, sums, acc):
+    """Store products of split rows with 64 columns, or up to 16, from block *n* on.
+
+    Args:
+        split: see :func:`split_rows`.
+        matrix: see ``MATRIX``.
+        n: block of 16 columns.
+        columns: how many count; others may be left out.
+        sums: what each row adds, or 0.
+        acc: int32 ``[SPLIT_ROWS, 64]``, or ``[SPLIT_ROWS, 16]``.
+    """
+    steps, size = word(matrix, STEPS), word(matrix, BLOCK_BYTES)
+    weights = word(matrix, WEIGHTS) + n * size
+    header = word(matrix, HEADERS) + n * HEADER_BYTES
+    row_bytes = 256 if columns > 16 else 64
+    for column in range(0, columns, 8):
+        block, half = column // 16, column % 16 * 4
+        dot_split(
+            split, 8 * steps, weights + block * size + half, steps,
+            header + block * HEADER_BYTES + half, sums, acc + 4 * column, row_bytes,
+        )  # fmt: skip
+
+
+@jit
+def multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+    """Multiply with the 64 columns from block *n* on; arguments as of :func:`multiply`."""
+    size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
+    weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
+    place = target + 16 * n
+    for start in range(0, rows, TILE_ROWS):
+        m = max(min(start, rows - TILE_ROWS), 0)
+        multiply_tile(a + m * a_bytes, a_bytes, weights, size, steps, header, acc)
+        if sums:
+            add_sums(acc, sums + 4 * m, 64)
+        done, count = start - m, min(rows - start, TILE_ROWS)
+        finish_rows_64(
+            acc + 256 * done, count, header, place + start * row_bytes, row_bytes, record
+        )
+
+
+@jit
+def multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+    """Multiply with the up to 16 columns of block *n*; arguments as of :func:`multiply`."""
+    size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
+    weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
+    place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
+    for start in range(0, rows, TILE_ROWS):
+        m = min(start, rows - TILE_ROWS)
+        multiply_tile_16(a + m * a_bytes, a_bytes, weights, steps, header, acc)
+        if sums:
+            add_sums(acc, sums + 4 * m, 16)
+        first, count, at = acc + 64 * (start - m), min(rows - start, TILE_ROWS), start * row_bytes
+        finish_rows(first, 64, count, header, place + at, row_bytes, columns, record)
+
+
+@jit
+def add_sums(acc, sums, columns):
+    """Add to rows of accumulators what each adds."""
+    for m in range(TILE_ROWS):
+        value = load_i32(sums + 4 * m)
+        for i in range(columns):
+            place = acc + 4 * (columns * m + i)
+            store_i32(place, load_i32(place) + value)
+
+
+@jit
+def multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+    """Multiply with the 64 columns from block *n* on; arguments as of :func:`multiply`."""
+    size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
+    weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
+    place = target + 16 * n
+    if rows == 1:
+        for j in range(0, 4, SINGLE):
+            dot_single(
+                a, a_bytes, weights + j * size, size, steps, header + j * HEADER_BYTES, sums,
+                acc + 64 * j, 256,
+            )  # fmt: skip
+        finish_rows_64(acc, 1, header, place, row_bytes, record)
+        return
+    for start in range(0, rows, WIDE_ROWS):
+        m = max(min(start, rows - WIDE_ROWS), 0)
+        for j in range(0, 4, WIDE):
+            dot_wide(
+                a + m * a_bytes, a_bytes, weights + j * size, size, steps,
+                header + j * HEADER_BYTES, sums_from(sums, m), acc + 64 * j, 256,
+            )  # fmt: skip
+        count = min(WIDE_ROWS, rows)
+        finish_rows_64(acc, count, header, place + m * row_bytes, row_bytes, record)
+
+
+@jit
+def multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+    """Multiply with the up to 32 columns from block *n* on; arguments as of :func:`multiply`."""
+    size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
+    weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
+    place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
+    for start in range(0, rows, 2 * WIDE_ROWS):
+        m = max(min(start, rows - 2 * WIDE_ROWS), 0)
+        count = min(2 * WIDE_ROWS, rows)
+        for i in range(0, count, WIDE_ROWS):
+            dot_wide(
+                a + (m + i) * a_bytes, a_bytes, weights, size, steps, header,
+                sums_from(sums, m + i), acc + 128 * i, 128,
+            )  # fmt: skip
+        for j in range(2):
+            finish_rows(
+                acc + 64 * j, 128, count, header + j * HEADER_BYTES,
+                place + m * row_bytes + 16 * j, row_bytes, columns - 16 * j, record,
+            )  # fmt: skip
+
+
+@jit
+def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+    """Multiply with the up to 16 columns of block *n*; arguments as of :func:`multiply`."""
+    size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
+    weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
+    place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
+    if rows == 1:
+        dot_one(a, a_bytes, weights, size, steps, header, sums, acc, 64)
+        finish_rows(acc, 64, 1, header, place, row_bytes, columns, record)
+        return
+    for start in range(0, rows, NARROW_ROWS):
+        m = max(min(start, rows - NARROW_ROWS), 0)
+        added = sums_from(sums, m)
+        dot_narrow(a + m * a_bytes, a_bytes, weights, size, steps, header, added, acc, 64)
+        count = min(NARROW_ROWS, rows)
+        finish_rows(acc, 64, count, header, place + m * row_bytes, row_bytes, columns, record)
+
+
+@jit
+def finish_rows_64(acc, rows, header, target, row_bytes, record):
+    """Store rows of 64 results; *record* as for :func:`finish_rows`."""
+    rounding, flip = word(record, 2), word(record, 3)
+    low, high = word(record, 0) + flip, word(record, 1) + flip
+    if rounding == EXACT:
+        finish_exact_64(acc, rows, header, target, row_bytes, flip, low, high)
+    elif rounding == EXACT_AWAY:
+        finish_exact_away_64(acc, rows, header, target, row_bytes, flip, low, high)
+    elif rounding == EXACT_CLOSE:
+        finish_exact_close_64(acc, rows, header, target, row_bytes, flip, low, high)
+    else:
+        finish_nearest_64(acc, rows, header, target, row_bytes, flip, low, high)
+
+
+@jit
+def sums_from(sums, row):
+    """Return where what rows from *row* on add is; 0 where that is nothing."""
+    return sums + 4 * row if sums else 0
+
+
+@jit
+def add_rows(a, a_bytes, rows, matrix, sums):
+    """Store what each row's sum adds to its accumulators, int32.
+
+    Args:
+        a: the rows, unsigned.
+        a_bytes: from one row to the next.
+        rows: how many.
+        matrix: see ``MATRIX``.
+        sums: where they go.
+
+    Returns:
+        *sums*, or 0 where rows add nothing.
+    """
+    factor = word(matrix, SUM_FACTOR)
+    if not factor:
+        return 0
+    for m in range(rows):
+        store_i32(sums + 4 * m, sum_bytes(a, word(matrix, DEPTH)) * factor)
+        a += a_bytes
+    return sums

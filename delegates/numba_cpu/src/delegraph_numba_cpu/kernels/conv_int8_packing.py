@@ -1,0 +1,77 @@
+"""Computed matrices of bytes in the order in which micro-kernels read weights."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.codegen import registers as r
+from delegraph_numba_cpu.codegen.intrinsics import (
+    copy_bytes,
+    jit,
+    load_i32,
+    load_u8,
+    store_i32,
+    store_i64,
+    word,
+)
+from delegraph_numba_cpu.instructions import conv_int8 as blocks
+
+SOURCE, WEIGHTS, HEADERS, MATRICES, HEADER, MATRIX, _, DEPTH, OUTPUTS, ZERO, WEIGHT_ZERO, _ = (
+    blocks.PACK_STACK.slots(*blocks.PACK_STACK.names)
+)
+MATRIX_WEIGHTS, MATRIX_HEADERS = blocks.MATRIX.slots("weights", "headers")
+MATRIX_BYTES = 8 * len(blocks.MATRIX.names)
+HEADER_BYTES = blocks.HEADER_BYTES
+
+sum_of = r.folder(r.INTS, r.plus)
+
+
+@jit
+def pack_group(block, image, group):
+    """Pack up to 64 outputs of an image, and write what belongs to them."""
+    outputs, depth = word(block, OUTPUTS), word(block, DEPTH)
+    blocks_of_16, block_bytes = (outputs + 15) // 16, (depth + 3) // 4 * 64
+    weights = word(block, WEIGHTS) + image * blocks_of_16 * block_bytes
+    headers = word(block, HEADERS) + image * blocks_of_16 * HEADER_BYTES
+    if group == 0:
+        matrix = word(block, MATRICES) + image * MATRIX_BYTES
+        copy_bytes(matrix, word(block, MATRIX), MATRIX_BYTES)
+        store_i64(matrix + 8 * MATRIX_WEIGHTS, weights)
+        store_i64(matrix + 8 * MATRIX_HEADERS, headers)
+    count, first = min(outputs - 64 * group, 64), 4 * group
+    headers += first * HEADER_BYTES
+    weights += first * block_bytes
+    copy_bytes(
+        headers, word(block, HEADER) + first * HEADER_BYTES, (count + 15) // 16 * HEADER_BYTES
+    )
+    source = word(block, SOURCE) + (image * outputs + 64 * group) * depth
+    for i in range(count):
+        place = i
+        if count == 64:  # zipped
+            place = 16 * (i // 4 % 4) + i // 16 * 4 + i % 4
+        pack_row(source, depth, weights + place // 16 * block_bytes + place % 16 * 4)
+        bias = headers + place // 16 * HEADER_BYTES + place % 16 * 4
+        added = depth * word(block, WEIGHT_ZERO) - sum_signed(source, depth)
+        store_i32(bias, load_i32(bias) + word(block, ZERO) * added)
+        source += depth
+
+
+@jit
+def pack_row(source, count, target):
+    """Store bytes as dwords 64 bytes apart, with zeros after the last."""
+    for k in range(0, count - 3, 4):
+        store_i32(target, load_i32(source + k))
+        target += 64
+    last = 0
+    for k in range(count % 4):
+        last |= load_u8(source + count // 4 * 4 + k) << (8 * k)
+    if count % 4:
+        store_i32(target, last)
+
+
+@jit
+def sum_signed(source, count):
+    """Return the sum of int8."""
+    zero = r.ints(0)
+    total = zero
+    for i in range(0, count, r.LANES):
+        total = r.add_ints(total, r.widen_signed(source + i, count - i, zero))
+    return sum_of(total)

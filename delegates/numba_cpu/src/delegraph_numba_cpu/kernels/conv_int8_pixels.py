@@ -1,0 +1,74 @@
+"""Pixels of a convolution's output: windows laid out, then multiplied, some at a time."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.codegen.intrinsics import jit, word
+from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.kernels.conv_int8_matrix import (
+    OUTPUTS,
+    STEPS,
+    add_rows,
+    multiply,
+)
+from delegraph_numba_cpu.kernels.conv_int8_windows import (
+    CHANNELS,
+    FLIP,
+    HEIGHT,
+    OUT_HEIGHT,
+    OUT_WIDTH,
+    ROW_BYTES,
+    WIDTH,
+    copy_flipped,
+    gather,
+)
+
+
+@jit
+def multiply_pixels(
+    x, windows, matrix, layout, step, first, last, first_column, last_column, target, memory
+):
+    """Compute pixels *first* to *last* of the output of all images.
+
+    Args:
+        x: the first image.
+        windows: see ``WINDOWS``.
+        matrix: see ``MATRIX``.
+        layout: how windows become rows, see ``CONVOLVE``.
+        step: pixels at a time.
+        first: pixel.
+        last: pixel after the last.
+        first_column: block of 16 outputs.
+        last_column: block after the last.
+        target: the first pixel's results.
+        memory: for accumulators, split rows, sums, and *step* windows.
+    """
+    sums = memory + blocks.ACC_BYTES + blocks.SPLIT_BYTES * word(matrix, STEPS)
+    rows_at = sums + (4 * step + 127) // 64 * 64
+    row_bytes, outputs = word(windows, ROW_BYTES), word(matrix, OUTPUTS)
+    while first < last:
+        count = min(step, last - first)
+        a = x + first * row_bytes
+        if layout == blocks.WINDOWED:
+            gather_pixels(x, windows, first, count, rows_at)
+            a = rows_at
+        elif layout == blocks.FLIPPED or count < 16:  # micro-kernels read as many as 14 rows
+            copy_flipped(a, rows_at, count * row_bytes, word(windows, FLIP))
+            a = rows_at
+        added = add_rows(a, row_bytes, count, matrix, sums)
+        multiply(
+            a, row_bytes, count, added, matrix, first_column, last_column, target, outputs, memory
+        )
+        first, target = first + count, target + count * outputs
+
+
+@jit
+def gather_pixels(x, windows, first, count, target):
+    """Lay out the windows of *count* pixels of the output, of any images, as matrix rows."""
+    height, width = word(windows, OUT_HEIGHT), word(windows, OUT_WIDTH)
+    size = word(windows, HEIGHT) * word(windows, WIDTH) * word(windows, CHANNELS)
+    while count > 0:
+        row, column = first // width, first % width
+        run = min(count, width - column)
+        gather(x + row // height * size, windows, row % height, column, run, target)
+        target += run * word(windows, ROW_BYTES)
+        first, count = first + run, count - run

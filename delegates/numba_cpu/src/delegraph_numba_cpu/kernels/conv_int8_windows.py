@@ -1,0 +1,161 @@
+"""Windows of images, laid out as rows of bytes."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
+    flip_1,
+    flip_4,
+    flip_8,
+    flip_16,
+    flip_64,
+)
+from delegraph_numba_cpu.codegen.intrinsics import fill_bytes, jit, word
+from delegraph_numba_cpu.codegen.strided_copies import copy_part, copy_strided
+from delegraph_numba_cpu.instructions import conv_int8 as blocks
+
+(
+    HEIGHT, WIDTH, CHANNELS, OUT_HEIGHT, OUT_WIDTH, KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W,
+    DILATION_H, DILATION_W, TOP, LEFT, ZERO, FLIP, ROW_BYTES, IS_TRANSPOSED,
+) = blocks.WINDOWS.slots(*blocks.WINDOWS.names)  # fmt: skip
+
+
+@jit
+def gather(image, windows, row, column, count, target):
+    """Lay out *count* windows along a row of the output, from *column* on, as matrix rows."""
+    if word(windows, IS_TRANSPOSED):
+        for i in range(count):
+            place = target + i * word(windows, ROW_BYTES)
+            gather_transposed(image, windows, row, column + i, place)
+        return
+    channels, width, kernel = (
+        word(windows, CHANNELS), word(windows, WIDTH), word(windows, KERNEL_W),
+    )  # fmt: skip
+    left, stride, row_bytes = (
+        word(windows, LEFT), word(windows, STRIDE_W), word(windows, ROW_BYTES),
+    )  # fmt: skip
+    end = column + count
+    # Windows whose taps are neighbours, and all inside the image, are copied line by line.
+    first, last = end, end
+    if word(windows, DILATION_W) == 1:
+        first = min(max(-(-left // stride), column), end)
+        last = min(max((width - kernel + left) // stride + 1, first), end)
+    y = row * word(windows, STRIDE_H) - word(windows, TOP)
+    for _ in range(word(windows, KERNEL_H)):
+        if y < 0 or y >= word(windows, HEIGHT):
+            fill_strided(target, row_bytes, count, kernel * channels, word(windows, ZERO))
+        else:
+            line = image + y * width * channels
+            gather_edge(line, windows, column, first, target)
+            copy_strided(
+                line + (first * stride - left) * channels,
+                stride * channels,
+                target + (first - column) * row_bytes,
+                row_bytes,
+                last - first,
+                kernel * channels,
+                word(windows, FLIP),
+            )
+            gather_edge(line, windows, last, end, target + (last - column) * row_bytes)
+        target += kernel * channels
+        y += word(windows, DILATION_H)
+
+
+@jit
+def gather_edge(line, windows, column, end, target):
+    """Lay out one line of windows that reach over an edge of the image, or have gaps."""
+    if word(windows, DILATION_W) != 1:
+        gather_taps(line, windows, column, end, target)
+        return
+    channels, width, flip = word(windows, CHANNELS), word(windows, WIDTH), word(windows, FLIP)
+    kernel, zero = word(windows, KERNEL_W), word(windows, ZERO)
+    for x in range(column, end):
+        start = x * word(windows, STRIDE_W) - word(windows, LEFT)
+        first = min(max(-start, 0), kernel)
+        last = max(min(width - start, kernel), first)
+        low, high, size = first * channels, last * channels, kernel * channels
+        copy_part(line + start * channels, target, size, low, high, zero, flip)
+        target += word(windows, ROW_BYTES)
+
+
+@jit
+def gather_taps(line, windows, column, end, target):
+    """Lay out one line of the windows of some columns of the output, tap by tap."""
+    if column >= end:
+        return
+    channels, width, flip = word(windows, CHANNELS), word(windows, WIDTH), word(windows, FLIP)
+    stride, row_bytes, zero = (
+        word(windows, STRIDE_W), word(windows, ROW_BYTES), word(windows, ZERO),
+    )  # fmt: skip
+    offset = -word(windows, LEFT)
+    for _ in range(word(windows, KERNEL_W)):
+        first = min(max(-(offset // stride), column), end)
+        last = min(max((width - 1 - offset) // stride + 1, first), end)
+        fill_strided(target, row_bytes, first - column, channels, zero)
+        copy_strided(
+            line + (first * stride + offset) * channels,
+            stride * channels,
+            target + (first - column) * row_bytes,
+            row_bytes,
+            last - first,
+            channels,
+            flip,
+        )
+        place = target + (last - column) * row_bytes
+        fill_strided(place, row_bytes, end - last, channels, zero)
+        target += channels
+        offset += word(windows, DILATION_W)
+
+
+@jit
+def fill_strided(target, step, count, size, value):
+    """Fill *size* bytes at *count* places."""
+    for _ in range(count):
+        fill_bytes(target, value, size)
+        target += step
+
+
+@jit
+def copy_flipped(source, target, count, flip):
+    """Copy bytes, each xored with *flip*; nothing beyond them is touched."""
+    done = 0
+    while done + 64 <= count:
+        flip_64(source + done, target + done, flip)
+        done += 64
+    while done + 16 <= count:
+        flip_16(source + done, target + done, flip)
+        done += 16
+    if done == count:
+        return
+    if count >= 16:
+        flip_16(source + count - 16, target + count - 16, flip)
+    elif count >= 8:
+        flip_8(source, target, flip)
+        flip_8(source + count - 8, target + count - 8, flip)
+    elif count >= 4:
+        flip_4(source, target, flip)
+        flip_4(source + count - 4, target + count - 4, flip)
+    else:
+        for i in range(count):
+            flip_1(source + i, target + i, flip)
+
+
+@jit
+def gather_transposed(image, windows, row, column, target):
+    """Lay out what reaches one output of a transposed convolution."""
+    channels, width, flip = word(windows, CHANNELS), word(windows, WIDTH), word(windows, FLIP)
+    stride_h, stride_w = word(windows, STRIDE_H), word(windows, STRIDE_W)
+    for i in range(word(windows, KERNEL_H)):
+        y = row + word(windows, TOP) - i
+        for j in range(word(windows, KERNEL_W)):
+            x = column + word(windows, LEFT) - j
+            if (
+                0 <= y < word(windows, HEIGHT) * stride_h
+                and 0 <= x < width * stride_w
+                and y % stride_h == 0
+                and x % stride_w == 0
+            ):
+                source = image + (y // stride_h * width + x // stride_w) * channels
+                copy_flipped(source, target, channels, flip)
+            else:
+                fill_bytes(target, word(windows, ZERO), channels)
+            target += channels

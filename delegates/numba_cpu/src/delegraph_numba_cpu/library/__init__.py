@@ -1,0 +1,1 @@
+"""Compiled kernels: where they are kept, how they are built, linked and loaded."""

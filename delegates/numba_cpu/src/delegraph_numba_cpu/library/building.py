@@ -1,0 +1,95 @@
+"""Has missing families of kernels compiled at run time, and shows how far that is."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from delegraph.delegation.blob_cache import BlobCache
+from delegraph.errors import DelegateError
+from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
+from delegraph_numba_cpu.library.cache import key_of
+from delegraph_numba_cpu.library.compile_processes import CompileError, compile_side_by_side
+from delegraph_numba_cpu.library.cpu import physical_cores
+
+logger = logging.getLogger(__name__)
+
+Progress = Callable[[int, int, str], None]
+"""Called with how many families are done, of how many, and which was last; at first with 0."""
+
+PATIENCE = 2.0
+"""Seconds of silence that users do not mind."""
+
+_WHAT = "numba_cpu: compiling kernels for this processor, once"
+
+
+def build(
+    families: Sequence[str], level: CpuLevel, cache: BlobCache, progress: Progress | None = None
+) -> dict[str, bytes]:
+    """Compile families, put them into a cache and return their kernels, packed.
+
+    What another process compiles at the same time is waited for.
+
+    Args:
+        families: which.
+        level: the instructions to use.
+        cache: that of the level.
+        progress: is told what is done; None for lines on standard error if that is a terminal,
+            and else one in the log if it takes long.
+
+    Raises:
+        DelegateError: one of them cannot be compiled; the message ends with the compiler's.
+    """
+    if progress is None:
+        with _shown_progress() as tell:
+            return build(families, level, cache, tell)
+    count = itertools.count(1)
+    progress(0, len(families), "")
+
+    def make(family: str, compile_it: Callable[[], bytes]) -> bytes:
+        return cache.read_or_make(key_of(family), compile_it)
+
+    def done(family: str) -> None:
+        progress(next(count), len(families), family)
+
+    try:
+        return compile_side_by_side(families, level, physical_cores(), make, done)
+    except CompileError as error:
+        raise DelegateError(str(error)) from error
+
+
+@contextmanager
+def _shown_progress() -> Iterator[Progress]:
+    """Yield what shows how far it is: lines on a terminal, and elsewhere one in the log.
+
+    Whole lines, because a status that the program keeps on the terminal lets only those stand.
+    """
+    if sys.stderr is not None and sys.stderr.isatty():
+        yield _Lines().tell
+        return
+    told = threading.Timer(PATIENCE, logger.warning, [f"{_WHAT}, which takes some seconds"])
+    told.daemon = True
+    told.start()
+    try:
+        yield lambda done, total, family: None
+    finally:
+        told.cancel()
+
+
+class _Lines:
+    """Lines on standard error: the first and the last, and one every few seconds in between."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+
+    def tell(self, done: int, total: int, family: str) -> None:
+        now = time.monotonic()
+        if done == total or now - self._last >= PATIENCE:
+            self._last = now
+            print(f"{_WHAT}: {done} of {total} families", file=sys.stderr, flush=True)

@@ -1,0 +1,62 @@
+"""Where compiled kernels are kept: an entry of the core's cache for each family of each level.
+
+Its key tells the sources that the family was made from, its version the compilers and the kind of
+processor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from delegraph.delegation.blob_cache import BlobCache
+from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
+from delegraph_numba_cpu.library.families import source_digest
+
+
+class OpensCache(Protocol):
+    """``DelegateContext.cache``."""
+
+    def __call__(self, namespace: str, version: str) -> BlobCache:
+        """Return a cache."""
+
+
+def kernel_cache(level: CpuLevel, open_cache: OpensCache = BlobCache) -> BlobCache:
+    """Return the cache of a level's kernels, for these compilers and this kind of processor.
+
+    Args:
+        level: the level.
+        open_cache: that of the interpreter that asks; by default the user's.
+    """
+    return open_cache("numba_cpu", f"{level.name}-{_environment_digest()[:16]}")
+
+
+def key_of(family: str) -> str:
+    """Return the key of a family's kernels; it changes with the sources they are made from."""
+    return f"{family} {source_digest(family)}"
+
+
+@cache
+def _environment_digest() -> str:
+    """Return a hash of the compilers' versions and the kind of processor."""
+    parts = (_numba_version(), llvmlite.__version__, llvm.get_process_triple())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _numba_version() -> str:
+    """Return what tells Numba's version, without importing Numba, nor distributions' metadata."""
+    found = find_spec("numba")
+    if found is None or found.origin is None:
+        return ""  # then nothing fits, and compiling says what is missing
+    try:
+        return Path(found.origin).with_name("_version.py").read_text(encoding="utf-8")
+    except OSError:
+        from importlib.metadata import version
+
+        return version("numba")

@@ -1,0 +1,199 @@
+"""Processes that compile families of kernels, side by side; see ``codegen/compiling.py``."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, suppress
+from queue import SimpleQueue
+
+from delegraph_numba_cpu.codegen.compiling import ANSWER
+from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
+from delegraph_numba_cpu.codegen.host_platform import host_machine
+from delegraph_numba_cpu.library.families import source_size
+
+_PROGRAM = (
+    "import sys; sys.path[:] = sys.argv[3:]; "
+    "from delegraph_numba_cpu.codegen.compiling import serve; serve(*sys.argv[1:3])"
+)
+
+_LINES_KEPT = 1000
+"""Lines of what a compiler says last."""
+
+_ERROR = re.compile(r"LLVM ERROR|[\w.]*(Error|Exception)\b")
+
+
+class CompileError(RuntimeError):
+    """A family cannot be compiled; the message ends with the compiler's."""
+
+
+def compile_side_by_side(
+    families: Sequence[str],
+    level: CpuLevel,
+    processes: int,
+    make: Callable[[str, Callable[[], bytes]], bytes],
+    done: Callable[[str], None],
+    machine: str | None = None,
+) -> dict[str, bytes]:
+    """Return the kernels of families, packed; the largest ones are compiled first.
+
+    Args:
+        families: which.
+        level: the instructions to use.
+        processes: how many compile at a time.
+        make: is called with a family and what compiles it, in a thread, and returns its kernels.
+        done: is called with each family that is done.
+        machine: for which family of processors, as ``host_platform`` names it; None for this one.
+
+    Raises:
+        CompileError: one of them cannot be compiled.
+    """
+    found = {}
+    count = min(len(families), processes)
+    with ExitStack() as stack, ThreadPoolExecutor(count) as threads:
+        target = machine or host_machine()
+        compilers = [stack.enter_context(_Compiler(level, target)) for _ in range(count)]
+        idle: SimpleQueue[_Compiler] = SimpleQueue()
+        for compiler in compilers:
+            idle.put(compiler)
+
+        def compile_one(family: str) -> bytes:
+            compiler = idle.get()
+            try:
+                return make(family, lambda: compiler.compile(family))
+            finally:
+                idle.put(compiler)
+
+        largest_first = sorted(families, key=source_size, reverse=True)
+        tasks = {threads.submit(compile_one, family): family for family in largest_first}
+        try:
+            for task in as_completed(tasks):
+                found[tasks[task]] = task.result()
+                done(tasks[task])
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            for compiler in compilers:
+                compiler.kill()  # so that the threads need not wait for the rest
+            raise
+    return found
+
+
+class _Compiler:
+    """A process that compiles one family after another; for ``with``.
+
+    Importing Numba and its first compilation take a second, which families share this way; the
+    process begins with the first one. It needs no disk: a full one must not stop a run.
+    """
+
+    def __init__(self, level: CpuLevel, machine: str) -> None:
+        self._level, self._machine = level, machine
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_killed = False
+
+    def __enter__(self) -> _Compiler:
+        return self
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if not sys.executable:
+            raise CompileError(
+                "kernels cannot be compiled: sys.executable does not say where Python is; fill "
+                "the cache with 'delegraph numba warmup' first"
+            )
+        process = subprocess.Popen(
+            # -I: neither the environment nor the present folder has a say in what is imported.
+            [
+                sys.executable,
+                "-I",
+                "-X",
+                "utf8",
+                "-c",
+                _PROGRAM,
+                self._level.name,
+                self._machine,
+                *map(str, sys.path),
+            ],
+            env=_environment(self._level),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self._errors: deque[bytes] = deque(maxlen=_LINES_KEPT)
+        assert process.stderr is not None
+        self._listener = threading.Thread(
+            target=self._errors.extend, args=[process.stderr], daemon=True
+        )
+        self._listener.start()
+        self._process = process
+        if self._is_killed:  # since then
+            process.kill()
+        return process
+
+    def kill(self) -> None:
+        """End the process, whatever it is doing, and any that would begin."""
+        self._is_killed = True
+        if self._process is not None:
+            self._process.kill()
+
+    def __exit__(self, *error: object) -> None:
+        process = self._process
+        if process is None:
+            return
+        assert process.stdin is not None
+        with suppress(OSError):  # it is gone already
+            process.stdin.close()
+        process.wait()
+        self._listener.join()
+        for stream in (process.stdout, process.stderr):
+            assert stream is not None
+            stream.close()
+
+    def compile(self, family: str) -> bytes:
+        """Compile one family and return its kernels, packed.
+
+        Raises:
+            CompileError: it cannot be compiled; the process is gone.
+        """
+        process = self._process or self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(OSError):  # then it says why below
+            process.stdin.write(f"{family}\n".encode())
+            process.stdin.flush()
+        for line in process.stdout:  # what Python's start printed may come first
+            if line.startswith(ANSWER):
+                size = int(line[len(ANSWER) :])
+                packed = process.stdout.read(size)
+                if len(packed) == size:
+                    return packed
+        raise CompileError(self._failure(process, family))
+
+    def _failure(self, process: subprocess.Popen[bytes], family: str) -> str:
+        """Return what went wrong and what to do about it, on one line."""
+        code = process.wait()
+        self._listener.join()
+        lines = [line.decode(errors="replace").strip() for line in self._errors if line.strip()]
+        errors = [line for line in lines if _ERROR.match(line)]
+        reason = (errors or lines or [f"the compiler ended with {code}"])[-1]
+        if self._level.name == "generic":
+            remedy = "please report this with the versions of numba and llvmlite"
+        else:
+            remedy = "the option cpu=generic needs no special instructions"
+        name = self._level.name
+        return f"the kernels {family!r} cannot be compiled for {name}; {remedy}: {reason}"
+
+
+def _environment(level: CpuLevel) -> dict[str, str]:
+    """Return the environment in which Numba compiles for a level.
+
+    The user's settings for Numba are not for these kernels: some would disable the compiler.
+    """
+    settings = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+    settings["NUMBA_CPU_NAME"] = level.target
+    settings["NUMBA_CPU_FEATURES"] = ",".join(f"+{feature}" for feature in level.needs)
+    return settings

@@ -1,0 +1,196 @@
+"""What the processor can do, as far as kernels differ by it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+from functools import cache
+from importlib import import_module
+
+from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
+from delegraph_numba_cpu.codegen.host_platform import host_machine
+
+
+@cache
+def supported_levels() -> tuple[CpuLevel, ...]:
+    """Return the levels that this processor has, the fastest first; the last is ``generic``."""
+    features = host_features()
+    return tuple(level for level in LEVELS.values() if not lacking(level, features))
+
+
+def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
+    """Return what this processor lacks for a level, in words of LLVM where it has some.
+
+    Args:
+        level: the level.
+        features: :func:`host_features`.
+    """
+    if level.machine not in ("", host_machine()):
+        return (level.machine,)
+    if level.has_tiles and features.issuperset(level.needs) and not may_use_tiles():
+        return ("the system's leave to use matrix registers",)
+    return tuple(feature for feature in level.needs if feature not in features)
+
+
+def host_features() -> frozenset[str]:
+    """Return what this processor has of what levels need, by LLVM's names.
+
+    Linux says what it lets processes use, and macOS too on ARM. Elsewhere NumPy knows, but of
+    AVX-VNNI and AMX.
+    """
+    if host_machine() == "aarch64":
+        return _features_of_arm()
+    if sys.platform == "linux":
+        return frozenset(_OF_LINUX.get(name, name) for name in _flags_of_linux())
+    return frozenset(llvm_name for name, llvm_name in _OF_NUMPY if _numpy_features().get(name))
+
+
+_OF_LINUX = {
+    "avx_vnni": "avxvnni",
+    "avx512_vnni": "avx512vnni",
+    "avx512_vbmi": "avx512vbmi",
+    "amx_tile": "amx-tile",
+    "amx_int8": "amx-int8",
+}
+"""Names of ``/proc/cpuinfo`` that LLVM writes otherwise."""
+
+_OF_NUMPY = (
+    ("AVX2", "avx2"),
+    ("AVX2", "bmi2"),  # every processor with the one has the other
+    ("F16C", "f16c"),
+    ("FMA3", "fma"),
+    ("AVX512F", "avx512f"),
+    ("AVX512BW", "avx512bw"),
+    ("AVX512DQ", "avx512dq"),
+    ("AVX512VL", "avx512vl"),
+    ("AVX512VNNI", "avx512vnni"),
+    ("AVX512VBMI", "avx512vbmi"),
+)
+
+
+def _flags_of_linux() -> list[str]:
+    """Return the flags of the first processor; those of the others may take long to read."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="ascii") as file:
+        for line in file:
+            name, _, value = line.partition(":")
+            if name.strip() in ("flags", "Features"):
+                return value.split()
+    return []
+
+
+_AT_HWCAP, _AT_HWCAP2 = 16, 26
+
+_OF_ARM = (
+    ("lse", _AT_HWCAP, 8, "FEAT_LSE"),
+    ("fullfp16", _AT_HWCAP, 10, "FEAT_FP16"),
+    ("rdm", _AT_HWCAP, 12, "FEAT_RDM"),
+    ("rcpc", _AT_HWCAP, 15, "FEAT_LRCPC"),
+    ("dotprod", _AT_HWCAP, 20, "FEAT_DotProd"),
+    ("i8mm", _AT_HWCAP2, 13, "FEAT_I8MM"),
+)
+"""LLVM's name; on Linux, the word that tells and its bit; on macOS, the name.
+
+Source:
+    Linux, arch/arm64/include/uapi/asm/hwcap.h; Apple, Determining Instruction Set Characteristics.
+"""
+
+
+def _features_of_arm() -> frozenset[str]:
+    """Return the features of an AArch64 processor: of all its cores, as a process may move.
+
+    Vectors of 16 bytes belong to every one that these systems run on.
+    """
+    if sys.platform == "linux":
+        words = {word: auxiliary_value(word) for word in (_AT_HWCAP, _AT_HWCAP2)}
+        found = [name for name, word, bit, _ in _OF_ARM if words[word] >> bit & 1]
+    elif sys.platform == "darwin":
+        found = [name for name, _, _, key in _OF_ARM if system_value(f"hw.optional.arm.{key}")]
+    else:
+        found = []
+    return frozenset(["neon", *found])
+
+
+def auxiliary_value(kind: int) -> int:
+    """Return a word of what Linux tells a process when it starts; 0 for an unknown one."""
+    getauxval = ctypes.CDLL(None).getauxval
+    getauxval.restype, getauxval.argtypes = ctypes.c_ulong, [ctypes.c_ulong]
+    value: int = getauxval(kind)
+    return value
+
+
+def system_value(name: str) -> int:
+    """Return what macOS says of itself under a name; 0 where it knows no such name."""
+    value, size = ctypes.c_int64(0), ctypes.c_size_t(8)
+    arguments = name.encode(), ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0)
+    return 0 if ctypes.CDLL(None).sysctlbyname(*arguments) else value.value
+
+
+def _numpy_features() -> dict[str, bool]:
+    """Return what NumPy chooses its loops by; it has no public way to ask."""
+    try:
+        module = import_module("numpy._core._multiarray_umath")
+    except ImportError:  # NumPy 1.26
+        module = import_module("numpy.core._multiarray_umath")
+    features: dict[str, bool] = module.__cpu_features__
+    return features
+
+
+def may_use_tiles() -> bool:
+    """Return whether the system lets this process use matrix registers; Linux has to be asked.
+
+    Source:
+        Using XSTATE features in user space applications, Documentation/arch/x86/xstate.rst of
+        Linux.
+    """
+    if sys.platform != "linux":
+        return False
+    arch_prctl, request_permission, tile_data = 158, 0x1023, 18
+    refused: int = ctypes.CDLL(None).syscall(arch_prctl, request_permission, tile_data)
+    return not refused
+
+
+VARIABLE = "DELEGRAPH_NUMBA_CPU"
+"""Environment variable: the level that ``auto`` means."""
+
+
+def level_named(name: str) -> CpuLevel:
+    """Return the level that the option ``cpu`` asks for.
+
+    ``auto`` is the one that the environment names, or else the best there is.
+
+    Raises:
+        DelegateError: this processor does not have it.
+    """
+    levels, asked = supported_levels(), f"cpu={name}"
+    if name == "auto":
+        name = os.environ.get(VARIABLE) or levels[0].name
+        asked = f"{VARIABLE}={name}"
+    for level in levels:
+        if level.name == name:
+            return level
+    from delegraph.errors import DelegateError  # the build of a wheel gets here without the core
+
+    has = ", ".join(level.name for level in levels)
+    raise DelegateError(f"{asked}: this processor has only: {has}")
+
+
+@cache
+def physical_cores() -> int:
+    """Return how many cores this process may use, counting two threads of a core once; >= 1.
+
+    As it was when first asked: what a process may use seldom changes, and reading it takes long.
+    """
+    usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    if usable is None:
+        return max(1, (os.cpu_count() or 1) // 2)
+    siblings = set()
+    for cpu in usable:
+        path = f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
+        try:
+            with open(path, encoding="ascii") as file:
+                siblings.add(file.read().strip())
+        except OSError:
+            siblings.add(str(cpu))
+    return max(1, len(siblings))

@@ -1,0 +1,81 @@
+"""Which families of kernels there are, and which sources each is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+PACKAGE = "delegraph_numba_cpu"
+ROOT = Path(__file__).parents[1]
+
+_FROM = re.compile(rf"^\s*from ({PACKAGE}[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+_IMPORT = re.compile(rf"^\s*import ({PACKAGE}[\w.]*)", re.MULTILINE)
+
+
+def families() -> tuple[str, ...]:
+    """Names of all families: the modules of ``instructions`` that have a module of ``kernels``."""
+    modules = (path.name for path in (ROOT / "instructions").glob("[!_]*.py"))
+    return tuple(sorted(Path(name).stem for name in modules if (ROOT / "kernels" / name).is_file()))
+
+
+def source_digest(family: str) -> str:
+    """Return a hash of all that the code of a family depends on, as far as it lies in this package.
+
+    That is what ``kernels/FAMILY.py`` imports, directly or not, and what compiles it: an edit to
+    one family leaves the others' objects valid.
+    """
+    digest = hashlib.sha256()
+    for module in sorted(_sources(f"{PACKAGE}.kernels.{family}", f"{PACKAGE}.codegen.compiling")):
+        digest.update(module.encode() + b"\0" + _source(module).encode() + b"\0")
+    return digest.hexdigest()
+
+
+def sources_digest() -> str:
+    """Return a hash of all that the code of all families depends on in this package."""
+    digests = (source_digest(family) for family in families())
+    return hashlib.sha256("".join(digests).encode()).hexdigest()[:32]
+
+
+def source_size(family: str) -> int:
+    """Return how long the sources of a family are: roughly how long it takes to compile."""
+    return sum(len(_source(module)) for module in _sources(f"{PACKAGE}.kernels.{family}"))
+
+
+def _sources(*modules: str) -> set[str]:
+    """Return these modules of this package, and all that they import of it, directly or not."""
+    waiting = list(modules)
+    seen: set[str] = set()
+    while waiting:
+        module = waiting.pop()
+        if module not in seen and _path(module) is not None:
+            seen.add(module)
+            waiting += _imported(module)
+    return seen
+
+
+@cache
+def _imported(module: str) -> tuple[str, ...]:
+    """Return what may be modules of this package among what a module imports."""
+    found = _IMPORT.findall(_source(module))
+    for origin, names in _FROM.findall(_source(module)):
+        found.append(origin)
+        found += [f"{origin}.{name}" for name in re.findall(r"\w+", names)]
+    return tuple(found)
+
+
+@cache
+def _source(module: str) -> str:
+    path = _path(module)
+    return "" if path is None else path.read_text(encoding="utf-8")
+
+
+@cache
+def _path(module: str) -> Path | None:
+    """Return the file of a module of this package; None when there is no such module."""
+    place = ROOT.joinpath(*module.split(".")[1:])
+    for path in (place.with_suffix(".py"), place / "__init__.py"):
+        if path.is_file():
+            return path
+    return None

@@ -1,0 +1,128 @@
+"""Compiled kernels of one level, by address.
+
+They come with this package in a library, or else are linked into this process from the cache; what
+is not there either is compiled now.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from delegraph.delegation.blob_cache import BlobCache
+from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
+from delegraph_numba_cpu.instructions.executor import END, INVOKE, LOOK, RUN, WORK
+from delegraph_numba_cpu.library.prebuilt import prebuilt_library
+
+if TYPE_CHECKING:
+    from delegraph_numba_cpu.library.building import Progress
+    from delegraph_numba_cpu.library.cache import OpensCache
+    from delegraph_numba_cpu.library.jit_linking import LinkedObjects
+
+_WORDS = (None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+_Entry = ctypes.CFUNCTYPE(*_WORDS)
+_BriefEntry = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # run() reads no other word
+
+
+class Library:
+    """The kernels of one level. One a process and level: :func:`library`.
+
+    Nothing is loaded at first; the executor comes with the first family.
+
+    Attributes:
+        level: the level.
+        run: the executor's entry for one thread; see ``instructions.executor``.
+        run_briefly: the same, for what takes microseconds: other Python threads wait meanwhile.
+        invoke: its entry for several threads.
+        work: its entry for a worker thread.
+        end: ends the worker threads.
+        look: what a thread does while it waits.
+    """
+
+    def __init__(self, level: CpuLevel) -> None:
+        self.level = level
+        self._kernels = prebuilt_library(level) or _linked_objects(level)
+        self._loaded: set[str] = set()
+        self._lock = threading.Lock()
+
+    def renew_lock(self) -> None:
+        """Forget that another thread was loading when the process forked."""
+        self._lock = threading.Lock()
+
+    def address(self, family: str, kernel: str) -> int:
+        """Return where a kernel is; its family is loaded, or compiled, when it is not yet.
+
+        Raises:
+            DelegateError: it cannot be compiled; the message ends with the compiler's.
+        """
+        if family not in self._loaded:
+            self.load([family])
+        return self._kernels.address(family, kernel)
+
+    def load(
+        self,
+        families: Iterable[str],
+        open_cache: OpensCache = BlobCache,
+        progress: Progress | None = None,
+    ) -> None:
+        """Load several families and the executor; what must be compiled is, side by side.
+
+        Args:
+            families: which.
+            open_cache: ``DelegateContext.cache``, for kernels that are not in a library.
+            progress: is told what is compiled; None for lines on a terminal.
+
+        Raises:
+            DelegateError: one cannot be compiled; the message ends with the compiler's.
+        """
+        wanted = dict.fromkeys(["executor", *families])
+        if self._loaded.issuperset(wanted):
+            return
+        with self._lock:
+            missing = [family for family in wanted if family not in self._loaded]
+            if missing:
+                self._kernels.load(missing, open_cache, progress)
+            if "executor" in missing:
+                self._set_entries()
+            self._loaded.update(missing)  # last, in case of an interrupt
+
+    def _set_entries(self) -> None:
+        run, invoke, work, end, look = (
+            self._kernels.address("executor", name) for name in (RUN, INVOKE, WORK, END, LOOK)
+        )
+        self.run, self.run_briefly = _Entry(run), _BriefEntry(run)
+        self.invoke, self.work = _Entry(invoke), _Entry(work)
+        self.end, self.look = _Entry(end), _Entry(look)
+
+
+def _linked_objects(level: CpuLevel) -> LinkedObjects:
+    from delegraph_numba_cpu.library.jit_linking import LinkedObjects  # imports llvmlite
+
+    return LinkedObjects(level)
+
+
+_libraries: dict[str, Library] = {}
+_lock = threading.RLock()
+
+
+def library(level: CpuLevel) -> Library:
+    """Return the library of a level; nothing is loaded yet when it is new."""
+    with _lock:
+        if level.name not in _libraries:
+            _libraries[level.name] = Library(level)
+        return _libraries[level.name]
+
+
+def _renew_locks() -> None:
+    """Forget, in a forked child, that another thread of the parent was loading."""
+    global _lock
+    _lock = threading.RLock()
+    for known in _libraries.values():
+        known.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

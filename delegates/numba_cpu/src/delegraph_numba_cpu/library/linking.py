@@ -1,0 +1,182 @@
+"""Makes the libraries of this package, a file for each level; run when a wheel is built.
+
+A library holds the kernels of all families, and exports nothing but them and the digest of their
+sources. It needs no other library and no version of Python or of the C library, of which only a few
+old functions are called. The same sources and compilers give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+
+from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
+from delegraph_numba_cpu.codegen.host_platform import host_machine, host_system
+from delegraph_numba_cpu.codegen.numba_runtime_symbols import UNUSED
+from delegraph_numba_cpu.codegen.object_code import pack, unpack
+from delegraph_numba_cpu.library.compile_processes import CompileError, compile_side_by_side
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.library.families import families, sources_digest
+from delegraph_numba_cpu.library.prebuilt import MANIFEST, OBJECTS, Manifest, sources_symbol
+
+Progress = Callable[[str, int, int], None]
+"""Called with the level, how many of its families are done, and of how many."""
+
+
+def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
+    """Return the levels to make libraries for.
+
+    Args:
+        words: ``all`` for those of the family of processors, ``native`` for the best one of this
+            processor, or names with commas in between.
+        machine: the family, as ``host_platform`` names it; None for that of this processor.
+
+    Raises:
+        CompileError: there is no such level for this family.
+    """
+    machine = machine or host_machine()
+    levels = {name: level for name, level in LEVELS.items() if level.machine in ("", machine)}
+    if words == "all":
+        return list(levels.values())
+    if words == "native" and machine == host_machine():
+        return [supported_levels()[0]]
+    names = [name.strip() for name in words.split(",")]
+    unknown = sorted(set(names) - set(levels))
+    if unknown:
+        raise CompileError(
+            f"kernels cannot be made for {', '.join(map(repr, unknown))}; expected all, native, or "
+            f"of {', '.join(levels)}, with commas in between"
+        )
+    return [level for name, level in levels.items() if name in names]
+
+
+def make_libraries(
+    folder: Path,
+    levels: Sequence[CpuLevel],
+    in_place: bool,
+    progress: Progress,
+    machine: str | None = None,
+) -> Manifest:
+    """Fill a folder with libraries.
+
+    Those of the same sources stay as they are, also of other levels.
+
+    Args:
+        folder: where; what it held of other sources is removed.
+        levels: which libraries it must have.
+        in_place: whether the sources lie where they may be edited afterwards.
+        progress: is told how far it is.
+        machine: for which family of processors, as ``host_platform`` names it; None for this one.
+
+    Raises:
+        CompileError: something cannot be compiled or linked.
+    """
+    machine = machine or host_machine()
+    sources = sources_digest()
+    linker = find_linker(machine)
+    suffix = ".so" if linker else OBJECTS
+    names = {name: f"{name}_{sources[:16]}{suffix}" for name in LEVELS}
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        if path.name not in names.values():
+            path.unlink()
+    for level in levels:
+        path = folder / names[level.name]
+        if not path.is_file():
+            content = _library(level, machine, sources, linker, progress)
+            unfinished = path.with_suffix(".unfinished")
+            unfinished.write_bytes(content)
+            unfinished.replace(path)
+    files = {name: file for name, file in names.items() if (folder / file).is_file()}
+    manifest = Manifest(sources, in_place, host_system(), machine, files)
+    (folder / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n")
+    return manifest
+
+
+def find_linker(machine: str | None = None) -> list[str] | None:
+    """Return the words that begin a linker's command; None where there is none.
+
+    ELF only: there a library may leave open which one has the functions that it calls.
+
+    Args:
+        machine: for which family of processors, as ``host_platform`` names it; None for this one.
+    """
+    if host_system() != "linux":
+        return None
+    of_host = ("ld",) if machine in (None, host_machine()) else ()
+    for name in ("ld.lld", *of_host):  # the first knows every family
+        found = shutil.which(name)
+        if found:
+            return [found]
+    if find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "ld.lld"]
+    return None
+
+
+def _library(
+    level: CpuLevel, machine: str, sources: str, linker: list[str] | None, progress: Progress
+) -> bytes:
+    """Return the library of a level, or its packed kernels where there is no linker."""
+    names = families()
+    count = 0
+
+    def make(family: str, compile_it: Callable[[], bytes]) -> bytes:
+        return compile_it()
+
+    def done(family: str) -> None:
+        nonlocal count
+        count += 1
+        progress(level.name, count, len(names))
+
+    progress(level.name, 0, len(names))
+    packed = compile_side_by_side(names, level, os.cpu_count() or 1, make, done, machine)
+    packed = dict(sorted(packed.items()))
+    return pack(packed) if linker is None else _linked(packed, machine, sources, linker)
+
+
+def _linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: list[str]) -> bytes:
+    """Return a library of the kernels of all families.
+
+    Raises:
+        CompileError: the linker refuses.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "surroundings.o").write_bytes(_surroundings(machine, sources))
+        for family, kernels in packed.items():
+            for kernel, code in unpack(kernels).items():
+                (folder / f"{family}.{kernel}.o").write_bytes(code)
+        objects = sorted(path.name for path in folder.iterdir())
+        options = ["-shared", "-s", "--gc-sections", "--build-id=none", "-z", "noexecstack"]
+        command = [*linker, *options, "-o", "library", *objects]
+        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            raise CompileError(f"{linker[0]} cannot link the kernels: {ran.stderr.strip()}")
+        return (folder / "library").read_bytes()
+
+
+def _surroundings(machine: str, sources: str) -> bytes:
+    """Return object code with what kernels only seem to need, and the digest of their sources."""
+    import llvmlite.binding as llvm
+
+    from delegraph_numba_cpu.codegen.targets import initialize, triple_of
+
+    initialize(machine)
+    lines = [f"@{name} = hidden global i64 0" for name in UNUSED]
+    lines.append(f"@{sources_symbol(sources)} = constant i64 0")
+    module = llvm.parse_assembly("\n".join(lines))
+    target = llvm.Target.from_triple(triple_of(machine)).create_target_machine(
+        reloc="pic", codemodel="small"
+    )
+    module.triple = target.triple
+    module.data_layout = str(target.target_data)
+    code: bytes = target.emit_object(module)
+    return code

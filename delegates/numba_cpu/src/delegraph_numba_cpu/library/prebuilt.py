@@ -1,0 +1,161 @@
+"""Libraries of kernels that come with this package; ``library/linking.py`` makes them.
+
+A wheel has one for each level of a kind of processor, for which neither a compiler nor a linker is
+needed. A folder that is installed in place has one for the processor that it was installed on, but
+there somebody may edit the sources: then the library is left alone, and kernels are compiled as
+they are needed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
+from delegraph_numba_cpu.codegen.host_platform import host_machine, host_system
+from delegraph_numba_cpu.codegen.object_code import symbol_of, unpack
+
+if TYPE_CHECKING:
+    from delegraph_numba_cpu.library.building import Progress
+    from delegraph_numba_cpu.library.cache import OpensCache
+
+logger = logging.getLogger(__name__)
+
+FOLDER = Path(__file__).parents[1] / "libraries"
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What the folder of libraries holds; written when they are made.
+
+    Attributes:
+        sources: the digest of the sources that they were made from.
+        in_place: whether the sources lie where they may be edited.
+        system: for which operating system, by the words of ``codegen/host_platform.py``.
+        machine: for which processors.
+        files: level to the name of its file: a library, or what :data:`OBJECTS` ends.
+    """
+
+    sources: str
+    in_place: bool
+    system: str
+    machine: str
+    files: dict[str, str]
+
+
+OBJECTS = ".objects"
+"""How names of files end that hold object code, made where there was no linker."""
+
+
+class PrebuiltLibrary:
+    """The kernels of one level, in a library that this process has opened."""
+
+    def __init__(self, path: Path, sources: str) -> None:
+        self.path = path
+        self._library = ctypes.CDLL(str(path))
+        getattr(self._library, sources_symbol(sources))
+
+    def address(self, family: str, kernel: str) -> int:
+        """Return where a kernel is."""
+        symbol = getattr(self._library, symbol_of(family, kernel))
+        address = ctypes.cast(symbol, ctypes.c_void_p).value
+        assert address is not None
+        return address
+
+    def load(
+        self, families: Sequence[str], open_cache: OpensCache, progress: Progress | None
+    ) -> None:
+        """Do nothing: all families are there."""
+
+
+def sources_symbol(sources: str) -> str:
+    """Return what a library calls the sources it was made from."""
+    return f"delegraph_sources_{sources}"
+
+
+def prebuilt_library(level: CpuLevel) -> PrebuiltLibrary | None:
+    """Return the library of a level; None where there is none for this system and these sources."""
+    found = prebuilt_file(level)
+    if isinstance(found, str) or found.suffix == OBJECTS:
+        return None
+    opened = open_library(found)
+    if isinstance(opened, str):
+        logger.warning("%s", opened)
+        return None
+    return opened
+
+
+def open_library(path: Path) -> PrebuiltLibrary | str:
+    """Return a library of :func:`prebuilt_file`, or why it cannot be used."""
+    manifest = usable_manifest()
+    assert not isinstance(manifest, str)
+    try:
+        return PrebuiltLibrary(path, manifest.sources)
+    except (OSError, AttributeError) as error:
+        return f"the library of kernels {path} cannot be used: {error}"
+
+
+def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
+    """Return the packed kernels of a level's families; None where they did not come along."""
+    found = prebuilt_file(level)
+    if isinstance(found, str) or found.suffix != OBJECTS:
+        return None
+    try:
+        return unpack(found.read_bytes())
+    except (OSError, ValueError) as error:
+        logger.warning("the kernels in %s cannot be used: %s", found, error)
+        return None
+
+
+def prebuilt_file(level: CpuLevel) -> Path | str:
+    """Return the file that came along for a level, or why there is none to use."""
+    manifest = usable_manifest()
+    if isinstance(manifest, str):
+        return manifest
+    if level.name not in manifest.files:
+        return f"libraries were made for {', '.join(manifest.files) or 'no level'}"
+    return FOLDER / manifest.files[level.name]
+
+
+@cache
+def usable_manifest() -> Manifest | str:
+    """Return what the folder holds, or why nothing of it is for this system and these sources."""
+    try:
+        manifest = read_manifest(FOLDER)
+    except FileNotFoundError:
+        return "no libraries came with this installation"
+    except (OSError, ValueError, TypeError) as error:
+        reason = f"the libraries in {FOLDER} cannot be used: {error}"
+        logger.warning("%s", reason)
+        return reason
+    found, wanted = (manifest.system, manifest.machine), (host_system(), host_machine())
+    if found != wanted:
+        return f"the libraries are for {' '.join(found)}, and this is {' '.join(wanted)}"
+    if manifest.in_place and manifest.sources != _present_sources():
+        return "the sources of the kernels were edited since libraries were made of them"
+    return manifest
+
+
+def _present_sources() -> str:
+    from delegraph_numba_cpu.library.families import sources_digest  # which wheels do not need
+
+    return sources_digest()
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return what a folder of libraries holds.
+
+    Raises:
+        FileNotFoundError: it holds none.
+        OSError: it cannot be read.
+        ValueError: it is damaged.
+        TypeError: it is damaged.
+    """
+    return Manifest(**json.loads((folder / MANIFEST).read_bytes()))

@@ -1,0 +1,146 @@
+"""What checks of several operators ask of a node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from delegraph import Rejection, Tensor
+from delegraph.errors import OperatorError
+from delegraph.schema.enums import ActivationFunctionType
+from delegraph_numba_cpu.instructions.elementwise import LARGEST_RANK
+from delegraph_numba_cpu.lowering.registry import Call
+
+_RANGES = {
+    "INT4": (-8, 7),
+    "INT8": (-128, 127),
+    "UINT8": (0, 255),
+    "INT16": (-(1 << 15), (1 << 15) - 1),
+    "UINT16": (0, (1 << 16) - 1),
+}
+
+
+def check_types(call: Call, *allowed: str) -> Rejection | None:
+    """Return a rejection for the first tensor whose type is not *allowed*."""
+    given = (i for i in (*call.node.inputs, *call.node.outputs) if i >= 0)
+    return first_rejection(*(check_type(call.context.tensors[i], *allowed) for i in given))
+
+
+def first_rejection(*found: Rejection | None) -> Rejection | None:
+    """Return the first rejection of several checks' results; note that rejections are falsy."""
+    return next((rejection for rejection in found if rejection is not None), None)
+
+
+def check_quantization(call: Call) -> Rejection | None:
+    """Reject integers with a scale that is no number, or a zero point that their type lacks."""
+    for index in (*call.node.inputs, *call.node.outputs):
+        tensor = call.context.tensors[index] if index >= 0 else None
+        limits = None if tensor is None else _RANGES.get(tensor.type.name)
+        if tensor is None or limits is None or tensor.quantization is None:
+            continue
+        scales, points = tensor.quantization.scales, tensor.quantization.zero_points
+        if not np.isfinite(scales).all():
+            return Rejection("scale", actual=scales.tolist(), expected="numbers", tensor=index)
+        if len(points) and not limits[0] <= points.min() <= points.max() <= limits[1]:
+            actual, expected = [int(points.min()), int(points.max())], list(limits)
+            return Rejection("zero-point", actual=actual, expected=expected, tensor=index)
+    return None
+
+
+def check_same_type(*tensors: Tensor) -> Rejection | None:
+    """Return a rejection for the first tensor whose type is not that of the one before all."""
+    first, *others = tensors
+    for tensor in others:
+        if tensor.type is not first.type:
+            return Rejection(
+                "dtype", actual=tensor.type.name, expected=first.type.name, tensor=tensor.index
+            )
+    return None
+
+
+def check_type(tensor: Tensor, *allowed: str) -> Rejection | None:
+    """Return a rejection if a tensor's type is not *allowed*."""
+    if tensor.type.name in allowed:
+        return None
+    expected = " or ".join(allowed)
+    return Rejection("dtype", actual=tensor.type.name, expected=expected, tensor=tensor.index)
+
+
+def check_shapes(call: Call, inputs: int) -> Rejection | None:
+    """Reject all but so many inputs, all tensors with up to eight dimensions."""
+    if len(call.node.inputs) != inputs:
+        return Rejection("inputs", actual=len(call.node.inputs), expected=inputs)
+    for index in (*call.node.inputs, *call.node.outputs):
+        rank = len(call.context.tensors[index].shape)
+        if rank > LARGEST_RANK:
+            expected = f"at most {LARGEST_RANK}"
+            return Rejection("rank", actual=rank, expected=expected, tensor=index)
+    return None
+
+
+def check_bias(call: Call, position: int = 2) -> Rejection | None:
+    """Reject all but a bias with a value for each output of the weights, or none."""
+    weight, bias = call.input(1), call.optional_input(position)
+    if bias is None or not weight.shape:
+        return None
+    outputs = weight.shape[-1 if call.name == "DEPTHWISE_CONV_2D" else 0]
+    size = math.prod(bias.shape)
+    if size == outputs:
+        return None
+    return Rejection("bias", actual=size, expected=outputs, tensor=bias.index)
+
+
+def check_one_scale(tensor: Tensor) -> Rejection | None:
+    """Return a rejection for any other number of scales."""
+    quantization = tensor.quantization
+    scales = 0 if quantization is None else len(quantization.scales)
+    if scales == 1 and quantization is not None and not quantization.block_size:
+        return None
+    return Rejection("scales", actual=scales, expected=1, tensor=tensor.index)
+
+
+def check_positive_scale(tensor: Tensor) -> Rejection | None:
+    """Return a rejection unless a tensor has one scale, above 0."""
+    rejection = check_one_scale(tensor)
+    if rejection is None and not 0 < tensor.scale < np.inf:
+        return Rejection("scale", actual=tensor.scale, expected="above 0", tensor=tensor.index)
+    return rejection
+
+
+def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
+    """Return a rejection unless there is one scale, or one for each channel of a shape."""
+    quantization = tensor.quantization
+    if quantization is None or quantization.block_size or len(quantization.scales) == 1:
+        return check_one_scale(tensor)
+    scales, axis = len(quantization.scales), quantization.quantized_dimension
+    channels = shape[axis] if 0 <= axis < len(shape) else 1
+    if scales == channels:
+        return None
+    return Rejection("scales", actual=scales, expected=channels, tensor=tensor.index)
+
+
+def check_one_zero_point(tensor: Tensor) -> Rejection | None:
+    """Return a rejection for channels with different zero points."""
+    points = [] if tensor.quantization is None else tensor.quantization.zero_points.tolist()
+    if len(set(points)) < 2:
+        return None
+    return Rejection("zero-point", actual=points, expected="one", tensor=tensor.index)
+
+
+def require_asked(what: str, asked: Iterable[int], found: Iterable[int]) -> None:
+    """Check that the host has given outputs what a node's parameters ask for.
+
+    Raises:
+        OperatorError: it has not.
+    """
+    asked, found = list(asked), list(found)
+    if asked != found:
+        raise OperatorError(f"{what}: the node asks for {asked}, its outputs have {found}")
+
+
+def activation_of(call: Call) -> ActivationFunctionType:
+    """Return the fused activation of a node."""
+    none = ActivationFunctionType.NONE
+    return getattr(call.options, "fused_activation_function", none)

@@ -1,0 +1,286 @@
+"""BATCH_MATMUL: the right matrices become weights, constant ones once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection, Tensor
+from delegraph.arithmetic.accumulator_scaling import fixed_point_scaling
+from delegraph.arithmetic.padding import Window
+from delegraph.errors import OperatorError
+from delegraph.schema.enums import ActivationFunctionType
+from delegraph_numba_cpu.instructions import batch_matmul_f32
+from delegraph_numba_cpu.lowering.checks import check_types, first_rejection
+from delegraph_numba_cpu.lowering.convolution import batch_matmul_int8_weights as by_bytes
+from delegraph_numba_cpu.lowering.convolution import (
+    conv_f32,
+    conv_f32_packing,
+    conv_int8,
+    conv_int8_computed_weights,
+)
+from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import Windows
+from delegraph_numba_cpu.lowering.convolution.conv_hybrid import by_weights
+from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product, computed_product
+from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import centred
+from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move, tiles_for
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+
+COLUMNS_A_TILE = 64
+"""The fewest columns of a row that are worth a tile."""
+
+
+def check_f32(call: Call) -> Rejection | None:
+    """Reject all but float32."""
+    return first_rejection(check_types(call, "FLOAT32"), check_stacks(call))
+
+
+def check_stacks(call: Call) -> Rejection | None:
+    """Reject all but stacks of the same shape, or one matrix for all."""
+    left, right = (call.input(i).shape[:-2] for i in (0, 1))
+    if left != right and math.prod(left) != 1 and math.prod(right) != 1:
+        return Rejection("broadcast", actual=f"{left} and {right}", expected="equal stacks, or one")
+    return None
+
+
+def _require_stacks(call: Call) -> None:
+    refused = check_stacks(call)
+    if refused is not None:
+        raise OperatorError(str(refused))
+
+
+def lower_f32(call: Call, builder: ProgramBuilder) -> None:
+    """Emit the packing of the right matrices, and the products.
+
+    Raises:
+        OperatorError: after a resize the stacks are no longer of the same shape.
+    """
+    _require_stacks(call)
+    x, w, y = call.input(0), call.input(1), call.output()
+    rows, columns = y.shape[-2:]
+    depth = x.shape[-2] if call.options.adj_x else x.shape[-1]
+    if 0 in y.shape or depth == 0:
+        fill(builder, Part.of(builder, y), np.zeros((), np.float32))
+        return
+    left, right = math.prod(x.shape[:-2]), math.prod(w.shape[:-2])
+    images = max(left, right)
+    if right == 1:
+        images, rows = 1, images * rows
+    if rows == 1 and not _is_packed_once(w):
+        _emit_rows(call, builder, (images, depth, columns))
+        return
+    _emit_products(
+        builder,
+        (images, rows, depth, columns),
+        x=_left(call, builder, left, depth),
+        y=builder.tensor(y.index),
+        weight=_right(call, builder, right, depth, columns),
+        is_stack=(left > 1, right > 1),
+    )
+
+
+def _emit_rows(call: Call, builder: ProgramBuilder, sizes: tuple[int, int, int]) -> None:
+    """Emit products of single rows and matrices, which are read as they are.
+
+    Such are the keys and values that a decoder has kept: packing them takes longer than the
+    products. *sizes* are how many, depth, and columns.
+    """
+    images, depth, columns = sizes
+    x, w, y = call.input(0), call.input(1), call.output()
+    builder.emit(
+        batch_matmul_f32.DOTS if call.options.adj_y else batch_matmul_f32.SUMS,
+        tiles_for(builder, 4 * depth * columns * images, images * -(-columns // COLUMNS_A_TILE)),
+        x=builder.tensor(x.index),
+        y=builder.tensor(y.index),
+        weights=builder.tensor(w.index),
+        x_image=4 * depth if math.prod(x.shape[:-2]) > 1 else 0,
+        weights_image=4 * depth * columns if math.prod(w.shape[:-2]) > 1 else 0,
+        images=images,
+        depth=depth,
+        columns=columns,
+    )
+
+
+def _emit_products(
+    builder: ProgramBuilder,
+    sizes: tuple[int, int, int, int],
+    x: Memory,
+    y: Memory,
+    weight: Memory,
+    is_stack: tuple[bool, bool],
+) -> None:
+    """Emit products of stacks of matrices.
+
+    Args:
+        builder: gets the call.
+        sizes: how many products, rows of the left, depth, and columns of the right matrices.
+        x: the left matrices.
+        y: where the results go.
+        weight: the right matrices in blocks of columns.
+        is_stack: whether there are several left ones, and several right ones; else one is for all.
+    """
+    images, rows, depth, columns = sizes
+    widths = conv_f32_packing.block_widths(columns, builder.level.vector_bytes // 4)
+    one = Window(1, 1, 1, 1, 1, 0)
+    conv_f32.emit_products(
+        builder,
+        Windows(Window(rows, 1, 1, 1, rows, 0), one, images, 4 * depth, columns),
+        (1, 1),
+        x=x,
+        y=y,
+        weight=weight,
+        weight_image=4 * (depth + 1) * sum(widths) if is_stack[1] else 0,
+        in_image=4 * depth * rows if is_stack[0] else 0,
+    )
+
+
+def _left(call: Call, builder: ProgramBuilder, images: int, depth: int) -> Memory:
+    """Return the left matrices, transposed if they must be."""
+    x = call.input(0)
+    source = builder.tensor(x.index)
+    if not call.options.adj_x:
+        return source
+    rows = x.shape[-1]
+    target = builder.scratch(x.bytes)
+    conv_f32_packing.emit_pack(
+        builder,
+        source=source,
+        target=target,
+        images=images,
+        source_image=4 * rows * depth,
+        target_image=4 * rows * depth,
+        rows=rows,
+        columns=depth,
+        down=4,
+        across=4 * rows,
+        width=depth,
+        last_width=depth,
+        has_bias=0,
+        bias=0,
+    )
+    return target
+
+
+def _right(call: Call, builder: ProgramBuilder, images: int, depth: int, columns: int) -> Memory:
+    """Return the right matrices in blocks of columns; constant ones are brought there once."""
+    w, lanes = call.input(1), builder.level.vector_bytes // 4
+    is_transposed = bool(call.options.adj_y)
+    if w.is_constant and images == 1:
+        return builder.packed(
+            ("batch_matmul_f32", w.index, is_transposed, lanes),
+            lambda: conv_f32_packing.pack_matrix(
+                _plain(w, is_transposed), np.zeros(columns, np.float32), lanes
+            ),
+        )
+    sizes = images, depth, columns
+    return conv_f32_packing.emit_packed(
+        builder, builder.tensor(w.index), sizes, is_transposed=is_transposed
+    )
+
+
+def _plain(w: Tensor, is_transposed: bool) -> NDArray[Any]:
+    matrix: NDArray[Any] = w.data.reshape(w.shape[-2:])
+    return matrix.T if is_transposed else matrix
+
+
+def check_int8(call: Call) -> Rejection | None:
+    """Reject all but int8 with one scale each, which kernels compute exactly."""
+    found = first_rejection(check_types(call, "INT8"), check_stacks(call))
+    if found is not None:
+        return found
+    for tensor in (call.input(0), call.input(1), call.output()):
+        quantization = tensor.quantization
+        if quantization is None or len(quantization.scales) != 1 or not tensor.scale > 0:
+            return Rejection("quantization", expected="one scale", tensor=tensor.index)
+        if tensor.sparsity is not None:
+            return Rejection("sparse", expected="dense constants", tensor=tensor.index)
+    if min(len(call.input(i).shape) for i in (0, 1)) < 2:
+        return Rejection("shape", expected="matrices")
+    return _product_of(call).rejection()
+
+
+def _product_of(call: Call) -> Product:
+    """Return the constants of a node; of computed matrices only the scaling is known."""
+    x, w, y = call.input(0), call.input(1), call.output()
+    depth = x.shape[-2] if call.options.adj_x else x.shape[-1]
+    columns = w.shape[-2] if call.options.adj_y else w.shape[-1]
+    multiplier = np.float64(np.float32(x.scale) * np.float32(w.scale)) / np.float64(y.scale)
+    scaling = fixed_point_scaling(np.full(columns, multiplier), halves_away=True)
+    if _is_packed_once(w):
+        weight = centred(w).reshape(w.shape[-2:])
+        weight = weight if call.options.adj_y else weight.T
+        return Product.of(x, weight, None, y, scaling, ActivationFunctionType.NONE)
+    bias = np.zeros(columns, np.int64)
+    return computed_product(x, y, scaling, depth, bias, ActivationFunctionType.NONE)
+
+
+def _is_packed_once(w: Tensor) -> bool:
+    return w.is_constant and math.prod(w.shape[:-2]) == 1
+
+
+def lower_int8(call: Call, builder: ProgramBuilder) -> None:
+    """Emit the packing of the right matrices, and the products.
+
+    Raises:
+        OperatorError: after a resize there are more products to add up than 32 bits hold, or the
+            stacks are no longer of the same shape.
+    """
+    _require_stacks(call)
+    x, w, y = call.input(0), call.input(1), call.output()
+    product = _product_of(call)
+    refused = product.rejection()
+    if refused is not None:
+        raise OperatorError(str(refused))
+    depth, rows = product.weight.shape[1], y.shape[-2]
+    if 0 in y.shape or depth == 0:
+        fill(builder, Part.of(builder, y), np.array(y.zero_point, np.int8))
+        return
+    left, right = math.prod(x.shape[:-2]), math.prod(w.shape[:-2])
+    images = max(left, right)
+    stack = conv_int8.Stack(
+        images, depth * rows if left > 1 else 0, conv_int8_computed_weights.MATRIX_BYTES
+    )
+    if right == 1:
+        stack, rows = conv_int8.Stack(), images * rows
+    one = Window(1, 1, 1, 1, 1, 0)
+    windows = conv_int8.pack_windows(builder, depth, (one, one), product)
+    if _is_packed_once(w):
+        matrix = conv_int8.pack_matrix(builder, call, product)
+    else:
+        stored = builder.tensor(w.index) if call.options.adj_y else _turned(builder, w)
+        matrix = conv_int8_computed_weights.emit_packed(
+            call, builder, product, stored, right, w.zero_point
+        )
+    source = _turned(builder, x) if call.options.adj_x else builder.tensor(x.index)
+    target = builder.tensor(y.index)
+    conv_int8.emit_product(builder, source, target, windows, matrix, product, rows, True, stack)
+
+
+def _turned(builder: ProgramBuilder, tensor: Tensor) -> Memory:
+    """Emit the transposition of matrices; return where they will be."""
+    source = Part.of(builder, tensor)
+    view = source.array.swapaxes(-1, -2)
+    target = Part.scratch(builder, view.shape, view.dtype)
+    move(builder, source.seen(view), target)
+    return target.memory
+
+
+_FEATURES = ("broadcast", "computed-weights", "empty", "many-dims")
+_BYTES_FEATURES = ("broadcast", "empty", "many-dims")
+
+_F32 = Operator(check_f32, lower_f32, ("FLOAT32",), (*_FEATURES, "extreme-values"))
+_BYTES = (("rhs", ("INT8",)),)
+_HYBRID = Operator(
+    by_bytes.check_hybrid, by_bytes.lower_hybrid, ("FLOAT32",), _BYTES_FEATURES, roles=_BYTES
+)
+_INT16 = Operator(
+    by_bytes.check_int16, by_bytes.lower_int16, ("INT16",), _BYTES_FEATURES, roles=_BYTES
+)
+
+register_variants("FLOAT32", {"BATCH_MATMUL": by_weights(_F32, _HYBRID)})
+register_variants("INT16", {"BATCH_MATMUL": _INT16})
+register_variants("INT8", {"BATCH_MATMUL": Operator(check_int8, lower_int8, ("INT8",), _FEATURES)})

@@ -1,0 +1,160 @@
+"""CONV_2D."""
+
+from __future__ import annotations
+
+import math
+
+from delegraph import Rejection
+from delegraph.arithmetic.padding import Window
+from delegraph.errors import OperatorError
+from delegraph_numba_cpu.instructions.conv_hybrid import DIRECT, WINDOWED
+from delegraph_numba_cpu.lowering.checks import first_rejection
+from delegraph_numba_cpu.lowering.convolution import conv_f32, conv_groups, conv_hybrid, conv_int8
+from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import packed_matrix
+from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import Windows
+from delegraph_numba_cpu.lowering.convolution.conv_hybrid import by_weights
+from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
+    CLAIMED_ROLES,
+    check_constants,
+    product_of,
+)
+from delegraph_numba_cpu.lowering.convolution.conv_windows import (
+    check_images,
+    check_one_group,
+    groups_of,
+    is_pointwise,
+    windows_of,
+)
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.program.program import Address, Memory, ProgramBuilder
+
+
+def check_f32(call: Call) -> Rejection | None:
+    """Reject all but what has constant weights of all the input's channels."""
+    return first_rejection(conv_f32.check_weighted(call, rank=4), check_images(call))
+
+
+def lower_f32(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a convolution."""
+    if groups_of(call) > 1:
+        conv_groups.lower_f32(call, builder)
+        return
+    x = call.input(0)
+    source = builder.tensor(x.index)
+    emit_conv(call, builder, source, x.shape, windows_of(call), conv_f32.clamp_range(call))
+
+
+def emit_conv(
+    call: Call,
+    builder: ProgramBuilder,
+    source: Memory | Address,
+    shape: tuple[int, ...],
+    windows: tuple[Window, Window],
+    limits: conv_f32.Range,
+    target: Memory | None = None,
+    residual: Memory | None = None,
+    sum_limits: conv_f32.Range = conv_f32.UNLIMITED,
+) -> None:
+    """Emit the kernel call of a convolution.
+
+    Args:
+        call: the CONV_2D node.
+        builder: gets the call.
+        source: where the input is.
+        shape: of the input, ``[N, H, W, C]``.
+        windows: along height and width.
+        limits: clamping range.
+        target: where the result goes; None for the node's output.
+        residual: what is added to the result, of the result's shape; None for nothing.
+        sum_limits: clamping range of the result with the residual.
+    """
+    weight, bias = call.input(1), call.optional_input(2)
+    outputs, kernel_h, kernel_w, channels = weight.shape
+    over = Windows(windows[0], windows[1], shape[0], 4 * channels, outputs).flat()
+    conv_f32.emit_products(
+        builder,
+        over,
+        (kernel_h, kernel_w),
+        x=source,
+        y=builder.tensor(call.output().index) if target is None else target,
+        weight=packed_matrix(builder, weight, bias, outputs),
+        residual=0 if residual is None else residual,
+        low=limits[0],
+        high=limits[1],
+        sum_low=sum_limits[0],
+        sum_high=sum_limits[1],
+    )
+
+
+def check_hybrid(call: Call) -> Rejection | None:
+    """Reject all but convolutions without groups."""
+    return first_rejection(
+        check_images(call), check_one_group(call), conv_hybrid.check_product(call)
+    )
+
+
+def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a convolution; each image has a scale of its own.
+
+    Raises:
+        OperatorError: images turned out to have more channels than the weights.
+    """
+    refused = check_one_group(call)
+    if refused is not None:
+        raise OperatorError(str(refused))
+    x, weight, y = call.input(0), call.input(1), call.output()
+    if not math.prod(x.shape) or not math.prod(y.shape):
+        return
+    windows = windows_of(call)
+    layout = DIRECT if is_pointwise(windows) and x.shape[3] % 4 == 0 else WINDOWED
+    zero = conv_hybrid.ACTIVATION_ZERO
+    record = conv_int8.pack_windows_record(builder, x.shape[3], windows, zero=zero, flip=0)
+    scales = conv_hybrid.weight_scales(weight)
+    is_asymmetric = bool((scales != scales[0]).any())
+    size = math.prod(x.shape[1:])
+    outputs, depth = weight.shape[0], math.prod(weight.shape[1:])
+    words = conv_hybrid.product_words(call, builder)
+    conv_hybrid.emit_product(
+        call, builder, record, layout, (x.shape[0], size, size), is_asymmetric,
+        (math.prod(y.shape) // outputs, depth, outputs), **words,
+    )  # fmt: skip
+
+
+def check_int8(call: Call) -> Rejection | None:
+    """Reject all but convolutions that kernels compute exactly."""
+    found = check_images(call)
+    return check_constants(call) if found is None else found
+
+
+def lower_int8(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a convolution."""
+    if groups_of(call) > 1:
+        conv_groups.lower_int8(call, builder)
+        return
+    x, y = call.input(0), call.output()
+    windows = windows_of(call)
+    product = product_of(call)
+    record = conv_int8.pack_windows(builder, x.shape[3], windows, product)
+    matrix = conv_int8.pack_matrix(builder, call, product)
+    conv_int8.emit_product(
+        builder, builder.tensor(x.index), builder.tensor(y.index), record, matrix, product,
+        math.prod(y.shape[:3]), is_pointwise(windows),
+    )  # fmt: skip
+
+
+_FEATURES = ("activation", "empty")
+_INT8_FEATURES = (*_FEATURES, "extreme-values", "per-channel")
+
+_F32 = Operator(check_f32, lower_f32, ("FLOAT32",), (*_FEATURES, "extreme-values"))
+_HYBRID = Operator(
+    check_hybrid,
+    lower_hybrid,
+    ("FLOAT32",),
+    (*_FEATURES, "per-channel"),
+    roles=(("weights", ("INT8", "INT4")),),
+)
+
+register_variants("FLOAT32", {"CONV_2D": by_weights(_F32, _HYBRID)})
+for _type, _roles in CLAIMED_ROLES.items():
+    _int8 = Operator(check_int8, lower_int8, (_type,), _INT8_FEATURES, roles=_roles)
+    register_variants(_type, {"CONV_2D": _int8})

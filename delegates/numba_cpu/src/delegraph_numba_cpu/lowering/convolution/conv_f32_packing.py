@@ -1,0 +1,160 @@
+"""Weights in the order in which micro-kernels read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.operators.tensor import Tensor
+from delegraph_numba_cpu.instructions.conv_f32 import PACK
+from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+
+Array = NDArray[Any]
+
+VALUES_A_TILE = 20_000
+
+
+def block_widths(columns: int, lanes: int) -> list[int]:
+    """Return how wide the blocks of columns are: two registers each; the last may be narrower.
+
+    >>> block_widths(40, 16)
+    [32, 16]
+    >>> block_widths(24, 16)
+    [24]
+    """
+    widths = []
+    while columns > 0:
+        fitting = [width for width in (lanes, lanes + lanes // 2) if columns <= width]
+        widths.append(fitting[0] if fitting else 2 * lanes)
+        columns -= widths[-1]
+    return widths
+
+
+def pack_matrix(weight: Array, bias: Array, lanes: int) -> Array:
+    """Return blocks of columns, one after the other: a row of the bias, then the weights' rows.
+
+    Args:
+        weight: ``[K, O]``, float32.
+        bias: ``[O]``, float32.
+        lanes: float32 values of a register.
+
+    Returns:
+        ``[...]``, float32; the last block is filled up with zeros.
+    """
+    blocks, start = [], 0
+    rows = np.concatenate([bias[None], weight])
+    for width in block_widths(weight.shape[1], lanes):
+        block = np.zeros((rows.shape[0], width), np.float32)
+        part = rows[:, start : start + width]
+        block[:, : part.shape[1]] = part
+        blocks.append(block.reshape(-1))
+        start += width
+    return np.concatenate(blocks)
+
+
+def pack_channels(weight: Array, bias: Array, lanes: int) -> Array:
+    """Return blocks of *lanes* channels, one after the other: the bias, then tap after tap.
+
+    Args:
+        weight: ``[taps, C]``, float32.
+        bias: ``[C]``, float32.
+        lanes: float32 values of a register.
+
+    Returns:
+        ``[blocks, 1 + taps, lanes]``, float32; the last block is filled up with zeros.
+    """
+    rows = np.concatenate([bias[None], weight])
+    blocks = -(-rows.shape[1] // lanes)
+    packed = np.zeros((rows.shape[0], blocks * lanes), np.float32)
+    packed[:, : rows.shape[1]] = rows
+    return np.ascontiguousarray(packed.reshape(-1, blocks, lanes).swapaxes(0, 1))
+
+
+def bias_values(bias: Tensor | None, outputs: int) -> Array:
+    """Return one float32 for each output; zeros without a bias."""
+    return np.zeros(outputs, np.float32) if bias is None else bias.data.reshape(-1)
+
+
+def real_values(weight: Tensor) -> Array:
+    """Return float32 weights; integers times the scales of their last axis, without zero points."""
+    values: Array = weight.data
+    if weight.quantization is None or weight.type.name == "FLOAT32":
+        return values
+    return values * weight.quantization.scales.astype(np.float32)
+
+
+def packed_matrix(
+    builder: ProgramBuilder, weight: Tensor, bias: Tensor | None, outputs: int
+) -> Memory:
+    """Return weights ``[O, ...]`` for ``conv_f32_micro_kernels.matrix_product``."""
+    lanes = builder.level.vector_bytes // 4
+    key = ("matrix_f32", weight.index, None if bias is None else bias.index, lanes)
+    return builder.packed(
+        key,
+        lambda: pack_matrix(weight.data.reshape(outputs, -1).T, bias_values(bias, outputs), lanes),
+    )
+
+
+def packed_channels(
+    builder: ProgramBuilder, weight: Tensor, bias: Tensor | None, outputs: int
+) -> Memory:
+    """Return weights ``[1, KH, KW, O]``, float32 or with scales, for ``channel_product``."""
+    lanes = builder.level.vector_bytes // 4
+    key = ("channels_f32", weight.index, None if bias is None else bias.index, lanes)
+    return builder.packed(
+        key,
+        lambda: pack_channels(
+            real_values(weight).reshape(-1, outputs), bias_values(bias, outputs), lanes
+        ),
+    )
+
+
+def emit_packed(
+    builder: ProgramBuilder,
+    source: Memory,
+    sizes: tuple[int, int, int],
+    *,
+    is_transposed: bool,
+    bias: Memory | int = 0,
+) -> Memory:
+    """Emit the packing of computed matrices as :func:`pack_matrix` does; return where they will be.
+
+    Args:
+        builder: gets the call.
+        source: the matrices.
+        sizes: how many, their rows and columns.
+        is_transposed: whether they are stored column by column.
+        bias: one value for each column, or 0 for zeros.
+    """
+    images, rows, columns = sizes
+    lanes = builder.level.vector_bytes // 4
+    widths = block_widths(columns, lanes)
+    size = 4 * (rows + 1) * sum(widths)
+    target = builder.scratch(size * images)
+    emit_pack(
+        builder,
+        source=source,
+        target=target,
+        images=images,
+        source_image=4 * rows * columns,
+        target_image=size,
+        rows=rows,
+        columns=columns,
+        down=4 if is_transposed else 4 * columns,
+        across=4 * rows if is_transposed else 4,
+        width=widths[0] if len(widths) == 1 else 2 * lanes,
+        last_width=widths[-1],
+        has_bias=1,
+        bias=bias,
+    )
+    return target
+
+
+def emit_pack(builder: ProgramBuilder, **words: Any) -> None:
+    """Emit a call of ``PACK``."""
+    blocks = words["images"] * -(-words["columns"] // words["width"])
+    values = words["images"] * words["rows"] * words["columns"]
+    tiles = max(1, min(builder.workers, blocks, values // VALUES_A_TILE))
+    builder.emit(PACK, tiles, **words)

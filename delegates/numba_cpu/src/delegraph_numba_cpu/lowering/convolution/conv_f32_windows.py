@@ -1,0 +1,192 @@
+"""From windows to the words of ``instructions.conv_f32``: addresses, padding, chunks and tiles."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from delegraph.arithmetic.padding import Window
+from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+CHUNK_BYTES = 96 << 10
+"""Input that a chunk reads, about: what the second cache level holds beside weights."""
+
+CHUNK_PIXELS = 224
+"""Pixels of a chunk, at most, unless one row has more."""
+
+TILE_PRODUCTS = 250_000
+"""Multiply-adds of a tile, at least: 2 microseconds or more, several times what handing one out
+takes."""
+
+TILES_PER_WORKER = 4
+
+READING = 12
+"""Multiply-adds that take as long as reading a weight from memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows over images of pixels that follow one another.
+
+    Attributes:
+        down: along the height.
+        across: along the width.
+        images: how many images.
+        pixel: bytes of an input pixel.
+        columns: values of an output pixel.
+    """
+
+    down: Window
+    across: Window
+    images: int
+    pixel: int
+    columns: int
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether each output pixel comes from the input pixel of the same place."""
+        return self.down.is_pointwise and self.across.is_pointwise
+
+    @property
+    def pixels(self) -> int:
+        """Output pixels of all images."""
+        return self.images * self.down.output * self.across.output
+
+    @property
+    def pads(self) -> bool:
+        """Whether windows reach over an edge."""
+        return any(window.before or window.after for window in (self.down, self.across))
+
+    @property
+    def row(self) -> int:
+        """Bytes from one row that taps read to the next: of all pixels, if windows skip some."""
+        return self.across.padded * self.pixel
+
+    def flat(self) -> Windows:
+        """Return the same with every pixel a row, if windows are pixels: rows can be split then."""
+        if not self.is_pointwise:
+            return self
+        pixels = self.images * self.down.input * self.across.input
+        one = Window(1, 1, 1, 1, 1, 0)
+        return Windows(Window(pixels, 1, 1, 1, pixels, 0), one, 1, self.pixel, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How the work is divided.
+
+    Attributes:
+        chunk: output rows that are done together.
+        row_tiles: parts of the output's rows.
+        column_tiles: parts of the output's columns.
+    """
+
+    chunk: int
+    row_tiles: int
+    column_tiles: int
+
+    @property
+    def tiles(self) -> int:
+        """All parts."""
+        return self.row_tiles * self.column_tiles
+
+
+def split(
+    windows: Windows, builder: ProgramBuilder, work: int, blocks: int, is_dense: bool = True
+) -> Split:
+    """Return how to divide the work.
+
+    Args:
+        windows: the windows.
+        builder: knows how many workers there are.
+        work: how long all takes, in multiply-adds of a matrix product.
+        blocks: parts that the columns have, at most.
+        is_dense: whether output rows follow one another; else they are done one by one.
+    """
+    height = HEIGHTS[builder.level.vector_bytes]
+    rows = windows.images * windows.down.output
+    width = windows.across.output
+    fresh = windows.down.stride * windows.row  # input bytes of one more output row
+    chunk = max(1, min(CHUNK_BYTES // fresh, CHUNK_PIXELS // width))
+    unit = height // math.gcd(height, width)  # rows that fill whole tiles of registers
+    if chunk > unit:
+        chunk -= chunk % unit
+    chunk = min(chunk, windows.down.output) if is_dense else 1
+    wanted = _wanted(work, builder.workers)
+    most = rows // max(1, min(chunk, 4 * unit))
+    row_tiles = max((n for n in range(1, most + 1) if wanted % n == 0), default=1)
+    if windows.pads and row_tiles >= builder.workers:
+        blocks = 1  # each part of the columns pads the rows again
+    return Split(chunk, row_tiles, min(blocks, wanted // row_tiles))
+
+
+def _wanted(work: int, workers: int) -> int:
+    """Return into how many tiles work is split; as many for each worker, if there are enough."""
+    found = min(TILES_PER_WORKER * workers, work // TILE_PRODUCTS)
+    if workers == 1 or found < 2:
+        return 1
+    return found if found < workers else found - found % workers
+
+
+def window_words(
+    windows: Windows,
+    split: Split,
+    taps: tuple[int, int, int],
+    builder: ProgramBuilder,
+    tables: int = 1,
+) -> dict[str, Any]:
+    """Return the words that say where pixels and taps are.
+
+    Args:
+        windows: the windows.
+        split: how the work is divided.
+        taps: rows and columns of taps, and the bytes between columns.
+        builder: gives the scratch memory.
+        tables: into how many tables the pixels of a chunk go; each ends with copies of its last.
+    """
+    down, across, pixel, row = windows.down, windows.across, windows.pixel, windows.row
+    in_row, pitch = across.input * pixel, 4 * windows.columns
+    height = HEIGHTS[builder.level.vector_bytes]
+    tap_rows, tap_columns, tap_column = taps
+    rows_at = aligned(8 * tap_rows * tap_columns)
+    padded_at = rows_at + aligned(8 * (split.chunk * across.output + tables * height))
+    padded = ((split.chunk - 1) * down.stride + down.span) * row if windows.pads else 0
+    scratch = aligned(padded_at + padded)
+    left = across.before * pixel
+    return {
+        "scratch": builder.scratch(scratch * builder.workers),
+        "scratch_bytes": scratch,
+        "rows_at": rows_at,
+        "padded_at": padded_at if windows.pads else 0,
+        "images": windows.images,
+        "in_image": down.input * in_row,
+        "in_row": in_row,
+        "in_h": down.input,
+        "out_image": down.output * across.output * pitch,
+        "out_row": across.output * pitch,
+        "out_h": down.output,
+        "out_w": across.output,
+        "row": row,
+        "stride_row": down.stride * row,
+        "stride_column": across.stride * pixel,
+        "tap_rows": tap_rows,
+        "tap_columns": tap_columns,
+        "tap_row": down.dilation * row,
+        "tap_column": tap_column,
+        "top": down.before,
+        "left": left,
+        "copied": max(0, min(in_row, row - left)),
+        "stride_h": down.stride,
+        "span": down.span,
+        "chunk": split.chunk,
+        "columns": windows.columns,
+        "pitch": pitch,
+        "column_tiles": split.column_tiles,
+    }
+
+
+def aligned(size: int) -> int:
+    """Return a size rounded up to whole cache lines."""
+    return (size + 63) & ~63

@@ -1,0 +1,328 @@
+"""Products of float32 activations and 8-bit or 4-bit weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection, Tensor
+from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic.weights import bias_or_zeros, dense_values
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph_numba_cpu.instructions import conv_hybrid as blocks
+from delegraph_numba_cpu.instructions import conv_int8
+from delegraph_numba_cpu.lowering.checks import check_bias, first_rejection
+from delegraph_numba_cpu.lowering.convolution.conv_f32 import CLAMPS, check_constant, clamp_range
+from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
+    CACHED_BYTES,
+    ROWS,
+    pack_windows_record,
+    tiles_for,
+)
+from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import LANES
+from delegraph_numba_cpu.lowering.registry import Call, Operator
+from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+
+WEIGHT_TYPES = ("INT8", "INT4")
+
+PIECE = 16_384
+"""Activations that are measured or quantised at a time: some microseconds."""
+
+GROUP = 64
+"""Outputs that are packed together."""
+
+ACTIVATION_ZERO = 128
+"""What quantised activations of 0 are in memory."""
+
+_LARGEST_SUM = (1 << 31) - 1
+
+_LARGEST_ACTIVATION = 255  # the distance between two int8
+
+
+def is_hybrid(call: Call) -> bool:
+    """Return whether weights are integers."""
+    return call.input(1).type.name in WEIGHT_TYPES
+
+
+def check_product(call: Call) -> Rejection | None:
+    """Reject all but constant weights with a scale for each output or one for all, and a clamp."""
+    weight = call.input(1)
+    found = first_rejection(check_types_and_weights(call), check_constants(call))
+    if found is not None:
+        return found
+    quantization = weight.quantization
+    if quantization is None or len(quantization.scales) not in (1, weight.shape[0]):
+        return Rejection("quantization", expected="one scale, or one an output")
+    if quantization.block_size:
+        return Rejection("quantization", expected="no scales of blocks", tensor=weight.index)
+    return check_sums(weight)
+
+
+def check_constants(call: Call) -> Rejection | None:
+    """Reject all but what is known before the data: weights, bias, and a clamp."""
+    for position in (1, 2):
+        if call.optional_input(position) is not None:
+            found = check_constant(call, position)
+            if found is not None:
+                return found
+    weight, activation = call.input(1), Act(call.options.fused_activation_function)
+    found = check_bias(call)
+    if found is not None:
+        return found
+    if 0 in weight.shape:
+        return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
+    if activation not in CLAMPS:
+        return Rejection("activation", actual=activation.name, expected="a clamp")
+    return None
+
+
+def check_types_and_weights(call: Call) -> Rejection | None:
+    weight = call.input(1)
+    for tensor in (call.input(0), call.optional_input(2), call.output()):
+        if tensor is not None and tensor.type.name != "FLOAT32":
+            return Rejection(
+                "dtype", actual=tensor.type.name, expected="FLOAT32", tensor=tensor.index
+            )
+    if not weight.is_constant:
+        return Rejection("computed-weights", expected="constant weights", tensor=weight.index)
+    return None
+
+
+def check_sums(weight: Tensor) -> Rejection | None:
+    """Reject all but weights whose products with any activations have sums of 32 bits."""
+    is_short = math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM
+    if is_short or have_short_sums(weight_matrix(weight)):
+        return None
+    return Rejection("depth", actual=weight.shape, expected="sums of 32 bits", tensor=weight.index)
+
+
+def have_short_sums(values: NDArray[np.int8]) -> bool:
+    """Return whether products of weights, ``[O, K]``, and activations have sums of 32 bits."""
+    largest = np.abs(values.astype(np.int64)).sum(axis=1).max()
+    return bool(largest * _LARGEST_ACTIVATION <= _LARGEST_SUM)
+
+
+def weight_matrix(weight: Tensor) -> NDArray[np.int8]:
+    """Return weights as ``[O, K]``; the official kernels pay no attention to zero points."""
+    values: NDArray[np.int8] = dense_values(weight).reshape(weight.shape[0], -1)
+    return values
+
+
+def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> None:
+    """Emit the product of the rows of a node's first input and its second, ``[O, K]``.
+
+    Args:
+        call: the node; its options say whether rows have zero points.
+        builder: gets the calls.
+        rows: how many.
+        words: as of :func:`emit_product`.
+    """
+    outputs, depth = call.input(1).shape
+    emit_rows(call, builder, (rows, depth, outputs), **words)
+
+
+def emit_rows(
+    call: Call, builder: ProgramBuilder, sizes: tuple[int, int, int], **words: Any
+) -> None:
+    """Emit the product of a node's first input, seen as rows, and weights.
+
+    Args:
+        call: the node; its options say whether rows have zero points.
+        builder: gets the calls.
+        sizes: rows, their length, and columns of the product.
+        words: as of :func:`emit_product`.
+    """
+    rows, depth, outputs = sizes
+    one = Window(1, 1, 1, 1, 1, 0)
+    inputs = 4 if words["form"] == blocks.BYTES else 8
+    row_bytes = words["parts"] * words["steps"] * inputs
+    windows = pack_windows_record(builder, row_bytes, (one, one), zero=ACTIVATION_ZERO, flip=0)
+    source, sizes = (rows, depth, row_bytes), (rows, row_bytes, outputs)
+    is_asymmetric = call.options.asymmetric_quantize_inputs or words["form"] == blocks.PARTS
+    emit_product(call, builder, windows, blocks.DIRECT, source, bool(is_asymmetric), sizes, **words)
+
+
+def emit_product(
+    call: Call,
+    builder: ProgramBuilder,
+    windows: Memory,
+    layout: int,
+    source: tuple[int, int, int],
+    is_asymmetric: bool,
+    sizes: tuple[int, int, int],
+    **words: Any,
+) -> None:
+    """Emit the quantisation of a node's first input, and its product with weights.
+
+    Args:
+        call: the node.
+        builder: gets the calls.
+        windows: how activations become rows of a matrix.
+        layout: see ``hybrid.MULTIPLY``.
+        source: how many rows have a scale of their own, their size, and their length in bytes.
+        is_asymmetric: whether rows have zero points.
+        sizes: rows of the matrix, their length, and columns of the product.
+        words: of ``hybrid.MULTIPLY``: where results go, weights, and a clamp.
+    """
+    pixels, depth, outputs = sizes
+    row_bytes = -(-depth // 4) * 4
+    activations, scales = emit_quantized(call, builder, source, row_bytes, is_asymmetric)
+    step = min(max(CACHED_BYTES // row_bytes // ROWS, 1), -(-pixels // ROWS), 64) * ROWS
+    laid_out = max(step, ROWS) * row_bytes if layout == blocks.WINDOWED else 0
+    memory = -(-(conv_int8.ACC_BYTES + 256 + laid_out) // 64) * 64
+    tiles = tiles_for(builder, pixels * depth * outputs, 4 * pixels * outputs, 1 << 20)
+    row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
+    column_tiles = min(-(-tiles // row_tiles), -(-outputs // 64))
+    builder.emit(
+        blocks.MULTIPLY,
+        row_tiles * column_tiles,
+        x=activations,
+        scales=scales,
+        windows=windows,
+        outputs=outputs,
+        layout=layout,
+        step=step,
+        row_tiles=row_tiles,
+        column_tiles=column_tiles,
+        pixels=pixels,
+        image_pixels=pixels // source[0],
+        scratch=builder.scratch(memory * builder.workers),
+        scratch_bytes=memory,
+        **words,
+    )
+
+
+def emit_quantized(
+    call: Call,
+    builder: ProgramBuilder,
+    source: tuple[int, int, int],
+    row_bytes: int,
+    is_asymmetric: bool,
+) -> tuple[Memory, Memory]:
+    """Emit the quantisation of activations; return where they will be, and their scales.
+
+    Micro-kernels read more rows of *row_bytes* than there are.
+    """
+    rows, size, length = source
+    scales = builder.scratch(8 * rows)
+    quantized = builder.scratch(rows * length + ROWS * row_bytes)
+    tiles, words = emit_measured(call, builder, rows, size)
+    builder.emit(
+        blocks.QUANTIZE, tiles, y=quantized, scales=scales, row_bytes=length,
+        is_asymmetric=int(is_asymmetric), **words,
+    )  # fmt: skip
+    return quantized, scales
+
+
+def emit_measured(
+    call: Call, builder: ProgramBuilder, rows: int, size: int
+) -> tuple[int, dict[str, Any]]:
+    """Emit the measurement of activations; return the tiles and words of what comes next."""
+    pieces = -(-size // PIECE) if builder.workers > 1 else 1
+    tiles = max(1, min(rows * pieces, rows * size // PIECE))
+    words = {
+        "x": builder.tensor(call.input(0).index), "ranges": builder.scratch(8 * rows * pieces),
+        "rows": rows, "size": size, "pieces": pieces,
+    }  # fmt: skip
+    builder.emit(blocks.MEASURE, tiles, **words)
+    return tiles, words
+
+
+def weight_scales(weight: Tensor) -> NDArray[np.float32]:
+    """Return the scale of each output, ``[O]``."""
+    assert weight.quantization is not None
+    scales = weight.quantization.scales.astype(np.float32)
+    return np.broadcast_to(scales, (weight.shape[0],))
+
+
+def product_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
+    """Return the words of ``MULTIPLY`` that say what the weights are, the clamp and the result."""
+    weight, y = call.input(1), call.node.outputs[0]
+    bias = bias_or_zeros(call.optional_input(2), weight.shape[0], np.float32)
+    packed = packed_weights(builder, y, weight_matrix(weight), weight_scales(weight), bias)
+    low, high = clamp_range(call)
+    return {"y": builder.tensor(y), "low": low, "high": high, **packed}
+
+
+def packed_weights(
+    builder: ProgramBuilder,
+    name: object,
+    values: NDArray[np.int8],
+    scales: NDArray[np.float32],
+    bias: NDArray[np.float32],
+) -> dict[str, Any]:
+    """Return the words of ``MULTIPLY`` for weights of a byte; *name* tells them from others."""
+    steps = -(-values.shape[1] // 4)
+    return {
+        "weights": builder.packed(("hybrid-weights", name), lambda: byte_groups(values)),
+        "headers": packed_headers(
+            builder, name, lambda: (values.sum(axis=1, dtype=np.int32), scales), bias
+        ),
+        "form": blocks.BYTES,
+        "parts": 1,
+        "steps": steps,
+        "block_bytes": 64 * steps,
+    }
+
+
+def packed_headers(
+    builder: ProgramBuilder,
+    name: object,
+    sums_and_scales: Callable[[], tuple[NDArray[Any], NDArray[np.float32]]],
+    bias: NDArray[np.float32],
+) -> Memory:
+    """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
+
+    Args:
+        builder: keeps them.
+        name: tells them from others.
+        sums_and_scales: returns the sums of each output's weights, int32 or float32, and what
+            accumulators are multiplied by, ``[O]`` each.
+        bias: added to results, ``[O]``.
+    """
+    zero = ACTIVATION_ZERO - builder.level.byte_shift  # as kernels multiply activations
+
+    def pack() -> NDArray[np.uint8]:
+        sums, scales = sums_and_scales()
+        return header_bytes({"bias": -zero * sums, "sum": sums, "scale": scales, "offset": bias})
+
+    return builder.packed(("hybrid-headers", name), pack)
+
+
+def header_bytes(rows: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    """Return the fields of headers, ``[O]`` each, as ``[blocks, HEADER_BYTES], uint8``."""
+    count = len(rows["sum"])
+    size = -(-count // GROUP) * GROUP
+    headers = np.empty((size // LANES, blocks.HEADER_BYTES), np.uint8)
+    for name, row in rows.items():
+        padded = np.zeros(size, row.dtype)
+        padded[:count] = row
+        place = blocks.HEADER[name]
+        headers[:, place : place + 4 * LANES] = padded.view(np.uint8).reshape(len(headers), -1)
+    return headers
+
+
+def byte_groups(values: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return weights, ``[O, K]``, in the order of ``BYTES``, with zeros added."""
+    outputs, depth = values.shape
+    groups, steps = -(-outputs // GROUP), -(-depth // 4)
+    padded = np.zeros((groups * GROUP, steps * 4), np.int8)
+    padded[:outputs, :depth] = values
+    return padded.reshape(groups, GROUP, steps, 4).swapaxes(1, 2)
+
+
+def by_weights(plain: Operator, mixed: Operator) -> Operator:
+    """Return an operator for float activations that asks by the type of weights."""
+
+    def chosen(call: Call) -> Operator:
+        return mixed if is_hybrid(call) else plain
+
+    return Operator(
+        lambda call: chosen(call).check(call),
+        lambda call, builder: chosen(call).lower(call, builder),
+        variants=(plain, mixed),
+    )

@@ -1,0 +1,132 @@
+"""Products of float32 activations and 4-bit weights, which stay two in a byte.
+
+Scales are those of outputs, or of equal parts of each output's weights.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection, Tensor
+from delegraph.arithmetic.weights import bias_or_zeros
+from delegraph_numba_cpu.instructions import conv_hybrid as blocks
+from delegraph_numba_cpu.lowering.checks import first_rejection
+from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, clamp_range
+from delegraph_numba_cpu.lowering.convolution.conv_hybrid import (
+    GROUP,
+    check_constants,
+    check_types_and_weights,
+    packed_headers,
+    weight_matrix,
+    weight_scales,
+)
+from delegraph_numba_cpu.lowering.registry import Call
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+UNIT = 16
+"""What kernels multiply weights by: they are the high half of a byte."""
+
+LARGEST_SUM = (1 << 31) // (255 * 128)
+"""Products of activations and weights whose sum has 32 bits, whatever they are."""
+
+
+def has_parts(weight: Tensor) -> bool:
+    """Return whether scales are those of parts of an output's weights."""
+    return weight.quantization is not None and bool(weight.quantization.block_size)
+
+
+def is_packed(weight: Tensor) -> bool:
+    """Return whether kernels take weights, ``[O, K]``, as nibbles."""
+    if has_parts(weight):
+        return True
+    return weight.type.name == "INT4" and weight.shape[1] <= LARGEST_SUM
+
+
+def check_parts(call: Call) -> Rejection | None:
+    """Reject all but constant 4-bit weights whose parts fill whole steps of the kernels."""
+    found = first_rejection(check_types_and_weights(call), check_constants(call))
+    if found is not None:
+        return found
+    weight = call.input(1)
+    assert weight.quantization is not None
+    size, (outputs, depth) = weight.quantization.block_size, weight.shape
+    if weight.type.name != "INT4":
+        return Rejection("dtype", actual=weight.type.name, expected="INT4", tensor=weight.index)
+    if size % 8 or size > LARGEST_SUM or depth % size:
+        expected = f"blocks of 8, 16, 24, ... that divide {depth}"
+        return Rejection("block-size", actual=size, expected=expected, tensor=weight.index)
+    if len(weight.quantization.scales) != outputs * (depth // size):
+        return Rejection("quantization", expected="a scale for each block", tensor=weight.index)
+    return None
+
+
+def nibble_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
+    """Return the words of ``MULTIPLY`` that say what the weights are, the clamp and the result.
+
+    The official kernel ignores the fused activation where there are scales of parts.
+    """
+    weight, y = call.input(1), call.node.outputs[0]
+    depth = weight.shape[1]
+    steps, low, high, form = -(-depth // 8), *clamp_range(call), blocks.NIBBLES
+    parts = 1
+    if has_parts(weight):
+        assert weight.quantization is not None
+        size = weight.quantization.block_size
+        steps, parts, (low, high), form = size // 8, depth // size, UNLIMITED, blocks.PARTS
+    scales = blocks.GROUP_BYTES // 4 if form == blocks.PARTS else 0
+    return {
+        "y": builder.tensor(y),
+        "low": low,
+        "high": high,
+        "weights": builder.packed(("nibbles", y), lambda: nibble_groups(weight, parts)),
+        "headers": packed_headers(
+            builder, y, lambda: _sums_and_scales(weight, parts),
+            bias_or_zeros(call.optional_input(2), weight.shape[0], np.float32),
+        ),
+        "form": form,
+        "parts": parts,
+        "steps": steps,
+        "block_bytes": parts * (64 * steps + scales),
+    }  # fmt: skip
+
+
+def part_scales(weight: Tensor, parts: int) -> NDArray[np.float32]:
+    """Return the scales of the parts of each output's weights, ``[O, parts]``."""
+    assert weight.quantization is not None
+    return weight.quantization.scales.astype(np.float32).reshape(-1, parts)
+
+
+def _sums_and_scales(weight: Tensor, parts: int) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    """Return the sums of outputs' weights as kernels see them, and what makes results of these."""
+    values = weight_matrix(weight)
+    unit = np.float32(1 / UNIT)
+    if not has_parts(weight):
+        return UNIT * values.sum(axis=1, dtype=np.int32), weight_scales(weight) * unit
+    sums = values.reshape(len(values), parts, -1).sum(axis=2, dtype=np.int32)
+    scaled = (UNIT * sums * part_scales(weight, parts).astype(np.float64)).sum(axis=1)
+    return scaled.astype(np.float32), np.full(len(values), unit)
+
+
+def nibble_groups(weight: Tensor, parts: int) -> NDArray[np.uint8]:
+    """Return weights, ``[O, K]``, in the order of ``NIBBLES`` or ``PARTS``, with zeros added.
+
+    Returns:
+        ``[groups, parts, bytes]``; scales of parts are the last bytes.
+    """
+    values = weight_matrix(weight)
+    outputs, depth = values.shape
+    groups, size = -(-outputs // GROUP), -(-depth // parts // 8) * 8
+    padded = np.zeros((groups * GROUP, parts * size), np.int8)
+    padded[:outputs, :depth] = values
+    halves = padded.reshape(groups, GROUP, parts, size // 8, 2, 4)
+    packed = (halves[..., 0, :] & 15 | halves[..., 1, :] << 4).view(np.uint8)
+    packed = packed.transpose(0, 2, 3, 1, 4).reshape(groups, parts, -1)
+    if not has_parts(weight):
+        return packed
+    scales = np.zeros((groups * GROUP, parts), np.float32)
+    scales[:outputs] = part_scales(weight, parts)
+    scales = scales.reshape(groups, GROUP, parts).transpose(0, 2, 1).copy()
+    return np.concatenate([packed, scales.view(np.uint8)], axis=2)

@@ -1,0 +1,367 @@
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of 16-bit activations and 8-bit weights.
+
+Sums have 64 bits, so they are exact; the official kernels scale them in one of three ways.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection, Tensor
+from delegraph.arithmetic.activation import quantized_activation_range
+from delegraph.arithmetic.convolution_scale import per_channel_multipliers, per_tensor_multiplier
+from delegraph.arithmetic.fixed_point import quantize_multipliers, reduce_multiplier
+from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic.weights import bias_or_zeros, dense_values
+from delegraph.errors import OperatorError
+from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat, TensorType
+from delegraph_numba_cpu.instructions import conv_int16 as blocks
+from delegraph_numba_cpu.lowering.checks import check_bias, check_type, first_rejection
+from delegraph_numba_cpu.lowering.convolution.conv_groups import joined_groups
+from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
+    CACHED_BYTES,
+    pack_windows_record,
+    tiles_for,
+)
+from delegraph_numba_cpu.lowering.convolution.conv_windows import (
+    check_images,
+    check_one_group,
+    groups_of,
+    windows_of,
+)
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+BIAS_TYPES = {
+    "CONV_2D": ("INT32", "INT64"),
+    "DEPTHWISE_CONV_2D": ("INT64",),
+    "FULLY_CONNECTED": ("INT32", "INT64"),
+}
+
+_LARGEST_INPUT = 1 << 15
+
+_SUM_BITS = 47
+
+Array = NDArray[Any]
+
+Weights = NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaling:
+    """How sums become results; see ``instructions.conv_int16``.
+
+    Attributes:
+        multiplier: ``[O]``, int64 or float64.
+        first: shift to the right, ``[O]``, int64.
+        second: the one after it, ``[O]``, int64.
+        rounding: the kind.
+        bits: that sums may have with which this is exact.
+    """
+
+    multiplier: Array
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    rounding: int
+    bits: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Product:
+    """The constants of one node's products.
+
+    Attributes:
+        weight: ``[O, K]``.
+        bias: ``[O]``.
+        scaling: of the sums.
+        limits: smallest and largest result.
+    """
+
+    weight: Weights
+    bias: NDArray[np.int64]
+    scaling: Scaling
+    limits: tuple[int, int]
+
+    @property
+    def largest(self) -> int:
+        """What no sum exceeds in magnitude."""
+        reach = np.abs(self.weight.astype(np.int64)).sum(axis=1) * _LARGEST_INPUT
+        return int((reach + np.abs(self.bias.astype(np.float64))).max())  # -2**63 has no int64
+
+    def rejection(self) -> Rejection | None:
+        """Return why kernels would not compute this exactly; None when they do."""
+        largest, scaling = self.largest, self.scaling
+        has_shifts = scaling.rounding == blocks.REAL or scaling.first.min() >= 1
+        if has_shifts and not largest >> scaling.bits:
+            return None
+        expected = f"sums of {scaling.bits} bits"
+        return Rejection("multiplier", actual=largest, expected=expected)
+
+
+def product_of(call: Call) -> Product:
+    """Return the constants of a node.
+
+    Raises:
+        OperatorError: quantization that the official kernel refuses.
+    """
+    bias = bias_or_zeros(call.optional_input(2), _outputs(call), np.int64)
+    limits = quantized_activation_range(call.options.fused_activation_function, call.output())
+    return Product(weights_of(call), bias, scaling_of(call), limits)
+
+
+def scaling_of(call: Call) -> Scaling:
+    """Return how the sums of a node are scaled.
+
+    Raises:
+        OperatorError: quantization that the official kernel refuses.
+
+    Source:
+        EvalQuantizedPerChannel16x8, tflite/kernels/{conv,depthwise_conv}.cc; EvalQuantized,
+        tflite/kernels/fully_connected.cc.
+    """
+    x, weight, bias, y = call.input(0), call.input(1), call.optional_input(2), call.output()
+    is_dense = call.name == "FULLY_CONNECTED"
+    reals = per_channel_multipliers(x, weight, y, _outputs(call))
+    is_wide = bias is not None and bias.type is TensorType.INT64
+    if is_dense:
+        single = per_tensor_multiplier(x, weight, bias, y) if _scales(weight) == 1 else None
+        if is_wide or call.options.quantized_bias_type is TensorType.INT64:
+            zeros = np.zeros(len(reals), np.int64)
+            reals = np.where(np.isfinite(reals), reals, 0.0)
+            return Scaling(reals, zeros, zeros, blocks.REAL, _SUM_BITS)
+        if single is not None:
+            reals[:] = single
+    if is_wide or call.name == "DEPTHWISE_CONV_2D":
+        return int64_scaling(reals)
+    mantissa, shift = quantize_multipliers(reals)
+    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+    first = np.full_like(shift, 31)
+    return Scaling(mantissa << left, first, right, blocks.FIXED_POINT, 31 - int(left.max()))
+
+
+def int64_scaling(reals: NDArray[np.float64]) -> Scaling:
+    """Return the scaling by Q15 multipliers, ``[O]``."""
+    mantissa, shift = quantize_multipliers(reals)
+    zeros = np.zeros_like(shift)
+    return Scaling(reduce_multiplier(mantissa), 15 - shift, zeros, blocks.FIXED_POINT, _SUM_BITS)
+
+
+def _scales(weight: Tensor) -> int:
+    return 0 if weight.quantization is None else len(weight.quantization.scales)
+
+
+def _outputs(call: Call) -> int:
+    return call.input(1).shape[3 if call.name == "DEPTHWISE_CONV_2D" else 0]
+
+
+def weights_of(call: Call) -> Weights:
+    """A node's weights, ``[O, K]``, outputs first whatever the operator.
+
+    Groups of channels make a matrix with zeros where an output does not read a channel.
+    """
+    weight, groups = call.input(1), _groups(call)
+    values: Array = dense_values(weight)
+    if call.name == "DEPTHWISE_CONV_2D":
+        values = values.reshape(-1, values.shape[-1]).T
+    if groups > 1:
+        taps = math.prod(weight.shape[1:3])
+        (values,) = joined_groups(values.reshape(_outputs(call), taps, -1), groups, groups)
+    return values.reshape(_outputs(call), -1).astype(np.int16)
+
+
+def _groups(call: Call) -> int:
+    """Groups that are joined: none in depthwise convolutions, which have kernels of their own."""
+    if call.name == "CONV_2D":
+        return groups_of(call)
+    if call.name == "DEPTHWISE_CONV_2D" and call.input(0).shape:
+        channels = call.input(0).shape[3]
+        return 1 if channels == _outputs(call) else channels
+    return 1
+
+
+def check_product(call: Call) -> Rejection | None:
+    """Reject all but int16 with constant symmetric weights whose sums are scaled exactly."""
+    x, weight, bias, y = call.input(0), call.input(1), call.optional_input(2), call.output()
+    found = first_rejection(
+        check_type(x, "INT16"), check_type(y, "INT16"), check_type(weight, "INT8"),
+        check_bias(call), *(check_type(t, *BIAS_TYPES[call.name]) for t in (bias,) if t),
+    )  # fmt: skip
+    if found is not None:
+        return found
+    for tensor in (weight, bias):
+        if tensor is not None and not tensor.is_constant:
+            return Rejection("computed-weights", expected="constant weights", tensor=tensor.index)
+    if weight.sparsity is not None or 0 in weight.shape or not weight.shape:
+        return Rejection("weights", expected="dense weights", tensor=weight.index)
+    for tensor in (x, weight, y, *((bias,) if bias else ())):
+        if tensor.quantization is not None and tensor.quantization.zero_points.any():
+            return Rejection("zero-point", expected=0, tensor=tensor.index)
+    try:
+        return product_of(call).rejection()
+    except OperatorError as error:
+        return Rejection("quantization", str(error))
+
+
+def check_conv(call: Call) -> Rejection | None:
+    """Reject all but convolutions without groups."""
+    found = first_rejection(check_images(call), check_one_group(call))
+    return check_product(call) if found is None else found
+
+
+def lower_conv(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a convolution; one that has groups only since a resize is computed, too."""
+    _emit(call, builder, windows_of(call), call.input(0).shape[3])
+
+
+def check_depthwise(call: Call) -> Rejection | None:
+    """Reject all but one output for each channel, or one channel."""
+    x, weight = call.input(0), call.input(1)
+    found = check_images(call)
+    if found is not None:
+        return found
+    if len(x.shape) == 4 and x.shape[3] not in (1, weight.shape[3]):
+        return Rejection("multiplier", actual=weight.shape[3] // x.shape[3], expected=1)
+    if math.prod(weight.shape[:3]) > blocks.MOST_TAPS:
+        return Rejection("taps", actual=weight.shape[1:3], expected=f"{blocks.MOST_TAPS} at most")
+    return check_product(call)
+
+
+def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a depthwise convolution; one of other channels is a convolution like any other."""
+    _emit(call, builder, windows_of(call), call.input(0).shape[3])
+
+
+def check_dense(call: Call) -> Rejection | None:
+    """Reject all but weights ``[O, K]`` in the default order."""
+    weight, form = call.input(1), call.options.weights_format
+    if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
+        return Rejection("weights-format", expected="[O, K] in the default order of weights")
+    return check_product(call)
+
+
+def lower_dense(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a matrix product: a convolution whose pixels are the input's rows."""
+    outputs, depth = call.input(1).shape
+    rows = math.prod(call.output().shape) // outputs
+    one = Window(1, 1, 1, 1, 1, 0)
+    _emit(call, builder, (one, Window(rows, 1, 1, 1, rows, 0)), depth)
+
+
+def _emit(
+    call: Call, builder: ProgramBuilder, windows: tuple[Window, Window], channels: int
+) -> None:
+    is_depthwise = call.name == "DEPTHWISE_CONV_2D" and channels == _outputs(call) > 1
+    emit_product(call, builder, product_of(call), windows, channels, is_depthwise=is_depthwise)
+
+
+def emit_product(
+    call: Call,
+    builder: ProgramBuilder,
+    product: Product,
+    windows: tuple[Window, Window],
+    channels: int,
+    *,
+    is_depthwise: bool = False,
+) -> None:
+    """Emit the product of windows and weights.
+
+    Args:
+        call: the node; its first input has the windows.
+        builder: gets the call.
+        product: the node's constants.
+        windows: along height and width.
+        channels: of the input.
+        is_depthwise: whether each output is of the channel of the same number.
+    """
+    x, y = call.input(0), call.output()
+    results, outputs = math.prod(y.shape), len(product.weight)
+    if not results:
+        return
+    pack, block, unit = (_by_channels, blocks.DEPTHWISE, "taps")
+    if not is_depthwise:
+        pack, block, unit = (_by_pairs, blocks.CONVOLVE, "pairs")
+    down, across = windows
+    depth = down.kernel * across.kernel * (1 if is_depthwise else channels)
+    count = depth if is_depthwise else -(-depth // 2)
+    row_bytes = 4 * -(-down.kernel * across.kernel * channels // 2)
+    step = max(CACHED_BYTES // row_bytes // blocks.ROWS, 1) * blocks.ROWS
+    size = -(-(blocks.ACC_BYTES + step * row_bytes + 64) // 64) * 64
+    builder.emit(
+        block,
+        tiles_for(builder, results * depth * 4, results * 2, results // outputs),
+        x=builder.tensor(x.index),
+        y=builder.tensor(y.index),
+        windows=pack_windows_record(builder, 2 * channels, windows, zero=0, flip=0),
+        pixels=results // outputs,
+        step=step,
+        scratch=builder.scratch(size * builder.workers),
+        scratch_bytes=size,
+        **_constants(builder, y.index, product, pack),
+        **{unit: count},
+    )
+
+
+def _constants(
+    builder: ProgramBuilder, name: int, product: Product, pack: Callable[[Weights], Array]
+) -> dict[str, Any]:
+    """Return the words that follow from weights, bias and scales."""
+    return {
+        "weights": builder.packed(
+            ("weights", name, pack.__name__, product.weight.shape), lambda: pack(product.weight)
+        ),
+        "headers": builder.packed(("headers", name), lambda: _headers(product)),
+        "outputs": len(product.weight),
+        "low": product.limits[0],
+        "high": product.limits[1],
+        "rounding": product.scaling.rounding,
+    }
+
+
+def _by_pairs(weight: Weights) -> Array:
+    """Return ``[O, K]`` as ``[O / 16, K / 2, 16, 2]``, filled up with zeros."""
+    outputs, depth = weight.shape
+    size, pairs = -(-outputs // blocks.LANES), -(-depth // 2)
+    padded = np.zeros((size * blocks.LANES, 2 * pairs), np.int16)
+    padded[:outputs, :depth] = weight
+    return padded.reshape(size, blocks.LANES, pairs, 2).transpose(0, 2, 1, 3)
+
+
+def _by_channels(weight: Weights) -> Array:
+    """Return ``[O, taps]`` as ``[O / 16, taps, 16]``, filled up with zeros."""
+    outputs, taps = weight.shape
+    size = -(-outputs // blocks.LANES)
+    padded = np.zeros((size * blocks.LANES, taps), np.int16)
+    padded[:outputs] = weight
+    return padded.reshape(size, blocks.LANES, taps).transpose(0, 2, 1)
+
+
+def _headers(product: Product) -> Array:
+    """Return the headers of blocks of 16 outputs: ``[blocks, 4, 16], int64``."""
+    scaling, bias = product.scaling, product.bias
+    rows = {
+        "bias": bias, "multiplier": scaling.multiplier.view(np.int64), "first": scaling.first,
+        "second": scaling.second,
+    }  # fmt: skip
+    size = -(-len(bias) // blocks.LANES)
+    headers = np.zeros((len(blocks.HEADER), size * blocks.LANES), np.int64)
+    for row, name in zip(headers, blocks.HEADER, strict=True):
+        row[: len(bias)] = rows[name]
+    return headers.reshape(len(blocks.HEADER), size, blocks.LANES).swapaxes(0, 1)
+
+
+_FEATURES = ("activation", "empty", "per-channel")
+
+for _name, _check, _lower, _features in (
+    ("CONV_2D", check_conv, lower_conv, _FEATURES),
+    ("DEPTHWISE_CONV_2D", check_depthwise, lower_depthwise, _FEATURES),
+    ("FULLY_CONNECTED", check_dense, lower_dense, (*_FEATURES, "many-dims")),
+):
+    _roles = (("weights", ("INT8",)), ("bias", BIAS_TYPES[_name]))
+    _operator = Operator(_check, _lower, ("INT16",), _features, roles=_roles)
+    register_variants("INT16", {_name: _operator})

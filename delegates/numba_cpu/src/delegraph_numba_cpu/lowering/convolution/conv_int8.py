@@ -1,0 +1,308 @@
+"""Records of constants for ``kernels/conv_int8.py``, and how its work is laid out and split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from delegraph.arithmetic.padding import Window
+from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.instructions.depthwise_conv_int8 import TAPS
+from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
+from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
+    LANES,
+    Integers,
+    matrix_blocks,
+    signed_bytes,
+    summands_of,
+    tap_blocks,
+    without_gaps,
+)
+from delegraph_numba_cpu.lowering.registry import Call
+from delegraph_numba_cpu.program.program import Address, Memory, ProgramBuilder
+
+CACHED_BYTES = 24 * 1024
+"""Of matrix rows that are worked on at a time."""
+
+ROWS = 14
+"""Matrix rows are worked on in multiples of this, which suits all micro-kernels."""
+
+TILE_PRODUCTS = 500_000
+"""Products of a tile: some 5 us at least, several times what it costs to hand one out."""
+
+RESULT_PRODUCTS = 50
+"""What a result costs beside its products, in products."""
+
+
+def depthwise_bytes(channels: int, down: Window, across: Window) -> int:
+    """Return how much memory a row of a depthwise convolution takes."""
+    lanes = 64 if channels >= 64 else 16
+    return 64 + 4 * lanes * (across.output + line_columns(across) * -(-down.kernel // 4))
+
+
+def line_columns(across: Window) -> int:
+    """Return how many columns a packed line has."""
+    return (across.output - 1) * across.stride + across.span
+
+
+def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -> int:
+    """Return into how many tiles an operator is split, a multiple of the workers if it can be.
+
+    Args:
+        builder: knows the workers.
+        products: of two bytes each.
+        results: bytes of output, each of which costs as much as some products.
+        most: tiles.
+    """
+    workers = builder.workers
+    if workers == 1:
+        return 1
+    tiles = min((products + RESULT_PRODUCTS * results) // TILE_PRODUCTS, 4 * workers, most)
+    return max(tiles if tiles < workers else tiles // workers * workers, 1)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How windows become rows of a matrix.
+
+    Attributes:
+        layout: see ``CONVOLVE``.
+        step: how many at a time.
+        memory: bytes of scratch memory that takes.
+    """
+
+    layout: int
+    step: int
+    memory: int
+
+    @classmethod
+    def of(cls, product: Product, pixels: int, is_pointwise: bool) -> Rows:
+        """Return a plan for *pixels* windows, which are pixels themselves if pointwise."""
+        depth = product.weight.shape[1]
+        row_bytes = -(-depth // 4) * 4
+        layout = blocks.WINDOWED
+        if is_pointwise and depth == row_bytes:
+            layout = blocks.FLIPPED if product.flip else blocks.DIRECT
+        most = max(CACHED_BYTES // max(row_bytes, 1) // ROWS, 1)
+        step = min(most, -(-pixels // ROWS), 64) * ROWS
+        kept = blocks.ACC_BYTES + blocks.SPLIT_BYTES * (row_bytes // 4)
+        memory = kept + 4 * step + 128 + max(step, 16) * row_bytes + 64
+        return cls(layout, step, -(-memory // 64) * 64)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Several products of the same sizes.
+
+    Attributes:
+        images: how many.
+        in_image: bytes from one input to the next.
+        matrix_image: bytes from one record of a matrix to the next.
+    """
+
+    images: int = 1
+    in_image: int = 0
+    matrix_image: int = 0
+
+
+ONE = Stack()
+
+
+def emit_product(
+    builder: ProgramBuilder,
+    x: Memory | Address,
+    y: Memory | Address,
+    windows: Memory,
+    matrix: Memory,
+    product: Product,
+    pixels: int,
+    is_pointwise: bool,
+    stack: Stack = ONE,
+) -> None:
+    """Emit the product of windows and weights, or several; *pixels* are those of one."""
+    outputs, depth = product.weight.shape
+    results = stack.images * pixels * outputs
+    if not results:
+        return
+    rows = Rows.of(product, pixels, is_pointwise)
+    tiles = -(-tiles_for(builder, results * depth, results, 1 << 20) // stack.images)
+    row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
+    column_tiles = min(-(-tiles // row_tiles), max(-(-outputs // 64), 1))
+    builder.emit(
+        blocks.CONVOLVE,
+        row_tiles * column_tiles * stack.images,
+        x=x,
+        y=y,
+        windows=windows,
+        matrix=matrix,
+        pixels=pixels,
+        step=rows.step,
+        layout=rows.layout,
+        row_tiles=row_tiles,
+        column_tiles=column_tiles,
+        in_image=stack.in_image,
+        matrix_image=stack.matrix_image,
+        scratch=builder.scratch(rows.memory * builder.workers),
+        scratch_bytes=rows.memory,
+    )
+
+
+def pack_windows(
+    builder: ProgramBuilder,
+    channels: int,
+    windows: tuple[Window, Window],
+    product: Product,
+    *,
+    is_transposed: bool = False,
+    is_unsigned: bool = False,
+) -> Memory:
+    """Return the record of how windows become rows.
+
+    Args:
+        builder: keeps it.
+        channels: of the input.
+        windows: along height and width.
+        product: the node's constants.
+        is_transposed: whether windows are those of the convolution from output to input.
+        is_unsigned: whether the input is unsigned already, in memory of the program's own.
+    """
+    flip = 0 if is_unsigned else product.flip
+    return pack_windows_record(
+        builder, channels, windows, product.zero, flip, is_transposed=is_transposed
+    )
+
+
+def pack_windows_record(
+    builder: ProgramBuilder,
+    channels: int,
+    windows: tuple[Window, Window],
+    zero: int,
+    flip: int,
+    *,
+    is_transposed: bool = False,
+) -> Memory:
+    """Return the record of how windows become rows; arguments as of :func:`pack_windows`.
+
+    Args:
+        builder: keeps it.
+        channels: of the input.
+        windows: along height and width.
+        zero: what is around the image, as kernels see it.
+        flip: what is xored with the image.
+        is_transposed: whether windows are those of the convolution from output to input.
+    """
+    down, across = windows
+    depth = down.kernel * across.kernel * channels
+    sizes = [down.input, across.input, down.output, across.output]
+    if is_transposed:
+        sizes = sizes[2:] + sizes[:2]
+    words = {
+        "height": sizes[0], "width": sizes[1], "channels": channels, "out_height": sizes[2],
+        "out_width": sizes[3], "kernel_h": down.kernel, "kernel_w": across.kernel,
+        "stride_h": down.stride, "stride_w": across.stride,
+        "dilation_h": down.dilation, "dilation_w": across.dilation,
+        "top": down.before, "left": across.before, "zero": zero, "flip": flip,
+        "row_bytes": -(-depth // 4) * 4, "is_transposed": int(is_transposed),
+    }  # fmt: skip
+    return builder.record(("windows", *words.values()), blocks.WINDOWS, **words)
+
+
+def pack_matrix(
+    builder: ProgramBuilder, call: Call, product: Product, key: str = "", shift: int = 0
+) -> Memory:
+    """Return the record of a node's weights.
+
+    Args:
+        builder: keeps it.
+        call: the node.
+        product: its constants.
+        key: tells several forms for one node apart.
+        shift: added to results, for those that stay unsigned.
+    """
+    return pack_matrices(builder, call, product, product.weight[None], key, shift)
+
+
+def pack_matrices(
+    builder: ProgramBuilder,
+    call: Call,
+    product: Product,
+    stack: Integers,
+    key: str = "",
+    shift: int = 0,
+) -> Memory:
+    """Return the records of a node's weights, one for each matrix of a stack.
+
+    Args:
+        builder: keeps them.
+        call: the node.
+        product: its constants, of all outputs.
+        stack: its weights, ``[G, O / G, K]``.
+        key: as of :func:`pack_matrix`.
+        shift: the same.
+    """
+    name = (call.node.outputs[0], key, shift, builder.exact)
+    count, outputs, depth = stack.shape
+    values, sum_factor = signed_bytes(stack)
+    weights = builder.packed(
+        ("weights", *name), lambda: without_gaps([matrix_blocks(matrix) for matrix in values])
+    )
+    byte_shift = builder.level.byte_shift
+    parts = [slice(i * outputs, (i + 1) * outputs) for i in range(count)]
+    headers = builder.packed(
+        ("headers", *name),
+        lambda: without_gaps(
+            [product.headers(builder.exact, shift, part, byte_shift) for part in parts]
+        ),
+    )
+    steps, blocks_of_16 = -(-depth // 4), -(-outputs // LANES)
+    record = {
+        "depth": depth, "steps": steps, "block_bytes": 64 * steps, "outputs": outputs,
+        "low": product.low + shift, "high": product.high + shift,
+        "rounding": product.rounding(builder.exact), "out_flip": product.out_flip(shift),
+        "sum_factor": sum_factor,
+    }  # fmt: skip
+    records = [
+        {
+            "weights": weights + i * blocks_of_16 * 64 * steps,
+            "headers": headers + i * blocks_of_16 * blocks.HEADER_BYTES,
+            **record,
+        }
+        for i in range(count)
+    ]
+    return builder.records(("matrix", *name), blocks.MATRIX, records)
+
+
+def pack_taps(
+    builder: ProgramBuilder,
+    call: Call,
+    product: Product,
+    down: Window,
+    across: Window,
+    shift: int = 0,
+) -> Memory:
+    """Return the record of a depthwise node's weights; arguments as of :func:`pack_matrix`."""
+    name = (call.node.outputs[0], shift, builder.exact, down, across)
+    channels = len(product.bias)
+    values = product.weight.T.reshape(down.kernel, across.kernel, channels)
+    weights = builder.packed(("weights", *name), lambda: tap_blocks(values))
+    byte_shift = builder.level.byte_shift
+    headers = builder.packed(
+        ("headers", *name), lambda: product.headers(builder.exact, shift, byte_shift=byte_shift)
+    )
+    summands, groups = summands_of(values), -(-down.kernel // 4)
+    columns = line_columns(across)
+    offsets = [
+        group * columns + tap * across.dilation
+        for _ in range(summands)
+        for group in range(groups)
+        for tap in range(across.kernel)
+    ]
+    places = builder.packed(("offsets", *name), lambda: np.array(offsets, np.int64))
+    record = {
+        "weights": weights, "headers": headers, "offsets": places,
+        "count": len(offsets), "low": product.low + shift, "high": product.high + shift,
+        "rounding": product.rounding(builder.exact), "channels": channels,
+        "block_bytes": 64 * len(offsets), "out_flip": product.out_flip(shift),
+    }  # fmt: skip
+    return builder.record(("taps", *name), TAPS, **record)

@@ -1,0 +1,63 @@
+"""Matrices of bytes that are computed: their packing, which takes the place of packed weights."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
+from delegraph_numba_cpu.lowering.registry import Call
+from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+
+MATRIX_BYTES = 8 * len(blocks.MATRIX.names)
+
+BYTES_A_TILE = 20_000
+"""Of matrices that are packed, some microseconds."""
+
+
+def emit_packed(
+    call: Call,
+    builder: ProgramBuilder,
+    product: Product,
+    source: Memory,
+    images: int,
+    weight_zero: int,
+) -> Memory:
+    """Emit the packing of matrices; return where records of them will be.
+
+    Args:
+        call: the node.
+        builder: gets the call.
+        product: see :func:`computed_product`.
+        source: the matrices, ``[images, O, K], int8``.
+        images: how many.
+        weight_zero: their zero point.
+    """
+    outputs, depth = product.weight.shape
+    blocks_of_16, steps = -(-outputs // 16), -(-depth // 4)
+    record = {
+        "weights": 0, "headers": 0, "depth": depth, "steps": steps, "block_bytes": 64 * steps,
+        "outputs": outputs, "low": product.low, "high": product.high,
+        "rounding": product.rounding(builder.exact), "out_flip": product.out_flip(0),
+        "sum_factor": -weight_zero,
+    }  # fmt: skip
+    name = (call.node.outputs[0], builder.exact, outputs, depth)
+    headers = -(-MATRIX_BYTES * images // 64) * 64
+    weights = headers + blocks.HEADER_BYTES * blocks_of_16 * images
+    packed = builder.scratch(weights + 64 * steps * blocks_of_16 * images)
+    packed.words = record | {"weights": packed + weights, "headers": packed + headers}
+    size = images * outputs * depth
+    builder.emit(
+        blocks.PACK_STACK,
+        max(1, min(builder.workers, images * -(-outputs // 64), size // BYTES_A_TILE)),
+        source=source,
+        weights=packed + weights,
+        headers=packed + headers,
+        matrices=packed,
+        header=builder.packed(("headers", *name), lambda: product.headers(builder.exact)),
+        matrix=builder.record(("matrix", *name), blocks.MATRIX, **record),
+        images=images,
+        depth=depth,
+        outputs=outputs,
+        zero=product.zero - builder.level.byte_shift,
+        weight_zero=weight_zero,
+    )
+    return packed

@@ -1,0 +1,324 @@
+"""What is known of products of 8-bit integers before the data, and whether they are exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection, Tensor
+from delegraph.arithmetic.accumulator_scaling import Scaling, fixed_point_scaling
+from delegraph.arithmetic.activation import quantized_activation_range
+from delegraph.arithmetic.convolution_scale import (
+    is_in_scalar_tail,
+    per_channel_multipliers,
+    per_tensor_multiplier,
+    scaling_of,
+)
+from delegraph.arithmetic.weights import bias_or_zeros
+from delegraph.errors import OperatorError
+from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.lowering.checks import check_bias
+from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
+    LANES,
+    SPARE,
+    Integers,
+    centred,
+    zipped_channels,
+)
+from delegraph_numba_cpu.lowering.convolution.conv_windows import has_groups
+from delegraph_numba_cpu.lowering.registry import Call
+
+TYPES = ("INT8", "UINT8")
+CLAIMED_ROLES = {
+    "INT8": (("weights", ("INT8", "INT4")), ("bias", ("INT32",))),
+    "UINT8": (("bias", ("INT32",)),),
+}
+"""What is claimed of weights and bias, by the input's type; the kit has no models of INT2."""
+
+WEIGHT_TYPES = {"INT8": ("INT8", "INT4", "INT2"), "UINT8": ("UINT8",)}
+
+_WORD = 1 << 31
+
+_EXACT_BITS = 53
+
+ALL = slice(None)
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """The constants of one node's products.
+
+    Attributes:
+        weight: zero point removed, ``[O, K]``.
+        bias: with what the input's zero point adds, ``[O]``, int64.
+        scaling: of the accumulators.
+        zero_point: of the output, as stored.
+        low: smallest stored result.
+        high: largest stored result.
+        flip: 128 when the input is int8, which kernels see as uint8; else 0.
+        zero: the input's zero point as kernels see it.
+    """
+
+    weight: Integers
+    bias: NDArray[np.int64]
+    scaling: Scaling
+    zero_point: int
+    low: int
+    high: int
+    flip: int
+    zero: int
+
+    @classmethod
+    def of(
+        cls,
+        x: Tensor,
+        weight: Integers,
+        bias: Tensor | None,
+        y: Tensor,
+        scaling: Scaling,
+        activation: int,
+    ) -> Product:
+        """Return the constants.
+
+        Args:
+            x: input.
+            weight: zero point removed, ``[O, K]``.
+            bias: of the accumulators, or None.
+            y: output.
+            scaling: of the accumulators.
+            activation: fused activation.
+        """
+        low, high = quantized_activation_range(activation, y)
+        flip = 128 if x.type.name == "INT8" else 0
+        zero = x.zero_point + flip
+        whole = bias_or_zeros(bias, len(weight), np.int64)
+        whole = whole - zero * weight.sum(axis=1, dtype=np.int64)
+        return cls(weight, whole, scaling, y.zero_point, low, high, flip, zero)
+
+    @cached_property
+    def _largest(self) -> NDArray[np.float64]:
+        """What no accumulator without bias exceeds in magnitude, ``[O]``."""
+        total = np.abs(self.weight, dtype=np.int16).sum(axis=1, dtype=np.int64)
+        return np.asarray(total * 255.0)
+
+    @cached_property
+    def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+        """Factor, what is added before the floor, and bias; constant channels have a factor of 0.
+
+        Those are channels with the same result at both ends, and a factor below 1: with a larger
+        one the core's integers may wrap around in between.
+
+        Pruned channels keep weights of zero, a tiny scale and a bias of 30 bits: too many for
+        float64, but there is only one result they can have.
+        """
+        scaling, bias, fits = self.scaling, self.bias, self._rounds_exactly
+        if fits.all():
+            return scaling.factor, scaling.half, bias
+        reach = np.minimum(self._largest, _WORD).astype(np.int64)
+        fixed = ~fits & (np.abs(scaling.factor) < 1)
+        fixed &= self._results(bias - reach) == self._results(bias + reach)
+        return (
+            np.where(fixed, 0.0, scaling.factor),
+            np.where(fixed, self._results(bias) - self.zero_point, scaling.half),
+            np.where(fixed, 0, bias),
+        )
+
+    def _results(self, acc: NDArray[np.int64]) -> NDArray[np.int64]:
+        scaled = self.scaling.exact(acc).astype(np.int64)
+        return np.clip(scaled + self.zero_point, self.low, self.high)
+
+    @cached_property
+    def _rounds_exactly(self) -> NDArray[np.bool_]:
+        """For which channels one product in float64 is exact, ``[O]``."""
+        rough = self._is_exact(self.weight.shape[1] * 255.0 * 255.0)
+        return rough if rough.all() else self._is_exact(self._largest)
+
+    def _is_exact(self, largest: NDArray[np.float64] | float) -> NDArray[np.bool_]:
+        """Return for which channels arithmetic is exact with accumulators up to *largest*.
+
+        A product and its half have as many bits as fit, or are so large that results saturate.
+        """
+        reach = self._reach(largest)
+        limit = np.ldexp(self.scaling.unit, _EXACT_BITS)
+        return np.asarray((reach < _WORD) & ((limit >= 256) | (reach < limit)))
+
+    def _reach(self, largest: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        """Return what no accumulator up to *largest* exceeds, nor its product, ``[O]``."""
+        bounds = largest + np.abs(self.bias)
+        return np.asarray(np.maximum(bounds, bounds * np.abs(self.scaling.factor) + 1))
+
+    @cached_property
+    def _needs_care(self) -> bool:
+        """Whether a product in float64 may be lifted to the next integer."""
+        factor, _, _bias = self.factors
+        return not bool((self._rounds_exactly | (factor == 0)).all())
+
+    def rejection(self) -> Rejection | None:
+        """Return why kernels would not compute this exactly; None when they do."""
+        if not self._needs_care:
+            return None
+        factor, _, _bias = self.factors
+        is_fraction_exact = np.ldexp(self.scaling.unit, _EXACT_BITS) >= 1
+        fits = (self._reach(self._largest) < _WORD) & is_fraction_exact | (factor == 0)
+        if fits.all():
+            return None
+        channel = int(np.flatnonzero(~fits)[0])
+        return Rejection(
+            "multiplier",
+            actual=f"{self.scaling.factor[channel]:g} in channel {channel}",
+            expected="a scale with which float64 arithmetic is exact",
+        )
+
+    def rounding(self, exact: bool) -> int:
+        """Return how results round."""
+        if not exact:
+            return blocks.NEAREST
+        if self._needs_care:
+            return blocks.EXACT_CLOSE
+        # Negative values differ only below the zero point, and that may be clamped away.
+        is_away = bool(self.scaling.away.any()) and self.low < self.zero_point
+        return blocks.EXACT_AWAY if is_away else blocks.EXACT
+
+    def out_flip(self, shift: int) -> int:
+        """Return what makes unsigned results stored ones; *shift* as of :meth:`headers`."""
+        return 128 if self.low < 0 and not shift else 0
+
+    def headers(
+        self, exact: bool, shift: int = 0, outputs: slice = ALL, byte_shift: int = 0
+    ) -> NDArray[np.uint8]:
+        """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
+
+        Args:
+            exact: whether float32 is to be told apart from exact results; see ``NEAR``.
+            shift: added to results, for those that stay unsigned.
+            outputs: which, if not all.
+            byte_shift: see ``CpuLevel``.
+        """
+        factor, half, bias = (row[outputs] for row in self.factors)
+        if byte_shift:
+            bias = bias + byte_shift * self.weight[outputs].sum(axis=1, dtype=np.int64)
+        count = len(bias)
+        zero = np.full(count, self.zero_point + shift)
+        zero[: count // 64 * 64] += self.out_flip(shift)
+        nearest = half - 0.5 if exact else np.zeros(count)
+        nearest = zero + np.where(factor == 0, np.floor(half), nearest)  # constants are integers
+        near = np.where(factor == 0, 0.0, blocks.NEAR if exact else 0.0)
+        values: dict[str, NDArray[Any]] = {
+            "bias": bias.astype(np.int32),
+            "scale": factor.astype(np.float32),
+            "offset": (nearest + near).astype(np.float32),
+            "below": (nearest - near).astype(np.float32),
+            "factor": factor,
+            "exact_offset": half,
+            "away": np.where(
+                factor == 0, 0.0, self.scaling.away[outputs]
+            ),  # constants have no halves
+            "zero": zero.astype(np.int32),
+        }
+        order = zipped_channels(count)
+        size = -(-count // LANES)
+        headers = np.zeros((size + SPARE, blocks.HEADER_BYTES), np.uint8)
+        for name, row in values.items():
+            padded = np.zeros(size * LANES, row.dtype)
+            padded[:count] = row[order]
+            place = blocks.HEADER[name]
+            width = LANES * row.dtype.itemsize
+            headers[:size, place : place + width] = padded.view(np.uint8).reshape(size, width)
+        return headers
+
+
+def check_constants(call: Call) -> Rejection | None:
+    """Reject all but 8-bit integers with constant weights, which kernels compute exactly."""
+    x, y = call.input(_input(call)), call.output()
+    weight, bias = call.input(1), call.optional_input(_input(call, bias=True))
+    if x.type.name not in TYPES or y.type != x.type:
+        return Rejection("dtype", actual=x.type.name, expected="INT8 or UINT8", tensor=x.index)
+    allowed = WEIGHT_TYPES[x.type.name]
+    if weight.type.name not in allowed:
+        return Rejection(
+            "dtype", actual=weight.type.name, expected=" or ".join(allowed), tensor=weight.index
+        )
+    for tensor in (weight, bias):
+        if tensor is not None and not tensor.is_constant:
+            return Rejection("computed-weights", expected="constant weights", tensor=tensor.index)
+    if weight.sparsity is not None:
+        return Rejection("sparse-weights", expected="dense weights", tensor=weight.index)
+    if not weight.shape or 0 in weight.shape:
+        return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
+    if bias is not None and bias.type.name != "INT32":
+        return Rejection("dtype", actual=bias.type.name, expected="INT32", tensor=bias.index)
+    found = check_bias(call, _input(call, bias=True))
+    if found is not None:
+        return found
+    try:
+        return product_of(call).rejection()
+    except OperatorError as error:
+        return Rejection("quantization", str(error))
+
+
+def _input(call: Call, *, bias: bool = False) -> int:
+    """Return which input the data is, or the bias."""
+    is_transposed = call.name == "TRANSPOSE_CONV"
+    return 2 + is_transposed if bias else 2 * is_transposed
+
+
+def product_of(call: Call) -> Product:
+    """Return the constants of a node.
+
+    Raises:
+        OperatorError: quantization that the official kernel refuses.
+    """
+    x, weight, y = call.input(_input(call)), call.input(1), call.output()
+    bias = call.optional_input(_input(call, bias=True))
+    if not weight.is_constant:
+        outputs, depth = weight.shape
+        scaling = _scaling(call, x, weight, bias, y, outputs)
+        values = bias_or_zeros(bias, outputs, np.int64)
+        activation = call.options.fused_activation_function
+        return computed_product(x, y, scaling, depth, values, activation)
+    values = centred(weight)
+    if call.name == "DEPTHWISE_CONV_2D":
+        values = values.reshape(-1, values.shape[-1]).T
+    scaling = _scaling(call, x, weight, bias, y, len(values))
+    values = values.reshape(len(values), -1)
+    activation = call.options.fused_activation_function
+    return Product.of(x, values, bias, y, scaling, activation)
+
+
+def _scaling(
+    call: Call, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, channels: int
+) -> Scaling:
+    """Return how accumulators are scaled; each operator's official kernel rounds in its own way."""
+    if call.name == "FULLY_CONNECTED":
+        multipliers = per_channel_multipliers(x, weight, y, channels)
+        if weight.quantization is not None and len(weight.quantization.scales) == 1:
+            multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
+        return fixed_point_scaling(multipliers, halves_away=False)
+    away: Any = has_groups(call)
+    if call.name == "DEPTHWISE_CONV_2D":
+        away = is_in_scalar_tail(channels) if x.type.name == "INT8" else True
+    elif call.name == "TRANSPOSE_CONV" and x.type.name == "INT8":
+        away = is_in_scalar_tail(channels)
+    return scaling_of(x, weight, bias, y, channels, "builtin", halves_away=away)
+
+
+def computed_product(
+    x: Tensor, y: Tensor, scaling: Scaling, depth: int, bias: NDArray[np.int64], activation: int
+) -> Product:
+    """Return what is known of products before their matrices are.
+
+    Args:
+        x: input.
+        y: output.
+        scaling: of the accumulators, ``[O]``.
+        depth: length of the rows of matrices.
+        bias: of the accumulators, ``[O]``.
+        activation: fused activation.
+    """
+    largest = np.broadcast_to(np.int16(255), (len(bias), depth))
+    low, high = quantized_activation_range(activation, y)
+    return Product(largest, bias, scaling, y.zero_point, low, high, 128, x.zero_point + 128)

@@ -1,0 +1,104 @@
+"""The order in which kernels for 8-bit integers read weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Tensor
+from delegraph.arithmetic.weights import centred_integers, dense_values
+
+LANES = 16
+
+SPARE = 4
+"""Blocks after the last one of a matrix, which kernels may read."""
+
+Integers = NDArray[np.int8] | NDArray[np.int16]
+
+
+def centred(weight: Tensor) -> Integers:
+    """Return weights without their zero point, in their shape."""
+    if weight.type.name == "INT8" and not weight.zero_point:
+        values: NDArray[np.int8] = dense_values(weight)
+        return values
+    return centred_integers(weight).astype(np.int16, copy=False)
+
+
+def signed_bytes(weight: Integers) -> tuple[NDArray[np.int8], int]:
+    """Return weights as signed bytes, and what was taken from each to make them fit.
+
+    >>> signed_bytes(np.array([[-3, 200]], np.int16))
+    (array([[-128,   75]], dtype=int8), 125)
+    """
+    if weight.dtype == np.int8:
+        return weight.astype(np.int8, copy=False), 0
+    low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
+    shift = 0 if low >= -128 and high <= 127 else low + 128
+    return (weight - shift).astype(np.int8), shift
+
+
+def matrix_blocks(weight: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return ``[O, K]`` as ``[O / 16, K / 4, 16, 4]``, with zeros and some blocks added.
+
+    Outputs get the order of :func:`zipped_channels`.
+    """
+    outputs, depth = weight.shape
+    size, steps = -(-outputs // LANES), -(-depth // 4)
+    padded = np.zeros(((size + SPARE) * LANES, steps * 4), np.int8)
+    padded[:outputs, :depth] = weight[zipped_channels(outputs)]
+    return padded.reshape(size + SPARE, LANES, steps, 4).transpose(0, 2, 1, 3)
+
+
+def without_gaps(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return blocks of several matrices, of which the last alone is followed by spare ones."""
+    *others, last = matrices
+    return np.concatenate([*(each[:-SPARE] for each in others), last])
+
+
+def summands_of(weight: Integers) -> int:
+    """Return of how many signed bytes the weights are sums."""
+    low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
+    return max(1, -(-high // 127), -(low // 128))
+
+
+def zipped_channels(channels: int) -> NDArray[np.intp]:
+    """Return the order of channels in which kernels compute them, 64 at a time."""
+    order = np.arange(channels)
+    whole = channels // 64 * 64
+    groups = order[:whole].reshape(-1, 4, 4, 4)  # 64 channels as lane, vector, element
+    order[:whole] = groups.transpose(0, 2, 1, 3).reshape(-1)
+    return order
+
+
+def tap_blocks(weight: Integers) -> NDArray[np.int8]:
+    """Return depthwise weights as dwords of four taps below each other.
+
+    Weights that do not fit a byte are split into summands that do.
+
+    Args:
+        weight: ``[KH, KW, C]``.
+
+    Returns:
+        ``[summands, KH / 4, KW, 64, 4]`` for each 64 channels, then the same with 16, one after
+        the other, ``[bytes]``.
+    """
+    height, width, channels = weight.shape
+    size, groups = -(-channels // LANES), -(-height // 4)
+    weight = weight[..., zipped_channels(channels)]
+    summands = []
+    for _ in range(summands_of(weight)):
+        part = weight.clip(-128, 127)
+        weight = weight - part
+        padded = np.zeros((groups * 4, width, size * LANES), np.int8)
+        padded[:height, :, :channels] = part
+        summands.append(padded.reshape(groups, 4, width, -1).transpose(0, 2, 3, 1))
+    dwords = np.stack(summands)  # [summands, groups, KW, C, 4]
+    whole = channels // 64 * 64
+    parts = [
+        dwords[..., first:last, :].reshape(*dwords.shape[:3], -1, lanes, 4)
+        for first, last, lanes in ((0, whole, 64), (whole, None, 16))
+    ]
+    return np.concatenate([part.transpose(3, 0, 1, 2, 4, 5).reshape(-1) for part in parts])

@@ -1,0 +1,60 @@
+"""What convolutions of all types have in common: images, windows, and how both must fit."""
+
+from __future__ import annotations
+
+from delegraph import Rejection
+from delegraph.arithmetic.padding import Window, convolution_windows
+from delegraph.errors import OperatorError
+from delegraph_numba_cpu.lowering.registry import Call
+
+
+def check_images(call: Call) -> Rejection | None:
+    """Reject all but images of the channels that weights are for; unknown shapes pass."""
+    x, weight = call.input(0), call.input(1)
+    if len(weight.shape) != 4 or len(x.shape) not in (0, 4):
+        return Rejection("shape", actual=f"{x.shape}, {weight.shape}", expected="[N, H, W, C]")
+    if not x.shape:
+        return None  # it depends on values; windows_of looks again
+    channels, last = x.shape[3], weight.shape[3]
+    if call.name == "CONV_2D" and (
+        not last or channels % last or weight.shape[0] % max(channels // last, 1)
+    ):
+        actual = f"{last} of {channels} channels for {weight.shape[0]} outputs"
+        return Rejection("groups", actual=actual, expected="groups of equal size")
+    if call.name == "DEPTHWISE_CONV_2D" and (not channels or last % channels):
+        return Rejection("shape", actual=weight.shape, expected="outputs of each channel")
+    return None
+
+
+def groups_of(call: Call) -> int:
+    """Return into how many groups a CONV_2D divides its channels; 1 while shapes are unknown."""
+    x, weight = call.input(0), call.input(1)
+    return x.shape[3] // weight.shape[3] if x.shape else 1
+
+
+def check_one_group(call: Call) -> Rejection | None:
+    """Reject channels in several groups."""
+    groups = groups_of(call)
+    return None if groups == 1 else Rejection("groups", actual=groups, expected=1)
+
+
+def has_groups(call: Call) -> bool:
+    """Return whether a node is a CONV_2D of channels in several groups."""
+    return call.name == "CONV_2D" and groups_of(call) > 1
+
+
+def is_pointwise(windows: tuple[Window, Window]) -> bool:
+    """Return whether each output is made of one pixel, and of each pixel one."""
+    return all(window.is_pointwise and not window.after for window in windows)
+
+
+def windows_of(call: Call) -> tuple[Window, Window]:
+    """Return the windows of a convolution along height and width.
+
+    Raises:
+        OperatorError: images turned out to be such that :func:`check_images` rejects them.
+    """
+    found = check_images(call)
+    if found is not None:
+        raise OperatorError(str(found))
+    return convolution_windows(call.options, call.input(0).shape, call.input(1).shape[1:3])

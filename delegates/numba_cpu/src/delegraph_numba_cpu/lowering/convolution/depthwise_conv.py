@@ -1,0 +1,189 @@
+"""DEPTHWISE_CONV_2D."""
+
+from __future__ import annotations
+
+import math
+
+from delegraph import Rejection
+from delegraph.arithmetic.padding import Window
+from delegraph_numba_cpu.instructions import depthwise_conv_f32, depthwise_conv_int8
+from delegraph_numba_cpu.instructions.conv_hybrid import ROUND
+from delegraph_numba_cpu.lowering.checks import first_rejection
+from delegraph_numba_cpu.lowering.convolution import conv_f32, conv_hybrid, conv_int8
+from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import packed_channels
+from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
+    Split,
+    Windows,
+    split,
+    window_words,
+)
+from delegraph_numba_cpu.lowering.convolution.conv_hybrid import by_weights
+from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
+    CLAIMED_ROLES,
+    check_constants,
+    product_of,
+)
+from delegraph_numba_cpu.lowering.convolution.conv_windows import check_images, windows_of
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+
+SLOWER = 8
+"""How much longer a multiply-add of a depthwise convolution takes than one of a matrix product."""
+
+
+def check_f32(call: Call) -> Rejection | None:
+    """Reject all but constant weights."""
+    return first_rejection(conv_f32.check_weighted(call, rank=4), check_images(call))
+
+
+def lower_f32(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a depthwise convolution; the input's channels are repeated for each of their outputs."""
+    x = call.input(0)
+    emit_depthwise(call, builder, builder.tensor(x.index), x.shape, windows_of(call))
+
+
+def emit_depthwise(
+    call: Call,
+    builder: ProgramBuilder,
+    source: Memory,
+    shape: tuple[int, ...],
+    windows: tuple[Window, Window],
+) -> None:
+    """Emit the kernel call of a depthwise convolution.
+
+    Args:
+        call: the DEPTHWISE_CONV_2D node.
+        builder: gets the call.
+        source: where the input is.
+        shape: of the input, ``[N, H, W, C]``.
+        windows: along height and width.
+    """
+    weight, bias = call.input(1), call.optional_input(2)
+    _, kernel_h, kernel_w, outputs = weight.shape
+    over = Windows(windows[0], windows[1], shape[0], 4 * outputs, outputs)
+    if over.pixels == 0:
+        return
+    if outputs != shape[3]:
+        source = repeated(builder, source, math.prod(shape), outputs // shape[3])
+    parts = _depthwise_split(over, builder, kernel_h * kernel_w)
+    low, high = conv_f32.clamp_range(call)
+    builder.emit(
+        depthwise_conv_f32.DEPTHWISE,
+        parts.tiles,
+        x=source,
+        y=builder.tensor(call.output().index),
+        weight=packed_channels(builder, weight, bias, outputs),
+        residual=0,
+        low=low,
+        high=high,
+        sum_low=conv_f32.UNLIMITED[0],
+        sum_high=conv_f32.UNLIMITED[1],
+        **window_words(
+            over, parts, (kernel_h, kernel_w, over.across.dilation * over.pixel), builder
+        ),
+    )
+
+
+def _depthwise_split(over: Windows, builder: ProgramBuilder, taps: int) -> Split:
+    strips = -(-over.columns // (builder.level.vector_bytes // 4))
+    return split(over, builder, SLOWER * over.pixels * over.columns * taps, strips)
+
+
+def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -> Memory:
+    """Emit a copy in which each value stands several times; return where it is."""
+    target = builder.scratch(4 * values * times)
+    tiles = max(1, min(builder.workers, values * times // 20_000))
+    builder.emit(depthwise_conv_f32.REPEAT, tiles, x=source, y=target, values=values, times=times)
+    return target
+
+
+def check_hybrid(call: Call) -> Rejection | None:
+    """Reject all but constant 8-bit weights with a scale for each output."""
+    weight = call.input(1)
+    found = first_rejection(
+        conv_hybrid.check_types_and_weights(call),
+        conv_hybrid.check_constants(call),
+        check_images(call),
+    )
+    if found is not None:
+        return found
+    if weight.type.name != "INT8":
+        return Rejection("dtype", actual=weight.type.name, expected="INT8", tensor=weight.index)
+    quantization = weight.quantization
+    has_scales = quantization is not None and len(quantization.scales) == weight.shape[3]
+    if not has_scales or quantization is None or quantization.quantized_dimension != 3:
+        return Rejection("quantization", expected="a scale an output", tensor=weight.index)
+    return None
+
+
+def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a depthwise convolution of floats: activations that are rounded, weights with scales.
+
+    Products of integers and scales round a little otherwise than sums that are scaled at the end.
+    A border of zeros is right, as zero points are in the values already.
+    """
+    x, y = call.input(0), call.output()
+    if not math.prod(x.shape) or not math.prod(y.shape):
+        return
+    rounded = builder.scratch(4 * math.prod(x.shape))
+    tiles, words = conv_hybrid.emit_measured(call, builder, x.shape[0], math.prod(x.shape[1:]))
+    builder.emit(ROUND, tiles, y=rounded, **words)
+    emit_depthwise(call, builder, rounded, x.shape, windows_of(call))
+
+
+def check_int8(call: Call) -> Rejection | None:
+    """Reject all but depthwise convolutions."""
+    found = check_images(call)
+    return check_constants(call) if found is None else found
+
+
+def lower_int8(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a depthwise convolution."""
+    x, y = call.input(0), call.output()
+    source, product = builder.tensor(x.index), product_of(call)
+    channels = y.shape[3]
+    down, across = windows_of(call)
+    times = channels // max(x.shape[3], 1)
+    if times > 1:
+        repeated, pixels = builder.scratch(source.size * times), math.prod(x.shape[:3])
+        builder.emit(
+            depthwise_conv_int8.REPEAT, max(1, min(builder.workers, pixels // 1000)),
+            x=source, y=repeated, pixels=pixels, channels=x.shape[3], times=times,
+        )  # fmt: skip
+        source = repeated
+    windows = conv_int8.pack_windows(builder, channels, (down, across), product)
+    taps = conv_int8.pack_taps(builder, call, product, down, across)
+    rows = y.shape[0] * down.output
+    if not math.prod(y.shape):
+        return
+    size = conv_int8.depthwise_bytes(channels, down, across)
+    results = math.prod(y.shape)
+    builder.emit(
+        depthwise_conv_int8.DEPTHWISE,
+        conv_int8.tiles_for(builder, results * down.kernel * across.kernel * 4, results * 2, rows),
+        x=source,
+        y=builder.tensor(y.index),
+        windows=windows,
+        taps=taps,
+        rows=rows,
+        scratch=builder.scratch(size * builder.workers),
+        scratch_bytes=size,
+    )
+
+
+_FEATURES = ("activation", "empty")
+_INT8_FEATURES = (*_FEATURES, "extreme-values", "per-channel")
+
+_F32 = Operator(check_f32, lower_f32, ("FLOAT32",), (*_FEATURES, "extreme-values"))
+_HYBRID = Operator(
+    check_hybrid,
+    lower_hybrid,
+    ("FLOAT32",),
+    (*_FEATURES, "per-channel"),
+    roles=(("weights", ("INT8",)),),
+)
+
+register_variants("FLOAT32", {"DEPTHWISE_CONV_2D": by_weights(_F32, _HYBRID)})
+for _type, _roles in CLAIMED_ROLES.items():
+    _int8 = Operator(check_int8, lower_int8, (_type,), _INT8_FEATURES, roles=_roles)
+    register_variants(_type, {"DEPTHWISE_CONV_2D": _int8})

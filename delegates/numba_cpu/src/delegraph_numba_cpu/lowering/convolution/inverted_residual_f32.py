@@ -1,0 +1,241 @@
+"""Expand, depthwise, project as one step: what lies between never leaves the cache.
+
+The expanded image of an inverted residual is the largest of its network. By strips of output rows,
+only the few expanded rows that the depthwise windows look at exist at a time, in a ring. A
+depthwise convolution with the convolution of single pixels after it is the same without expanding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
+from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESIDUAL
+from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, clamp_range
+from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import packed_channels, packed_matrix
+from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
+    Split,
+    Windows,
+    aligned,
+    window_words,
+)
+from delegraph_numba_cpu.lowering.convolution.conv_fusion import (
+    Layer,
+    Residual,
+    layer_at,
+    residual_after,
+)
+from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+CHUNK_PIXELS = 56
+"""Output pixels that are done together, about."""
+
+HALO = ((1 << 20, 1.0), (512 << 10, 0.45), (0, 0.12))
+"""Share of expanded rows that tiles may compute twice, by the bytes of the expanded image: what
+leaves the cache costs more than what is done again."""
+
+SMALL_HALO = 0.15
+"""The same, for more tiles than there are workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Layers that follow one another, each read by the next only.
+
+    Attributes:
+        expand: makes the rows of the ring; None when the input's rows are copied.
+        depthwise: reads the ring.
+        project: a convolution of single pixels.
+        residual: what is added to its result.
+    """
+
+    expand: Layer | None
+    depthwise: Layer
+    project: Layer
+    residual: Residual
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The positions of all nodes."""
+        first = () if self.expand is None else self.expand.members
+        return (*first, *self.depthwise.members, *self.project.members, *self.residual.members)
+
+
+def fuse_inverted_residual(
+    partition: Partition, position: int, builder: ProgramBuilder
+) -> Fusion | None:
+    """Take expand, depthwise, project and the ADD after them."""
+    chain = _chain(partition, position)
+    if chain is None or _tiles(chain.depthwise, builder) == 0:
+        return None
+    return Fusion(chain.members, _lower(chain))
+
+
+def _chain(partition: Partition, position: int) -> Chain | None:
+    expand = None
+    depthwise = layer_at(partition, position)
+    if depthwise is not None and depthwise.call.name == "CONV_2D":
+        expand, depthwise = depthwise, _next(partition, depthwise)
+    if depthwise is None or not _keeps_channels(depthwise):
+        return None
+    project = _next(partition, depthwise)
+    if project is None or project.call.name != "CONV_2D" or not project.is_pointwise:
+        return None
+    return Chain(expand, depthwise, project, residual_after(partition, project))
+
+
+def _next(partition: Partition, layer: Layer) -> Layer | None:
+    """Return the layer that alone reads a layer's output."""
+    position = partition.only_reader(layer.output)
+    following = None if position is None else layer_at(partition, position)
+    if following is None or following.source.index != layer.output:
+        return None
+    return following
+
+
+def _keeps_channels(layer: Layer) -> bool:
+    is_depthwise = layer.call.name == "DEPTHWISE_CONV_2D"
+    return is_depthwise and layer.source.shape[3] == layer.call.output().shape[3]
+
+
+def _tiles(layer: Layer, builder: ProgramBuilder) -> int:
+    """Return into how many strips the output is split; 0 when that does not pay."""
+    down = layer.windows[0]
+    rows = layer.source.shape[0] * down.output
+    if rows * layer.windows[1].output == 0:
+        return 0
+    workers = builder.workers
+    if workers == 1:
+        return 1
+    halo = max(down.span - down.stride, 0) / (down.stride * rows)
+    for tiles in (4 * workers, 2 * workers):
+        if tiles * halo <= SMALL_HALO:
+            return tiles
+    allowed = next(share for size, share in HALO if layer.source.bytes >= size)
+    return workers if workers * halo <= allowed else 0
+
+
+def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
+    def lower(builder: ProgramBuilder) -> None:
+        layer = chain.depthwise
+        outputs = layer.call.output().shape[3]
+        over = Windows(*layer.windows, layer.source.shape[0], _pixel(outputs), outputs)
+        chunk = max(1, min(CHUNK_PIXELS // over.across.output, over.down.output))
+        parts = Split(chunk, _tiles(layer, builder), 1)
+        ring_rows = (chunk - 1) * over.down.stride + over.down.span
+        words = _depthwise_words(layer, over, parts, ring_rows, builder)
+        words |= _prefixed("expand", _expand_words(chain, over, ring_rows, builder))
+        words |= _prefixed("project", _project_words(chain, over, parts, builder))
+        builder.emit(INVERTED_RESIDUAL, parts.tiles, **words)
+
+    return lower
+
+
+def _pixel(channels: int) -> int:
+    """Return the bytes from a pixel to the next: an odd number of cache lines.
+
+    A register of channels is read from many pixels in turn. If their distance were a multiple of
+    a large power of two, they would all compete for the same few places of the cache.
+    """
+    return (4 * channels + 63) // 64 * 64 | 64
+
+
+def _prefixed(prefix: str, words: dict[str, Any]) -> dict[str, Any]:
+    return {f"{prefix}_{name}": value for name, value in words.items()}
+
+
+def _depthwise_words(
+    layer: Layer, over: Windows, parts: Split, ring_rows: int, builder: ProgramBuilder
+) -> dict[str, Any]:
+    call, weight = layer.call, layer.call.input(1)
+    _, kernel_h, kernel_w, outputs = weight.shape
+    taps = (kernel_h, kernel_w, over.across.dilation * over.pixel)
+    words = window_words(over, parts, taps, builder)
+    rows_at = aligned(8 * parts.chunk * kernel_h * kernel_w)
+    table = over.across.output + HEIGHTS[builder.level.vector_bytes]
+    result_at = rows_at + aligned(8 * table)
+    size = result_at + aligned(parts.chunk * over.across.output * over.pixel)
+    low, high = clamp_range(call)
+    return words | {
+        "x": 0,
+        "y": 0,
+        "weight": packed_channels(builder, weight, call.optional_input(2), outputs),
+        "residual": 0,
+        "scratch": builder.scratch(size * builder.workers),
+        "scratch_bytes": size,
+        "rows_at": rows_at,
+        "padded_at": 0,
+        "result_at": result_at,
+        "ring": builder.scratch((ring_rows + 1) * over.row * builder.workers),
+        "ring_rows": ring_rows,
+        "pitch": over.pixel,
+        "tap_row": over.down.dilation,
+        "low": low,
+        "high": high,
+        "sum_low": UNLIMITED[0],
+        "sum_high": UNLIMITED[1],
+    }
+
+
+def _expand_words(
+    chain: Chain, over: Windows, ring_rows: int, builder: ProgramBuilder
+) -> dict[str, Any]:
+    """Return the words of the convolution that fills the ring, or of the copy."""
+    source = chain.depthwise.source if chain.expand is None else chain.expand.source
+    if chain.expand is None:
+        words = window_words(over, Split(1, 1, 1), (1, 1, 0), builder)
+        _, _, width, channels = source.shape
+        ends: dict[str, Any] = {"weight": 0, "low": 0.0, "high": 0.0}
+        ends |= {"in_row": 4 * width * channels, "tap_bytes": 4 * channels, "out_w": width}
+        memory: dict[str, Any] = {"scratch": 0, "scratch_bytes": 0}
+    else:
+        weight, bias = chain.expand.call.input(1), chain.expand.call.optional_input(2)
+        outputs, kernel_h, kernel_w, channels = weight.shape
+        inner = Windows(*chain.expand.windows, source.shape[0], 4 * channels, outputs)
+        dilation = inner.across.dilation
+        taps = (kernel_h, 1, 0) if dilation == 1 else (kernel_h, kernel_w, dilation * inner.pixel)
+        words = window_words(inner, Split(ring_rows, 1, 1), taps, builder, tables=ring_rows)
+        low, high = clamp_range(chain.expand.call)
+        ends = {
+            "weight": packed_matrix(builder, weight, bias, outputs),
+            "tap_bytes": (kernel_w if dilation == 1 else 1) * inner.pixel,
+            "low": low,
+            "high": high,
+        }
+        memory = {}
+    fixed = {
+        "pitch": over.pixel,
+        "y": 0,
+        "weight_image": 0,
+        "residual": 0,
+        "sum_low": 0.0,
+        "sum_high": 0.0,
+        "tiles": 1,
+    }
+    return words | ends | memory | fixed | {"x": builder.tensor(source.index)}
+
+
+def _project_words(
+    chain: Chain, over: Windows, parts: Split, builder: ProgramBuilder
+) -> dict[str, Any]:
+    call, residual = chain.project.call, chain.residual
+    weight, bias = call.input(1), call.optional_input(2)
+    outputs = weight.shape[0]
+    inner = Windows(*chain.project.windows, over.images, over.pixel, outputs)
+    low, high = clamp_range(call)
+    return window_words(inner, parts, (1, 1, 0), builder) | {
+        "x": 0,
+        "y": builder.tensor(residual.output),
+        "weight": packed_matrix(builder, weight, bias, outputs),
+        "residual": 0 if residual.other is None else builder.tensor(residual.other),
+        "tap_bytes": 4 * over.columns,
+        "low": low,
+        "high": high,
+        "sum_low": residual.limits[0],
+        "sum_high": residual.limits[1],
+        "weight_image": 0,
+        "tiles": 1,
+    }

@@ -1,0 +1,1 @@
+"""Element-wise operators: claims, and the chains that compute them."""

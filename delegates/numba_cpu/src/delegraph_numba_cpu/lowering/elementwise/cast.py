@@ -1,0 +1,67 @@
+"""CAST."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph import Rejection
+from delegraph_numba_cpu.instructions.elementwise import Operation
+from delegraph_numba_cpu.lowering.checks import check_shapes
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import emit_operation
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
+            "dynamic-shapes")  # fmt: skip
+
+_LARGEST_BELOW = float(np.nextafter(np.float32(2**31), np.float32(0)))
+
+CASTS: dict[tuple[str, str], tuple[Operation, tuple[float, ...]]] = {
+    ("FLOAT32", "INT32"): (
+        Operation.FLOAT32_TO_INT32,
+        (-(2.0**31), _LARGEST_BELOW, 2**31 - 1),
+    ),
+    ("FLOAT32", "INT8"): (Operation.FLOAT32_TO_8_BIT, (-128.0, 127.0, 127)),
+    ("FLOAT32", "UINT8"): (Operation.FLOAT32_TO_8_BIT, (0.0, 255.0, 255)),
+    ("FLOAT32", "BOOL"): (Operation.FLOAT32_TO_BOOL, ()),
+    ("FLOAT16", "FLOAT32"): (Operation.DEQUANTIZE_FLOAT16, ()),
+    ("INT8", "FLOAT32"): (Operation.DEQUANTIZE_INT8, (1.0, 0.0)),
+    ("UINT8", "FLOAT32"): (Operation.DEQUANTIZE_UINT8, (1.0, 0.0)),
+    ("BOOL", "FLOAT32"): (Operation.DEQUANTIZE_UINT8, (1.0, 0.0)),
+    ("INT16", "FLOAT32"): (Operation.DEQUANTIZE_INT16, (1.0, 0.0)),
+    ("INT32", "FLOAT32"): (Operation.INT32_TO_FLOAT32, ()),
+    ("INT32", "INT64"): (Operation.INT32_TO_INT64, ()),
+    ("INT32", "INT8"): (Operation.INT32_TO_8_BIT, ()),
+    ("INT32", "UINT8"): (Operation.INT32_TO_8_BIT, ()),
+    ("INT64", "FLOAT32"): (Operation.INT64_TO_FLOAT32, ()),
+    ("INT64", "INT32"): (Operation.INT64_TO_INT32, ()),
+    ("INT8", "INT32"): (Operation.INT8_TO_INT32, ()),
+    ("UINT8", "INT32"): (Operation.UINT8_TO_INT32, ()),
+    ("BOOL", "INT32"): (Operation.UINT8_TO_INT32, ()),
+}
+"""Operation and parameters of a conversion, by the types."""
+
+
+def check_cast(call: Call) -> Rejection | None:
+    """Reject all but the conversions of :data:`CASTS`."""
+    types = call.input(0).type.name, call.output().type.name
+    if types not in CASTS:
+        expected = " or ".join(target for source, target in CASTS if source == types[0])
+        return Rejection("dtype", actual=types[1], expected=expected, tensor=call.output().index)
+    return check_shapes(call, 1)
+
+
+def lower_cast(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a chain of one operator."""
+    operation, parameters = CASTS[call.input(0).type.name, call.output().type.name]
+    emit_operation(call, builder, operation, parameters)
+
+
+CAST = Operator(
+    check_cast,
+    lower_cast,
+    tuple(dict.fromkeys(name for pair in CASTS for name in pair)),
+    (*FEATURES, "extreme-values"),
+)
+
+register({"CAST": CAST})

@@ -1,0 +1,80 @@
+"""DEQUANTIZE."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection
+from delegraph.arithmetic.channelwise import channel_parameters
+from delegraph_numba_cpu.instructions.elementwise import Operation
+from delegraph_numba_cpu.lowering.checks import check_one_scale, check_scales, check_shapes
+from delegraph_numba_cpu.lowering.dequantized_constants import is_widened
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain, emit_operation
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+DEQUANTIZE = {
+    "INT8": Operation.DEQUANTIZE_INT8,
+    "UINT8": Operation.DEQUANTIZE_UINT8,
+    "INT16": Operation.DEQUANTIZE_INT16,
+    "FLOAT16": Operation.DEQUANTIZE_FLOAT16,
+}
+
+PER_CHANNEL = ("INT8", "UINT8")
+"""Types that may have a scale for each channel."""
+
+FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
+
+
+def check_dequantize(call: Call) -> Rejection | None:
+    """Reject all but stored integers and float16 into float32; no constants."""
+    x, y = call.input(0), call.output()
+    if x.is_constant or is_widened(call, x.index):
+        return Rejection("constant", expected="a computed input", tensor=x.index)
+    if y.type.name != "FLOAT32":
+        return Rejection("dtype", actual=y.type.name, expected="FLOAT32", tensor=y.index)
+    if x.type.name == "INT16" and x.zero_point:
+        return Rejection("zero-point", actual=x.zero_point, expected=0, tensor=x.index)
+    found = check_shapes(call, 1)
+    if found is not None or x.type.name == "FLOAT16":
+        return found
+    return check_scales(x, x.shape) if x.type.name in PER_CHANNEL else check_one_scale(x)
+
+
+def lower_dequantize(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a chain of one operator, or of those that a scale for each channel needs."""
+    x = call.input(0)
+    scales, zero_points = channel_parameters(x)
+    if scales.ndim:
+        _lower_channels(call, builder, scales, zero_points.astype(np.float32))
+        return
+    scale = np.float32(x.scale)
+    parameters = float(scale), float(np.float32(-x.zero_point) * scale)
+    is_float = x.type.name == "FLOAT16"
+    operation = DEQUANTIZE[x.type.name]
+    emit_operation(call, builder, operation, () if is_float else parameters)
+
+
+def _lower_channels(
+    call: Call,
+    builder: ProgramBuilder,
+    scales: NDArray[np.float32],
+    zero_points: NDArray[np.float32],
+) -> None:
+    x, y = call.input(0), call.output()
+    chain = Chain(y.shape)
+    values = chain.source(builder.tensor(x.index), chain.shape, x.dtype.itemsize)
+    values = chain.step(DEQUANTIZE[x.type.name], [values], 1.0, 0.0)
+    for operation, constants in ((Operation.SUB, zero_points), (Operation.MUL, scales)):
+        if constants.any():
+            each = chain.source(builder.constant(constants), constants.shape, 4)
+            values = chain.step(operation, [values, each], -np.inf, np.inf)
+    chain.emit(builder, builder.tensor(y.index), 4)
+
+
+for _type in DEQUANTIZE:
+    _roles = (("input", (_type,)), ("output", ("FLOAT32",)))
+    _features = (*FEATURES, "per-channel") if _type in PER_CHANNEL else FEATURES
+    _operator = Operator(check_dequantize, lower_dequantize, features=_features, roles=_roles)
+    register_variants(_type, {"DEQUANTIZE": _operator})

@@ -1,0 +1,315 @@
+"""Chains of element-wise operations, as one kernel call; see ``instructions/elementwise.py``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Tensor
+from delegraph.errors import OperatorError
+from delegraph_numba_cpu.instructions import float_word
+from delegraph_numba_cpu.instructions.elementwise import (
+    CHAIN,
+    LARGEST_RANK,
+    PARAMETERS,
+    RECORD_WORDS,
+    SLOTS,
+    SOURCES,
+    STEP_WORDS,
+    Layout,
+    Operation,
+    Record,
+    Step,
+)
+from delegraph_numba_cpu.lowering.registry import Call
+from delegraph_numba_cpu.program.program import Address, Memory, ProgramBuilder
+
+Place = Memory | Address
+
+LENGTH = 1024
+"""Elements that go through all steps at a time, about; several such vectors fit the L1 cache."""
+
+LONGEST = 4096
+"""The same at most, where it must be a multiple of what a source's repetition asks for."""
+
+TILE_COST = 20_000
+"""Nanoseconds of work, about, from which another worker is worth waking."""
+
+_SLOW = {
+    **dict.fromkeys((Operation.LOOKUP_PAIR, Operation.LOOKUP_PAIR_BY_POSITION), 1.5),
+    **dict.fromkeys((Operation.LOOKUP, Operation.LOOKUP_INT16), 0.5),
+    **dict.fromkeys((Operation.EXP, Operation.LOGISTIC, Operation.TANH, Operation.LOG), 0.8),
+    Operation.SINE: 2.0,
+    **dict.fromkeys((Operation.ELU, Operation.GELU, Operation.GELU_BY_TANH), 1.5),
+}
+"""Nanoseconds an element, where that is much more than those of the others."""
+
+_QUICK = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How a tensor is repeated to the shape of another.
+
+    Attributes:
+        shape: of the other, in as few dimensions as possible.
+        strides: how many elements apart neighbours are, 0 where they are the same one.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def layout(self) -> Layout:
+        """The layout, if pieces may have any length that :attr:`period` divides."""
+        if len(self.shape) == 1 and self.strides[0]:
+            return Layout.DIRECT
+        if len(self.shape) <= 2 and not self.strides[0]:
+            return Layout.PERIODIC
+        return Layout.STRIDED
+
+    @property
+    def period(self) -> int:
+        """After how many elements a periodic tensor begins again."""
+        return self.shape[1] if len(self.shape) == 2 else 1
+
+
+def geometry(shape: Sequence[int], target: Sequence[int]) -> Geometry:
+    """Return how a tensor of one shape is repeated to another.
+
+    >>> geometry((3,), (5, 4, 3))
+    Geometry(shape=(20, 3), strides=(0, 1))
+    >>> geometry((5, 4, 3), (5, 4, 3))
+    Geometry(shape=(60,), strides=(1,))
+
+    Raises:
+        OperatorError: it cannot be.
+    """
+    padded = (1,) * (len(target) - len(shape)) + tuple(shape)
+    if len(shape) > len(target) or any(
+        n not in (1, m) for n, m in zip(padded, target, strict=True)
+    ):
+        raise OperatorError(f"{list(shape)} elements do not repeat to {list(target)}")
+    merged: list[tuple[int, int]] = []  # innermost first
+    stride = 1
+    for size, length in zip(reversed(padded), reversed(target), strict=True):
+        step = stride if size > 1 else 0
+        stride *= size
+        if length == 1:
+            continue
+        if merged and step == merged[-1][0] * merged[-1][1]:
+            merged[-1] = (merged[-1][0] * length, merged[-1][1])
+        else:
+            merged.append((length, step))
+    merged = merged or [(1, 1)]
+    return Geometry(*(tuple(column) for column in zip(*reversed(merged), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    place: Place
+    itemsize: int
+    geometry: Geometry
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    operation: Operation
+    operands: tuple[int, ...]
+    parameters: tuple[float | NDArray[Any], ...]
+
+
+class Chain:
+    """Steps on sources; the last one's results go to the target.
+
+    Operands are numbers that :meth:`source` and :meth:`step` return.
+
+    Args:
+        shape: of the target. Sources are repeated to it.
+    """
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        self.shape = tuple(shape)
+        self._sources: list[_Source] = []
+        self._steps: list[_Step] = []
+
+    def source(self, place: Place, shape: Sequence[int], itemsize: int) -> int:
+        """Return the operand that stands for a tensor; the same one for the same tensor."""
+        source = _Source(place, itemsize, geometry(shape, self.shape))
+        if source not in self._sources:
+            self._sources.append(source)
+        return self._sources.index(source)
+
+    def step(
+        self, operation: Operation, operands: Sequence[int], *parameters: float | NDArray[Any]
+    ) -> int:
+        """Return the operand that stands for an operation's results.
+
+        Args:
+            operation: what to do.
+            operands: as many as it takes.
+            parameters: floats and ints as the operation wants them, arrays for tables.
+        """
+        self._steps.append(_Step(operation, tuple(operands), parameters))
+        return SOURCES + len(self._steps) - 1
+
+    @property
+    def is_full(self) -> bool:
+        """Whether another step might find no room."""
+        return len(self._sources) > SOURCES - 3 or len(self._steps) >= SLOTS - SOURCES - 2
+
+    def emit(self, builder: ProgramBuilder, target: Place, itemsize: int) -> None:
+        """Emit the kernel call, unless there are no elements."""
+        elements = math.prod(self.shape)
+        if not elements:
+            return
+        code, slots = self._encoded()
+        length, layouts = self._layouts(builder.level.vector_bytes, elements)
+        steps = builder.constant(code)
+        widest = max([itemsize, 4, *(source.itemsize for source in self._sources)])
+        register_bytes = -(-length * widest // 64) * 64 + 1024
+        scratch_bytes = 8 * SLOTS + slots * register_bytes
+        builder.emit(
+            CHAIN,
+            self._tiles(builder, -(-elements // length)),
+            self._replaceable(layouts, itemsize),
+            steps=steps,
+            step_count=len(self._steps),
+            records=builder.constant(self._records(layouts)),
+            source_count=len(self._sources),
+            elements=elements,
+            length=length,
+            scratch=builder.scratch(scratch_bytes * builder.workers),
+            scratch_bytes=scratch_bytes,
+            register_bytes=register_bytes,
+            slot_count=slots,
+            target=target,
+            target_itemsize=itemsize,
+            **self._source_words(),
+        )
+
+    def _source_words(self) -> dict[str, Any]:
+        places = [source.place for source in self._sources]
+        return {f"source{i}": places[i] if i < len(places) else 0 for i in range(SOURCES)}
+
+    def _tiles(self, builder: ProgramBuilder, pieces: int) -> int:
+        cost = math.prod(self.shape) * sum(_SLOW.get(s.operation, _QUICK) for s in self._steps)
+        wanted = 1 if builder.workers == 1 else min(int(cost // TILE_COST), 4 * builder.workers)
+        return max(1, min(wanted, pieces))
+
+    def _replaceable(self, layouts: Sequence[Layout], itemsize: int) -> tuple[str, ...]:
+        """Return the sources of which a piece has been read when the last step writes it."""
+        memories = [_memory(source.place) for source in self._sources]
+        return tuple(
+            f"source{i}"
+            for i, source in enumerate(self._sources)
+            if layouts[i] is Layout.DIRECT
+            and source.itemsize == itemsize
+            and memories.count(memories[i]) == 1
+        )
+
+    def _layouts(self, granule: int, elements: int) -> tuple[int, list[Layout]]:
+        """Return the elements of a piece, and the layouts of the sources at that length."""
+        layouts = [source.geometry.layout for source in self._sources]
+        unit, length = granule, 0
+        for i, source in enumerate(self._sources):
+            if layouts[i] is not Layout.PERIODIC:
+                continue
+            common = math.lcm(unit, source.geometry.period)
+            if common <= LONGEST:
+                unit = common
+            else:
+                layouts[i] = Layout.STRIDED
+        length = max(min(LENGTH, elements + unit - 1) // unit, 1) * unit
+        return length, layouts
+
+    def _records(self, layouts: Sequence[Layout]) -> NDArray[np.int64]:
+        records = np.zeros((max(len(self._sources), 1), RECORD_WORDS), np.int64)
+        for record, source, layout in zip(records, self._sources, layouts, strict=False):
+            shape, strides = source.geometry.shape, source.geometry.strides
+            assert len(shape) <= LARGEST_RANK
+            record[Record.LAYOUT] = layout
+            record[Record.ITEMSIZE] = source.itemsize
+            record[Record.RANK] = len(shape)
+            record[Record.SHAPE : Record.SHAPE + len(shape)] = shape
+            record[Record.STRIDES : Record.STRIDES + len(shape)] = np.multiply(
+                strides, source.itemsize
+            )
+        return records
+
+    def _encoded(self) -> tuple[NDArray[np.uint8], int]:
+        """Return steps and tables as bytes, and the number of slots."""
+        code = np.zeros((len(self._steps), STEP_WORDS), np.int64)
+        slots = self._slots()
+        tables: list[NDArray[np.uint8]] = []
+        end = code.nbytes
+        for row, step, slot in zip(code, self._steps, slots, strict=True):
+            row[Step.OPERATION], row[Step.TARGET] = step.operation, slot
+            for i, operand in enumerate(step.operands):
+                row[Step.A + i] = operand if operand < SOURCES else slots[operand - SOURCES]
+            assert len(step.parameters) <= PARAMETERS
+            for i, parameter in enumerate(step.parameters):
+                if isinstance(parameter, np.ndarray):
+                    tables.append(parameter.reshape(-1).view(np.uint8))
+                    row[Step.PARAMETER + i] = end
+                    end += tables[-1].size
+                else:
+                    row[Step.PARAMETER + i] = _word(parameter)
+        return np.concatenate([code.reshape(-1).view(np.uint8), *tables]), max(slots) + 1
+
+    def _slots(self) -> list[int]:
+        """Return the slot of each step's results: a temporary is free again after its last use."""
+        first = len(self._sources) + 1  # after the target's
+        last_use = {}
+        for i, step in enumerate(self._steps):
+            last_use.update({operand - SOURCES: i for operand in step.operands})
+        slots: list[int] = []
+        for i in range(len(self._steps) - 1):
+            busy = {slots[j] for j in range(i) if last_use.get(j, -1) >= i}
+            slots.append(next(s for s in range(first, first + i + 1) if s not in busy))
+        return [*slots, first - 1]
+
+
+def _memory(place: Place) -> Memory:
+    return place.memory if isinstance(place, Address) else place
+
+
+def _word(parameter: float | NDArray[Any]) -> int:
+    return parameter if isinstance(parameter, int) else float_word(parameter)  # type: ignore[arg-type]
+
+
+def emit_operation(
+    call: Call,
+    builder: ProgramBuilder,
+    operation: Operation,
+    parameters: Sequence[float | NDArray[Any]] = (),
+    inputs: Sequence[int] | None = None,
+) -> None:
+    """Emit a chain of one step, from a node's inputs to its output.
+
+    Args:
+        call: the node.
+        builder: gets the call.
+        operation: what to do.
+        parameters: as of :meth:`Chain.step`.
+        inputs: indices of the operands, if not the node's inputs in their order.
+    """
+    y = call.output()
+    chain = Chain(y.shape)
+    tensors = [call.context.tensors[i] for i in (call.node.inputs if inputs is None else inputs)]
+    operands = [operand(builder, chain, tensor) for tensor in tensors]
+    chain.step(operation, operands, *parameters)
+    chain.emit(builder, builder.tensor(y.index), y.dtype.itemsize)
+
+
+def operand(builder: ProgramBuilder, chain: Chain, tensor: Tensor, trailing: int = 0) -> int:
+    """Return the operand that stands for a tensor, with so many more dimensions of 1."""
+    shape = (*tensor.shape, *(1,) * trailing)
+    if math.prod(shape) == 1:
+        shape = ()  # the output's rank may be lower
+    return chain.source(builder.tensor(tensor.index), shape, tensor.dtype.itemsize)

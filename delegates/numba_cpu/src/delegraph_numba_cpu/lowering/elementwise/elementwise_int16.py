@@ -1,0 +1,149 @@
+"""ADD, SUB and MUL of INT16, in the fixed-point arithmetic of the official kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from delegraph import Rejection, Tensor
+from delegraph.arithmetic.activation import quantized_activation_range
+from delegraph.arithmetic.fixed_point import power_of_two, quantize_multiplier
+from delegraph_numba_cpu.instructions.elementwise import Operation
+from delegraph_numba_cpu.lowering.checks import (
+    activation_of,
+    check_positive_scale,
+    first_rejection,
+)
+from delegraph_numba_cpu.lowering.elementwise import elementwise_int8_pairs
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain, operand
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+SUM_LANES = 16
+"""Elements that the official vector loop of ADD handles at a time."""
+
+LEFT_SHIFT = 15
+"""Bits that summands are shifted left before they are multiplied."""
+
+_INT32 = np.iinfo(np.int32)
+
+Steps = Callable[[Call, Chain, Sequence[int]], int]
+"""Adds a node's steps to a chain, given its operands; returns the operand of int32 results."""
+
+
+def lower_pair(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a chain, or two for ADD: what official kernels add 16 at a time rounds otherwise."""
+    size = math.prod(call.output().shape)
+    if call.name == elementwise_int8_pairs.PRODUCT:
+        _emit(call, builder, _product, 0, size)
+    elif _has_powers_of_two(call):
+        _emit(call, builder, _sum_of_powers, 0, size)
+    else:
+        end = size - size % SUM_LANES if _has_vector_loop(call) else 0
+        _emit(call, builder, partial(_sum, _shifted_once), 0, end)
+        _emit(call, builder, partial(_sum, _shifted_twice), end, size)
+
+
+def _has_vector_loop(call: Call) -> bool:
+    is_builtin = call.context.numerics == "builtin"
+    return call.name == "ADD" and is_builtin and call.input(0).shape == call.input(1).shape
+
+
+def _has_powers_of_two(call: Call) -> bool:
+    """Return whether scales are powers of two, as in older LSTM cells, and options say so."""
+    tensors = call.input(0), call.input(1), call.output()
+    are_powers = all(power_of_two(tensor.scale) is not None for tensor in tensors)
+    return bool(call.options.pot_scale_int16) and are_powers
+
+
+def _emit(call: Call, builder: ProgramBuilder, steps: Steps, start: int, stop: int) -> None:
+    """Emit the computation of some elements; of all, where operands have different shapes."""
+    y = call.output()
+    tensors = call.input(0), call.input(1)
+    if stop - start == math.prod(y.shape):
+        chain = Chain(y.shape)
+        operands = [operand(builder, chain, x) for x in tensors]
+    else:
+        chain = Chain((stop - start,))
+        places = [builder.tensor(x.index) + 2 * start for x in tensors]
+        operands = [chain.source(place, chain.shape, 2) for place in places]
+    steps(call, chain, operands)
+    chain.emit(builder, builder.tensor(y.index) + 2 * start, 2)
+
+
+def _product(call: Call, chain: Chain, operands: Sequence[int]) -> int:
+    a, b, y = (np.float32(x.scale) for x in (call.input(0), call.input(1), call.output()))
+    product = chain.step(Operation.PRODUCT_OF_INT16, operands)
+    return _stored(call, chain, product, float(a * b / y))
+
+
+Scale = Callable[[Chain, int, Tensor, float], int]
+"""Adds the step that brings an operand, of a tensor, to a scale."""
+
+
+def _sum(scaled: Scale, call: Call, chain: Chain, operands: Sequence[int]) -> int:
+    a, b, y = call.input(0), call.input(1), call.output()
+    twice = 2 * max(a.scale, b.scale)
+    summands = [scaled(chain, x, t, twice) for x, t in zip(operands, (a, b), strict=True)]
+    total = _total(call, chain, summands)
+    return _stored(call, chain, total, twice / ((1 << LEFT_SHIFT) * y.scale))
+
+
+def _shifted_once(chain: Chain, x: int, tensor: Tensor, scale: float) -> int:
+    multiplier, shift = quantize_multiplier(tensor.scale / scale)
+    net = LEFT_SHIFT + shift
+    return _rescaled(chain, x, tensor.zero_point, max(net, 0), max(-net, 0), multiplier, 0)
+
+
+def _shifted_twice(chain: Chain, x: int, tensor: Tensor, scale: float) -> int:
+    multiplier, shift = quantize_multiplier(tensor.scale / scale)
+    return _rescaled(chain, x, tensor.zero_point, LEFT_SHIFT, 0, multiplier, -shift)
+
+
+def _rescaled(chain: Chain, x: int, *parameters: int) -> int:
+    return chain.step(Operation.RESCALE_INT16, [x], *parameters)
+
+
+def _total(call: Call, chain: Chain, summands: Sequence[int]) -> int:
+    operation = Operation[f"{call.name}_INT32"]
+    return chain.step(operation, summands, int(_INT32.min), int(_INT32.max))
+
+
+def _sum_of_powers(call: Call, chain: Chain, operands: Sequence[int]) -> int:
+    target = power_of_two(call.output().scale)
+    assert target is not None
+    summands = []
+    for x, tensor in zip(operands, (call.input(0), call.input(1)), strict=True):
+        exponent = power_of_two(tensor.scale)
+        assert exponent is not None
+        summands.append(_rescaled(chain, x, 0, 1, 0, 1 << 30, target - exponent))
+    return _stored(call, chain, _total(call, chain, summands), 1.0)
+
+
+def _stored(call: Call, chain: Chain, x: int, factor: float) -> int:
+    """Add the last step: results, as int16."""
+    y = call.output()
+    multiplier, shift = quantize_multiplier(factor)
+    low, high = quantized_activation_range(activation_of(call), y)
+    scaling = max(shift, 0), multiplier, max(-shift, 0)
+    return chain.step(Operation.STORE_INT16, [x], *scaling, y.zero_point, low, high)
+
+
+def check_scaled_pair(call: Call) -> Rejection | None:
+    """Reject plain integers, which the core computes, beside what :func:`check_pair` rejects."""
+    rejection = elementwise_int8_pairs.check_pair(call)
+    if rejection is not None:
+        return rejection
+    tensors = (call.input(0), call.input(1), call.output())
+    return first_rejection(*(check_positive_scale(tensor) for tensor in tensors))
+
+
+_OPERATOR = Operator(check_scaled_pair, lower_pair, ("INT16",), elementwise_int8_pairs.FEATURES)
+
+register_variants(
+    "INT16",
+    dict.fromkeys((*elementwise_int8_pairs.SUMS, elementwise_int8_pairs.PRODUCT), _OPERATOR),
+)

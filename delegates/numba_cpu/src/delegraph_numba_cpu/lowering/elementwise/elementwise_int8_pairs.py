@@ -1,0 +1,210 @@
+"""Integer operators of two 8-bit operands.
+
+The core's kernel is run on all 65,536 pairs. ADD, SUB and MUL are sums and products with one
+rounding at the end, so a formula in float32 is tried on all pairs, with its constants moved by a
+few units in the last place. Where one gives the same results everywhere, the kernel computes; else
+it looks results up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection
+from delegraph.arithmetic.activation import quantized_activation_range
+from delegraph.arithmetic.pair_tables import PairTables, Table, pair_tables, without_zero
+from delegraph_numba_cpu.instructions.elementwise import Operation
+from delegraph_numba_cpu.lowering.checks import (
+    activation_of,
+    check_same_type,
+    check_shapes,
+    first_rejection,
+)
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import emit_operation
+from delegraph_numba_cpu.lowering.evaluation import check_evaluation, evaluate, every_value
+from delegraph_numba_cpu.lowering.registry import Call
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+SUMS, PRODUCT = {"ADD": 1, "SUB": -1}, "MUL"
+
+EXTREMES = {
+    ("MAXIMUM", "INT8"): Operation.LARGER_INT8,
+    ("MAXIMUM", "UINT8"): Operation.LARGER_UINT8,
+    ("MINIMUM", "INT8"): Operation.SMALLER_INT8,
+    ("MINIMUM", "UINT8"): Operation.SMALLER_UINT8,
+}
+
+_FORMULAS = {
+    (False, "INT8"): Operation.SUM_OF_INT8,
+    (False, "UINT8"): Operation.SUM_OF_UINT8,
+    (True, "INT8"): Operation.PRODUCT_OF_INT8,
+    (True, "UINT8"): Operation.PRODUCT_OF_UINT8,
+}
+
+Parameters = tuple[float | NDArray[np.generic], ...]
+
+
+def tables(call: Call) -> PairTables:
+    """Return the tables of a node.
+
+    Raises:
+        OperatorError: the core's kernel refuses the node.
+    """
+    return pair_tables(
+        call.name,
+        call.input(0),
+        call.input(1),
+        call.context.numerics,
+        lambda inputs, numerics: evaluate(call, inputs, numerics),
+    )
+
+
+def check_pair(call: Call) -> Rejection | None:
+    """Reject all but what the core's kernel takes, with results of the same type."""
+    return first_rejection(check_operands(call), check_same_type(call.input(0), call.output()))
+
+
+def check_operands(call: Call) -> Rejection | None:
+    """Reject all but what the core's kernel takes; results may be of any type."""
+    rejection = check_shapes(call, 2)
+    if rejection is None:
+        rejection = check_same_type(call.input(0), call.input(1))
+    if rejection is not None:
+        return rejection
+    a, b = (np.ones(1, call.input(i).dtype) for i in range(2))
+    return check_evaluation(call, [a, without_zero(call.input(1), b)])
+
+
+def lower_pair(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a chain of one operator, by a formula or by a table."""
+    if not math.prod(call.output().shape):
+        return
+    found = EXTREMES.get((call.name, call.input(0).type.name))
+    if found is not None:
+        emit_operation(call, builder, found)
+        return
+    known = tables(call)
+    formula = None
+    if known.length == known.vector_end:
+        formula = find_formula(call, known.vector, builder.exact)
+    if formula is not None:
+        is_product = call.name == PRODUCT
+        operation = _FORMULAS[is_product, call.input(0).type.name]
+        emit_operation(call, builder, operation, formula)
+    elif known.length == known.vector_end:
+        emit_operation(call, builder, Operation.LOOKUP_PAIR, (known.vector,))
+    else:
+        parameters = known.vector, known.rest, known.length, known.vector_end
+        emit_operation(call, builder, Operation.LOOKUP_PAIR_BY_POSITION, parameters)
+
+
+def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:
+    """Return the parameters of a formula that gives *wanted*; None when none is found.
+
+    Without *exact* it need not be tried: it is what real arithmetic rounds to.
+    """
+    if call.name not in (*SUMS, PRODUCT):
+        return None
+    y = call.output()
+    low, high = quantized_activation_range(activation_of(call), y)
+    limits = y.zero_point, low, high
+    a, b = _every_pair(call.input(0).dtype)
+    candidates = _products(call) if call.name == PRODUCT else _sums(call)
+    apply = _product if call.name == PRODUCT else _sum
+
+    def real(candidate: Candidate, pairs: NDArray[np.intp] | slice) -> NDArray[np.float32]:
+        """Return what the kernel cuts to integers."""
+        with np.errstate(all="ignore"):
+            found = apply(a[pairs], b[pairs], *candidate[0])
+            return found + np.copysign(np.float32(candidate[1]), found)
+
+    def fails(candidate: Candidate, pairs: NDArray[np.intp] | slice) -> NDArray[np.intp]:
+        """Return which of some pairs it gets wrong."""
+        found = real(candidate, pairs)
+        has_integer = np.abs(found) < LARGEST
+        whole = np.where(has_integer, found, 0).astype(np.int32)
+        is_right = (whole + y.zero_point).clip(low, high) == wanted[pairs]
+        return np.flatnonzero(~(has_integer & is_right))
+
+    hard = np.empty(0, np.intp)  # what one candidate gets wrong, the next ones mostly do, too
+    for candidate in candidates:
+        if exact:
+            if len(fails(candidate, hard)):
+                continue
+            wrong = fails(candidate, slice(None))
+            if len(wrong):
+                hard = np.append(hard, wrong[:: len(wrong) // _HARD + 1])
+                continue
+        elif not (np.abs(real(candidate, slice(None))) < LARGEST).all():
+            continue
+        return (*candidate[0], candidate[1], *limits)
+    return None
+
+
+@cache
+def _every_pair(dtype: np.dtype[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    values = every_value(dtype).astype(np.float32)
+    return np.repeat(values, 256), np.tile(values, 256)
+
+
+LARGEST = 2.0**30
+"""What the kernel cuts to integers must be below this."""
+
+_HARD = 256
+"""Pairs kept of those that a formula gets wrong: others are tried on these before all."""
+
+
+def _sum(
+    a: NDArray[np.float32], b: NDArray[np.float32], a_factor: float, b_factor: float, offset: float
+) -> NDArray[np.float32]:
+    """Return what the kernel computes before it rounds."""
+    f = np.float32
+    return a * f(a_factor) + b * f(b_factor) + f(offset)
+
+
+def _product(
+    a: NDArray[np.float32], b: NDArray[np.float32], a_zero: float, b_zero: float, factor: float
+) -> NDArray[np.float32]:
+    f = np.float32
+    return ((a - f(a_zero)) * (b - f(b_zero))) * f(factor)
+
+
+Candidate = tuple[tuple[float, ...], float]
+
+ULPS = (0, 1, -1, 2, -2)
+
+HALVES = (0.5, 0.5 + 2.0**-20, 0.5 - 2.0**-20, 0.5 + 2.0**-17, 0.5 - 2.0**-17)
+
+
+def _sums(call: Call) -> Iterator[Candidate]:
+    a, b, y = call.input(0), call.input(1), call.output()
+    a_factor, b_factor = a.scale / y.scale, SUMS[call.name] * b.scale / y.scale
+    offset = -(a.zero_point * a_factor + b.zero_point * b_factor)
+    for half, i, j, k in product(HALVES, ULPS[:3], ULPS[:3], ULPS[:3]):
+        yield (_moved(a_factor, i), _moved(b_factor, j), _moved(offset, k)), half
+
+
+def _products(call: Call) -> Iterator[Candidate]:
+    a, b, y = call.input(0), call.input(1), call.output()
+    factor = float(np.float32(a.scale) * np.float32(b.scale) / np.float32(y.scale))
+    shift = math.frexp(factor)[1]
+    double_rounding = 2.0 ** (shift - 1) if shift < 0 else 0.0
+    for half, i in product(HALVES, ULPS):
+        yield (a.zero_point, b.zero_point, _moved(factor, i)), half + double_rounding
+
+
+def _moved(value: float, ulps: int) -> float:
+    """Return a float32 so many units in the last place from another."""
+    number = np.float32(value)
+    return float(number + np.float32(ulps) * np.spacing(number))
+
+
+FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
+            "dynamic-shapes")  # fmt: skip

@@ -1,0 +1,58 @@
+"""Integer operators of one operand: a table of their results, looked up."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection
+from delegraph.operators.numerics import Numerics
+from delegraph_numba_cpu.instructions.elementwise import Operation
+from delegraph_numba_cpu.lowering.checks import check_shapes
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain
+from delegraph_numba_cpu.lowering.evaluation import check_evaluation, evaluate, every_value
+from delegraph_numba_cpu.lowering.registry import Call
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+_OPERATIONS = {
+    (1, 1): Operation.LOOKUP,
+    (2, 2): Operation.LOOKUP_INT16,
+    (2, 1): Operation.LOOKUP_INT16_IN_8_BIT,
+}
+
+FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
+
+
+def check_lookup(call: Call) -> Rejection | None:
+    """Reject all but what the core's kernel takes."""
+    rejection = check_shapes(call, 1)
+    if rejection is not None:
+        return rejection
+    return check_evaluation(call, [every_value(call.input(0).dtype)])
+
+
+def table(call: Call, numerics: Numerics | None = None) -> NDArray[np.generic]:
+    """Return the operator's results for every input, in the order of their bits.
+
+    Raises:
+        OperatorError: the core's kernel refuses the node.
+    """
+    return evaluate(call, [every_value(call.input(0).dtype)], numerics)
+
+
+def lower_lookup(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a chain of one look-up."""
+    emit_lookup(call, builder, table(call), 0, math.prod(call.output().shape))
+
+
+def emit_lookup(
+    call: Call, builder: ProgramBuilder, values: NDArray[np.generic], start: int, end: int
+) -> None:
+    x, y = call.input(0), call.output()
+    sizes = x.dtype.itemsize, y.dtype.itemsize
+    chain = Chain((end - start,))
+    source = chain.source(builder.tensor(x.index) + start * sizes[0], chain.shape, sizes[0])
+    chain.step(_OPERATIONS[sizes], [source], values)
+    chain.emit(builder, builder.tensor(y.index) + start * sizes[1], sizes[1])

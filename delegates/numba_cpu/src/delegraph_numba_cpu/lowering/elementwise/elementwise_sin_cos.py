@@ -1,0 +1,46 @@
+"""The table by which ``codegen/elementwise_sin_cos.py`` reduces angles."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+TWO_OVER_PI = Fraction(
+    0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A424DD2E0, 1 << 320
+)
+"""2 / pi to 320 bits: enough for the largest float32, of 128 before the point."""
+
+BITS = 26, 28, 53
+"""Significant bits of the parts, or one more: products of 24 bits with the first two are exact."""
+
+
+@cache
+def quarter_turns() -> NDArray[np.float64]:
+    """Return how many quarters of a turn the last bit of float32 is, modulo 4, by exponent.
+
+    Returns:
+        ``[256, 3], float64``: sums of three. Infinity and NaN have zeros. Read-only.
+    """
+    table = np.array([_parts(exponent) for exponent in range(255)] + [[0.0] * len(BITS)])
+    table.flags.writeable = False
+    return table
+
+
+def _parts(exponent: int) -> list[float]:
+    rest = Fraction(2) ** (max(exponent, 1) - 150) * TWO_OVER_PI % 4
+    parts = []
+    for bits in BITS:
+        parts.append(_cut(rest, bits))
+        rest -= Fraction(parts[-1])
+    return parts
+
+
+def _cut(number: Fraction, bits: int) -> float:
+    """Return the first so many bits of a number that is not negative."""
+    if not number:
+        return 0.0
+    unit = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length() - bits)
+    return float(number // unit * unit)

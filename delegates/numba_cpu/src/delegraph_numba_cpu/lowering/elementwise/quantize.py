@@ -1,0 +1,161 @@
+"""QUANTIZE."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection
+from delegraph.arithmetic.channelwise import channel_parameters
+from delegraph.arithmetic.fixed_point import quantize_multiplier
+from delegraph.schema.enums import TensorType
+from delegraph_numba_cpu.instructions.elementwise import Operation
+from delegraph_numba_cpu.lowering.checks import (
+    check_one_scale,
+    check_one_zero_point,
+    check_scales,
+    check_shapes,
+    first_rejection,
+)
+from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain
+from delegraph_numba_cpu.lowering.elementwise.elementwise_lookup_tables import (
+    check_lookup,
+    emit_lookup,
+    table,
+)
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+QUANTIZE = {
+    "INT8": (Operation.QUANTIZE_INT8, Operation.QUANTIZE_BY_DIVISION_INT8),
+    "UINT8": (Operation.QUANTIZE_UINT8, Operation.QUANTIZE_BY_DIVISION_UINT8),
+    "INT16": (Operation.QUANTIZE_INT16, Operation.QUANTIZE_BY_DIVISION_INT16),
+}
+
+QUANTIZE_LANES = 8
+"""Elements that the official vector loop handles at a time; it divides what is left over."""
+
+FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
+
+
+def check_quantize(call: Call) -> Rejection | None:
+    """Reject all but float32 into 8 and 16 bits, with one zero point."""
+    y = call.output()
+    if y.type.name not in QUANTIZE:
+        expected = " or ".join(QUANTIZE)
+        return Rejection("dtype", actual=y.type.name, expected=expected, tensor=y.index)
+    scales = check_scales(y, call.input(0).shape)
+    return first_rejection(scales, check_one_zero_point(y), check_shapes(call, 1))
+
+
+def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a chain for what the official vector loop computes, and one for the rest."""
+    x, y = call.input(0), call.output()
+    scales, _ = channel_parameters(y)
+    if scales.ndim:
+        _lower_channels(call, builder, scales)
+        return
+    size = math.prod(y.shape)
+    end = size - size % QUANTIZE_LANES if call.context.numerics == "builtin" else 0
+    limits = np.iinfo(y.dtype)
+    low, high, zero = int(limits.min), int(limits.max), y.zero_point
+    scale = np.float32(y.scale)
+    vector, rest = QUANTIZE[y.type.name]
+    for operation, start, stop, parameters in (
+        (
+            vector,
+            0,
+            end,
+            (float(np.float32(1) / scale), float(low - zero), float(high - zero), zero),
+        ),
+        (rest, end, size, (float(scale), low, high, zero)),
+    ):
+        chain = Chain((stop - start,))
+        source = chain.source(builder.tensor(x.index) + 4 * start, chain.shape, 4)
+        chain.step(operation, [source], *parameters)
+        itemsize = y.dtype.itemsize
+        chain.emit(builder, builder.tensor(y.index) + itemsize * start, itemsize)
+
+
+def _lower_channels(call: Call, builder: ProgramBuilder, scales: NDArray[np.float32]) -> None:
+    """Emit a division in float32 for each channel, and the rounding."""
+    x, y = call.input(0), call.output()
+    limits = np.iinfo(y.dtype)
+    chain = Chain(y.shape)
+    values = chain.source(builder.tensor(x.index), chain.shape, 4)
+    scale = chain.source(builder.constant(scales), scales.shape, 4)
+    ratio = chain.step(Operation.DIV, [values, scale], -np.inf, np.inf)
+    rounding = QUANTIZE[y.type.name][1]
+    chain.step(rounding, [ratio], 1.0, int(limits.min), int(limits.max), y.zero_point)
+    chain.emit(builder, builder.tensor(y.index), y.dtype.itemsize)
+
+
+REQUANTIZE_LANES = 16
+"""Elements that the official vector loop for 8-bit integers handles at a time."""
+
+
+def check_requantize(call: Call) -> Rejection | None:
+    """Reject all but 8- and 16-bit integers, if the result is not wider, and INT16 to INT32."""
+    x, y = call.input(0), call.output()
+    if x.type is TensorType.INT16 and y.type is TensorType.INT32:
+        return _check_widened(call)
+    if y.type.name not in ("INT8", "UINT8", "INT16") or y.dtype.itemsize > x.dtype.itemsize:
+        expected = "INT8 or UINT8" + " or INT16 or INT32" * (x.type is TensorType.INT16)
+        return Rejection("dtype", actual=y.type.name, expected=expected, tensor=y.index)
+    return check_lookup(call)
+
+
+def _check_widened(call: Call) -> Rejection | None:
+    x, y = call.input(0), call.output()
+    found = first_rejection(check_one_scale(x), check_one_scale(y), check_shapes(call, 1))
+    if found is None and y.zero_point:
+        found = Rejection("zero-point", actual=y.zero_point, expected=0, tensor=y.index)
+    return found
+
+
+def lower_requantize(call: Call, builder: ProgramBuilder) -> None:
+    """Emit look-ups for what the official vector loop computes, and for the rest."""
+    size = math.prod(call.output().shape)
+    x, y = call.input(0), call.output()
+    if y.type is TensorType.INT32:
+        _lower_widened(call, builder)
+        return
+    end = size
+    if x.dtype.itemsize == y.dtype.itemsize == 1:
+        end = size - size % REQUANTIZE_LANES
+    emit_lookup(call, builder, table(call), 0, end)
+    emit_lookup(call, builder, table(call, "reference"), end, size)
+
+
+def _lower_widened(call: Call, builder: ProgramBuilder) -> None:
+    x, y = call.input(0), call.output()
+    multiplier, shift = quantize_multiplier(x.scale / y.scale)
+    chain = Chain((math.prod(y.shape),))
+    source = chain.source(builder.tensor(x.index), chain.shape, 2)
+    scaling = max(shift, 0), 0, multiplier, max(-shift, 0)
+    chain.step(Operation.RESCALE_INT16, [source], x.zero_point, *scaling)
+    chain.emit(builder, builder.tensor(y.index), 4)
+
+
+REQUANTIZED = {
+    "INT8": ("INT8", "UINT8"),
+    "UINT8": ("INT8", "UINT8"),
+    "INT16": ("INT8", "INT16", "INT32"),
+}
+"""Types to which QUANTIZE of integers is claimed, by that of the input."""
+
+_quantize = Operator(
+    check_quantize,
+    lower_quantize,
+    ("FLOAT32",),
+    (*FEATURES, "per-channel"),
+    roles=(("output", tuple(QUANTIZE)),),
+)
+register_variants("FLOAT32", {"QUANTIZE": _quantize})
+for _type, _types in REQUANTIZED.items():
+    _requantize = Operator(
+        check_requantize, lower_requantize, (_type,), FEATURES, roles=(("output", _types),)
+    )
+    register_variants(_type, {"QUANTIZE": _requantize})

@@ -1,0 +1,52 @@
+"""Delegraph's own kernels, run while a program is made, to tabulate integer operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from delegraph import Node, Registration, Rejection, Tensor, builtin_registration
+from delegraph.errors import OperatorError
+from delegraph.operators.evaluation import evaluate_node, every_value, prepare_alone
+from delegraph.operators.numerics import Numerics
+from delegraph_numba_cpu.lowering.registry import Call
+
+__all__ = ["check_evaluation", "evaluate", "every_value"]
+
+
+def evaluate(
+    call: Call, inputs: Sequence[NDArray[Any]], numerics: Numerics | None = None
+) -> NDArray[Any]:
+    """Return what the core's kernel makes of other inputs: its first output.
+
+    Args:
+        call: the node; types, quantization and options are its own.
+        inputs: an array for each input, of any shape that suits the operator.
+        numerics: which official kernels to round like; the host's if not given.
+
+    Raises:
+        OperatorError: the kernel refuses the node.
+    """
+    return evaluate_node(*_arguments(call, inputs, numerics))
+
+
+def check_evaluation(call: Call, inputs: Sequence[NDArray[Any]]) -> Rejection | None:
+    """Reject all but nodes that the core's kernel takes; *inputs* as of :func:`evaluate`."""
+    try:
+        prepare_alone(*_arguments(call, inputs, None))
+    except OperatorError as error:
+        return Rejection("parameters", actual=str(error))
+    return None
+
+
+def _arguments(
+    call: Call, inputs: Sequence[NDArray[Any]], numerics: Numerics | None
+) -> tuple[Registration, Node, Sequence[Tensor], Sequence[NDArray[Any]], Numerics]:
+    """Return what the core asks for to compute a node apart."""
+    registration = builtin_registration(call.name)
+    if registration is None:
+        raise OperatorError(f"Delegraph has no kernel of {call.name}")
+    context = call.context
+    return registration, call.node, context.tensors, inputs, numerics or context.numerics

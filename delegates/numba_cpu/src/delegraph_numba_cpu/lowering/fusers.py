@@ -1,0 +1,15 @@
+"""Which steps of several nodes are tried, and in which order."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.lowering.convolution.conv_fusion import fuse_layer
+from delegraph_numba_cpu.lowering.convolution.inverted_residual_f32 import fuse_inverted_residual
+from delegraph_numba_cpu.lowering.convolution.inverted_residual_int8 import fuse_strip
+from delegraph_numba_cpu.lowering.elementwise.elementwise_f32 import fuse_chain
+from delegraph_numba_cpu.lowering.fusion import Fuser
+
+# The first that takes a node has it. Only the first two ever want the same node: a convolution that
+# begins an inverted residual is a layer as well, so the larger step is asked for first. Strips
+# begin with convolutions of bytes, chains with element-wise nodes.
+FUSERS: tuple[Fuser, ...] = (fuse_inverted_residual, fuse_layer, fuse_strip, fuse_chain)
+"""Asked in this order at each node, in execution order, that no step has yet."""

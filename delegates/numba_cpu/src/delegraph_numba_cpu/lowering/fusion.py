@@ -1,0 +1,64 @@
+"""What fusers look at, and what they return: a partition, and several of its nodes as one step.
+
+A *fuser* looks at a node and its neighbours and may take several nodes as one step, whose values
+in between never reach memory as tensors. Which there are, and in what order they are asked, is in
+``lowering/fusers.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from delegraph_numba_cpu.lowering.registry import Call
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+
+class Partition:
+    """The nodes of a partition and how they hang together.
+
+    Attributes:
+        calls: the nodes, in execution order.
+        outputs: tensors that others read.
+    """
+
+    def __init__(self, calls: Sequence[Call], outputs: Collection[int]) -> None:
+        self.calls = tuple(calls)
+        self.outputs = frozenset(outputs)
+        self._makers = {t: i for i, call in enumerate(calls) for t in call.node.outputs if t >= 0}
+        self._readers: dict[int, list[int]] = {}
+        for i, call in enumerate(calls):
+            for tensor in call.node.inputs:
+                if tensor >= 0:
+                    self._readers.setdefault(tensor, []).append(i)
+
+    def maker(self, tensor: int) -> int | None:
+        """Return the position of the node that makes a tensor; None when it comes from outside."""
+        return self._makers.get(tensor)
+
+    def only_reader(self, tensor: int) -> int | None:
+        """Return the position of the node that reads a tensor, if it is the only reader."""
+        readers = self._readers.get(tensor, [])
+        return readers[0] if len(readers) == 1 and tensor not in self.outputs else None
+
+    def next(self, position: int) -> int | None:
+        """Return the node that reads the only output of a node, if it is the only reader."""
+        outputs = self.calls[position].node.outputs
+        return self.only_reader(outputs[0]) if len(outputs) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Several nodes as one step; it runs where the last of them stood.
+
+    Attributes:
+        members: positions of the nodes.
+        lower: emits the kernel calls.
+    """
+
+    members: tuple[int, ...]
+    lower: Callable[[ProgramBuilder], None]
+
+
+Fuser = Callable[[Partition, int, ProgramBuilder], Fusion | None]
+"""Looks at the node at a position, which is to be the first member; None when nothing fits."""

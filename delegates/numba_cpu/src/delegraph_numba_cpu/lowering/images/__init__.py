@@ -1,0 +1,1 @@
+"""Operators on the height and width of images, other than convolutions."""

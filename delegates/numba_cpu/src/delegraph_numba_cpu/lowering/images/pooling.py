@@ -1,0 +1,98 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+
+from __future__ import annotations
+
+from delegraph import Rejection
+from delegraph.arithmetic.activation import finite_activation_range, quantized_activation_range
+from delegraph.arithmetic.padding import pool_windows
+from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import pooling as blocks
+from delegraph_numba_cpu.lowering.checks import check_same_type, check_types, first_rejection
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+TYPES = ("FLOAT32", "INT8", "UINT8", "INT16")
+
+WORK_A_TILE = 1 << 15
+"""Elements read, some microseconds of pooling."""
+
+AVERAGE = {
+    "FLOAT32": blocks.MEAN_F32, "INT8": blocks.MEAN_S8, "UINT8": blocks.MEAN_U8,
+    "INT16": blocks.MEAN_S16,
+}  # fmt: skip
+LARGEST = {
+    "FLOAT32": blocks.MAX_F32, "INT8": blocks.MAX_S8, "UINT8": blocks.MAX_U8,
+    "INT16": blocks.MAX_S16,
+}  # fmt: skip
+
+
+def check_pool(call: Call) -> Rejection | None:
+    """Reject all but windows over images whose means are exact."""
+    options = call.options
+    if len(call.node.inputs) != 1:
+        return Rejection("operands", expected="one input")
+    count = options.filter_height * options.filter_width
+    if not 0 < count <= blocks.LARGEST_COUNT:
+        expected = f"1 to {blocks.LARGEST_COUNT} elements"
+        return Rejection("window", actual=f"{count} elements", expected=expected)
+    return first_rejection(check_types(call, *TYPES), check_same_type(call.input(0), call.output()))
+
+
+def lower_average(call: Call, builder: ProgramBuilder) -> None:
+    """Emit the means of the windows."""
+    _pool(call, builder, AVERAGE[call.input(0).type.name])
+
+
+def lower_max(call: Call, builder: ProgramBuilder) -> None:
+    """Emit the largest elements of the windows."""
+    _pool(call, builder, LARGEST[call.input(0).type.name])
+
+
+def _pool(call: Call, builder: ProgramBuilder, block: Block) -> None:
+    x, y, options = call.input(0), call.output(), call.options
+    if 0 in y.shape:
+        return
+    size = (options.filter_height, options.filter_width)
+    down, across = pool_windows(options, x.shape, size)
+    low, high = _range(call)
+    n, out_height, out_width, channels = y.shape
+    rows = n * out_height
+    work = rows * out_width * channels * size[0] * size[1]
+    builder.emit(
+        block,
+        max(1, min(rows, work // WORK_A_TILE, 4 * builder.workers)),
+        source=builder.tensor(x.index),
+        target=builder.tensor(y.index),
+        height=x.shape[1],
+        width=x.shape[2],
+        channels=channels,
+        out_height=out_height,
+        out_width=out_width,
+        window_height=down.kernel,
+        window_width=across.kernel,
+        stride_height=down.stride,
+        stride_width=across.stride,
+        before_height=down.before,
+        before_width=across.before,
+        rows=rows,
+        low=low,
+        high=high,
+    )
+
+
+def _range(call: Call) -> tuple[float, float]:
+    """Return what the fused activation clamps stored values to."""
+    activation = call.options.fused_activation_function
+    if call.output().type.name == "FLOAT32":
+        return finite_activation_range(activation)
+    return quantized_activation_range(activation, call.output())
+
+
+FEATURES = ("activation", "empty")
+
+register(
+    {
+        "AVERAGE_POOL_2D": Operator(check_pool, lower_average, TYPES, FEATURES),
+        "MAX_POOL_2D": Operator(check_pool, lower_max, TYPES, FEATURES),
+    }
+)

@@ -1,0 +1,1 @@
+"""Operators that move values and compute nothing."""

@@ -1,0 +1,71 @@
+"""CONCATENATION."""
+
+from __future__ import annotations
+
+import math
+
+from delegraph import Rejection, Tensor
+from delegraph.arithmetic.lookup_table import requantisation_table
+from delegraph.arithmetic.output_shape import normalized_axis
+from delegraph_numba_cpu.instructions.moves import RECODE
+from delegraph_numba_cpu.lowering.moves.moves import Part, move, tiles_for
+from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, WITH_HALVES, check_moved
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+
+def check_concatenation(call: Call) -> Rejection | None:
+    """Reject all but what does not compute: no fused activation function."""
+    if call.options.fused_activation_function:
+        return Rejection("activation", expected="no fused activation function")
+    return check_moved(call)
+
+
+def lower_concatenation(call: Call, builder: ProgramBuilder) -> None:
+    """Move each input to its place; uint8 inputs of another scale through a table."""
+    y = Part.of(builder, call.output())
+    axis = normalized_axis(int(call.options.axis), y.array.ndim)
+    lead = (slice(None),) * axis
+    start = 0
+    for i in range(len(call.node.inputs)):
+        x = call.input(i)
+        end = start + (x.shape[axis] if x.shape else 1)
+        part = y[(*lead, slice(start, end))]
+        start = end
+        if x.type.name == "UINT8" and _differs(x, call.output()):
+            _recode(call, builder, x, part, axis)
+        else:
+            source = Part.of(builder, x)
+            move(builder, source.seen(source.array.reshape(part.array.shape)), part)
+
+
+def _differs(x: Tensor, y: Tensor) -> bool:
+    return (x.scale, x.zero_point) != (y.scale, y.zero_point)
+
+
+def _recode(call: Call, builder: ProgramBuilder, x: Tensor, part: Part, axis: int) -> None:
+    """Emit the look-up of an input's values in terms of the output's scale."""
+    if not part.array.size:
+        return
+    table = requantisation_table(x, call.output())
+    assert table is not None
+    runs = math.prod(x.shape[:axis])
+    builder.emit(
+        RECODE,
+        tiles_for(builder, 16 * x.bytes, runs),  # a look-up takes as long as 16 bytes copied
+        source=builder.tensor(x.index),
+        target=part.start,
+        table=builder.constant(table),
+        run=math.prod(x.shape[axis:]),
+        runs=runs,
+        step=math.prod(call.output().shape[axis:]),
+    )
+
+
+register(
+    {
+        "CONCATENATION": Operator(
+            check_concatenation, lower_concatenation, (*WITH_HALVES, "UINT32"), FEATURES
+        )
+    }
+)

@@ -1,0 +1,277 @@
+"""Moves between parts of tensors, planned with views of arrays and done by one kernel.
+
+A :class:`Part` is written like the NumPy expression that selects it, on an array that stands for
+the tensor: strides and address of the view tell where the elements are, values are never read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from delegraph import Tensor
+from delegraph.errors import OperatorError
+from delegraph_numba_cpu.instructions.memory import report
+from delegraph_numba_cpu.instructions.moves import COPY, FILL, GATHER, NEST, PICK, UPDATE
+from delegraph_numba_cpu.lowering.registry import Call
+from delegraph_numba_cpu.program.program import Address, Memory, ProgramBuilder
+
+BYTES_A_TILE = 1 << 16
+"""A few microseconds of copying: parts smaller than that cost more than they gain."""
+
+TILES_A_WORKER = 4
+
+SQUARE_ROWS = 64
+"""Rows that are transposed together: a cache line of bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some elements of a tensor, in some order.
+
+    Attributes:
+        memory: the tensor's memory.
+        array: a view of the array that stands for the whole tensor.
+        origin: address of that whole array.
+    """
+
+    memory: Memory
+    array: NDArray[Any]
+    origin: int
+
+    @classmethod
+    def of(cls, builder: ProgramBuilder, tensor: Tensor) -> Part:
+        """Return the whole of a tensor."""
+        array = np.empty(tensor.shape, tensor.dtype)  # never touched, so it costs no memory
+        return cls(builder.tensor(tensor.index), array, _address(array))
+
+    @classmethod
+    def scratch(cls, builder: ProgramBuilder, shape: tuple[int, ...], dtype: DTypeLike) -> Part:
+        """Return memory of the program's own that looks like an array."""
+        array = np.empty(shape, dtype)
+        return cls(builder.scratch(array.nbytes), array, _address(array))
+
+    def seen(self, array: NDArray[Any]) -> Part:
+        """Return the part that a view of ``self.array`` selects."""
+        return Part(self.memory, array, self.origin)
+
+    def __getitem__(self, index: Any) -> Part:
+        return self.seen(self.array[index])
+
+    @property
+    def start(self) -> Address:
+        """Where the first element is."""
+        return self.memory + (_address(self.array) - self.origin)
+
+
+def _address(array: NDArray[Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+class Loop(NamedTuple):
+    """A loop of a nest: its steps, and the bytes from one to the next in source and target."""
+
+    steps: int
+    source: int
+    target: int
+
+
+def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
+    """Emit a copy of each element of *source* to the same position of *target*.
+
+    Raises:
+        OperatorError: they do not have the same shape, or elements of the same size.
+    """
+    _check_alike(source.array, target.array)
+    if not source.array.size:
+        return
+    size = source.array.nbytes
+    loops, unit = nest_of(
+        source.array.shape, source.array.strides, target.array.strides, source.array.itemsize
+    )
+    if not loops or loops == [Loop(size // unit, unit, unit)]:
+        tiles = tiles_for(builder, size, size)
+        builder.emit(COPY, tiles, source=source.start, target=target.start, bytes=size)
+        return
+    words = {"grain": 1, **_words(builder, loops, unit, size)}
+    if len(loops) > 1 and loops[-2].source == loops[-1].target == unit:  # the kernel transposes
+        words["grain"] = grain = min(loops[-2].steps, SQUARE_ROWS)
+        words["tiles"] = tiles_for(builder, size, -(-words["rows"] // grain))
+    builder.emit(NEST, source=source.start, target=target.start, **words)
+
+
+def update(builder: ProgramBuilder, source: Part, target: Part, starts: Tensor) -> None:
+    """Emit a copy of *source* to a block of *target* that begins where a tensor says.
+
+    Args:
+        builder: of the program.
+        source: not empty, and no larger than *target* along any axis.
+        target: of the same rank, at least 1.
+        starts: an integer for each axis; it is moved so that the block lies inside.
+    """
+    x, y = source.array, target.array
+    loops, unit = nest_of(x.shape, x.strides, y.strides, x.itemsize)
+    room = [size - part for size, part in zip(y.shape, x.shape, strict=True)]
+    builder.emit(
+        UPDATE,
+        source=source.start,
+        target=target.start,
+        starts=builder.tensor(starts.index),
+        index_bytes=starts.dtype.itemsize,
+        limits=builder.constant(np.array([room, y.strides], np.int64).T.copy()),
+        rank=y.ndim,
+        **_words(builder, loops, unit, x.nbytes),
+    )
+
+
+def gather(
+    call: Call,
+    builder: ProgramBuilder,
+    places: Sequence[tuple[int, int]],
+    tuples: int,
+    run: int,
+    slices: int = 1,
+    slabs: int = 1,
+    slab: int = 0,
+) -> None:
+    """Emit the output as runs of the first input, at positions that the second has as it runs.
+
+    Args:
+        call: the node.
+        builder: of the program.
+        places: for each position of a tuple, how many there are, and the bytes between them.
+        tuples: that each slice has, one for each run.
+        run: bytes of each.
+        slices: of the input that have the same tuples.
+        slabs: how many times *slices* follow one another, each time with other tuples.
+        slab: bytes from a slice to the next.
+    """
+    rows = slabs * slices * tuples
+    if not rows:
+        return
+    x, positions, y = call.input(0), call.input(1), call.output()
+    builder.emit(
+        GATHER,
+        tiles_for(builder, max(y.bytes, 8 * rows), rows),
+        source=builder.tensor(x.index),
+        target=builder.tensor(y.index),
+        positions=builder.tensor(positions.index),
+        index_bytes=positions.dtype.itemsize,
+        limits=builder.constant(np.array([*places, (0, 0)], np.int64)),
+        depth=len(places),
+        tuples=tuples,
+        slices=slices,
+        slab=slab,
+        run=run,
+        rows=rows,
+        report=report(),
+        wrong=0,
+        among=0,
+    )
+
+
+def _check_alike(source: NDArray[Any], target: NDArray[Any]) -> None:
+    if (source.shape, source.itemsize) != (target.shape, target.itemsize):
+        raise OperatorError(
+            f"{list(source.shape)} elements of {source.itemsize} bytes "
+            f"cannot move to {list(target.shape)} elements of {target.itemsize}"
+        )
+
+
+def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:
+    """Emit a store of a scalar array into each element of *target*, which has the same dtype."""
+    if not target.array.size:
+        return
+    array = target.array
+    loops, unit = nest_of(array.shape, array.strides, array.strides, array.itemsize)
+    several = np.full(unit // array.itemsize, value)
+    bits = int(several.view(f"i{unit}")[0])
+    builder.emit(
+        FILL, target=target.start, value=bits, **_words(builder, loops, unit, array.nbytes)
+    )
+
+
+def _words(builder: ProgramBuilder, loops: list[Loop], unit: int, size: int) -> dict[str, Any]:
+    """Return what blocks of nests have in common, the number of tiles included."""
+    loops = [Loop(1, 0, 0)] * (2 - len(loops)) + loops
+    rows = math.prod(loop.steps for loop in loops[:-1])
+    return {
+        "loops": builder.constant(np.array(loops, np.int64)),
+        "depth": len(loops),
+        "rows": rows,
+        "unit": unit,
+        "tiles": tiles_for(builder, size, rows),
+    }
+
+
+def tiles_for(builder: ProgramBuilder, size: int, rows: int) -> int:
+    """Return into how many tiles *rows* are split that move *size* bytes in all."""
+    return max(1, min(rows, size // BYTES_A_TILE, TILES_A_WORKER * builder.workers))
+
+
+def nest_of(
+    shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], unit: int
+) -> tuple[list[Loop], int]:
+    """Return the fewest loops that walk through all elements, and the bytes moved at each step.
+
+    The target is walked in the order of its addresses. Where the innermost loop jumps in the
+    source, the loop round it is the one that does not, so that the kernel can transpose.
+
+    >>> nest_of((2, 3, 4), (48, 16, 4), (48, 16, 4), 4)
+    ([Loop(steps=24, source=4, target=4)], 4)
+    >>> nest_of((5, 7), (4, 20), (28, 4), 4)  # of a transposed [7, 5]
+    ([Loop(steps=5, source=4, target=28), Loop(steps=7, source=20, target=4)], 4)
+    >>> nest_of((9, 2), (6, 1), (4, 1), 1)  # pairs of bytes
+    ([Loop(steps=9, source=6, target=4)], 2)
+    """
+    loops = [Loop(*each) for each in zip(shape, source, target, strict=True) if each[0] > 1]
+    loops.sort(key=lambda loop: -abs(loop.target))
+    merged: list[Loop] = []
+    for loop in loops:
+        if merged and merged[-1][1:] == (loop.steps * loop.source, loop.steps * loop.target):
+            loop = loop._replace(steps=loop.steps * merged.pop().steps)
+        merged.append(loop)
+    if len(merged) > 1 and merged[-1][1:] == (unit, unit) and merged[-1].steps * unit in (2, 4, 8):
+        unit *= merged.pop().steps
+    if len(merged) > 2 and merged[-1].target == unit != merged[-1].source:
+        for i, loop in enumerate(merged[:-1]):
+            if loop.source == unit:
+                merged.insert(len(merged) - 2, merged.pop(i))
+                break
+    return merged, unit
+
+
+Offsets = NDArray[np.int64]
+
+
+def pick(call: Call, builder: ProgramBuilder, outer: Offsets, inner: Offsets, run: int) -> None:
+    """Emit the output as runs of the first input, at the sums of two lists of byte offsets.
+
+    Args:
+        call: the node.
+        builder: of the program.
+        outer: ``[A]``.
+        inner: ``[B]``; run ``a * B + b`` of the output is at ``outer[a] + inner[b]``.
+        run: bytes of each.
+    """
+    rows = len(outer) * len(inner)
+    if not rows or not run:
+        return
+    y = call.output()
+    builder.emit(
+        PICK,
+        tiles_for(builder, max(y.bytes, 8 * rows), rows),
+        source=builder.tensor(call.node.inputs[0]),
+        target=builder.tensor(y.index),
+        outer=builder.constant(outer.astype(np.int64)),
+        inner=len(inner),
+        offsets=builder.constant(inner.astype(np.int64)),
+        run=run,
+        rows=rows,
+    )

@@ -1,0 +1,99 @@
+"""Which nodes that only move values can be taken."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from delegraph import Rejection, Tensor
+from delegraph_numba_cpu.lowering.checks import check_same_type, check_type, first_rejection
+from delegraph_numba_cpu.lowering.registry import Call, Check
+
+NUMBERS = ("FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64")
+
+WITH_HALVES = (*NUMBERS, "BOOL", "FLOAT16", "BFLOAT16")
+
+TYPES = (*WITH_HALVES, "UINT16", "UINT32", "UINT64")
+"""Types whose elements have 1, 2, 4 or 8 bytes: a move needs to know no more of them.
+
+The official kernels of some operators take fewer; claims name those.
+"""
+
+FEATURES = ("empty", "many-dims", "scalar", "extreme-values", "broadcast")
+"""What a move may also meet."""
+
+FOLDED = ("CONCATENATION", "EXPAND_DIMS", "GATHER", "RESHAPE", "STRIDED_SLICE", "TRANSPOSE")
+"""Operators that Delegraph computes once, while preparing, when it knows their inputs by then."""
+
+
+def move_check(*parameters: int, inputs: int | None = None) -> Check:
+    """Return :func:`check_moved` for an operator; arguments as there."""
+    return partial(check_moved, parameters=parameters, inputs=inputs)
+
+
+def check_moved(
+    call: Call,
+    *,
+    parameters: tuple[int, ...] = (),
+    inputs: int | None = None,
+    may_be_computed: bool = False,
+) -> Rejection | None:
+    """Reject all but moves of elements of one type whose parameters are known before the data.
+
+    Args:
+        call: the node.
+        parameters: positions of inputs that say what is moved where, and are no data.
+        inputs: how many inputs there must be; None for any number.
+        may_be_computed: whether parameters need not be known.
+    """
+    node, tensors = call.node, call.context.tensors
+    if inputs is not None and len(node.inputs) != inputs:
+        return Rejection("operands", actual=len(node.inputs), expected=inputs)
+    if not node.inputs or not node.outputs or min(node.outputs) < 0:
+        return Rejection("operands", expected="at least one input and all outputs")
+    known = _known_tensors(call) if _needs_known(call, parameters) else frozenset()
+    for i, index in enumerate(node.inputs):
+        if index < 0 and i not in parameters:
+            return Rejection("operands", actual=f"no input {i}", expected="all inputs")
+        if may_be_computed or index < 0 or i not in parameters:
+            continue
+        if not (tensors[index].is_constant or index in known):
+            return Rejection("computed-parameter", expected="a constant", tensor=index)
+    if known.issuperset(node.outputs):
+        return Rejection("folded", "it depends on shapes alone: Delegraph computes it once")
+    data = [index for i, index in enumerate(node.inputs) if i not in parameters]
+    moved = [tensors[index] for index in (*data, *node.outputs)]
+    return first_rejection(*map(_check_data, moved), check_same_type(*moved))
+
+
+def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
+    """Return whether the answer depends on what is known before the first invoke."""
+    given = [(i, call.context.tensors[t]) for i, t in enumerate(call.node.inputs) if t >= 0]
+    if all(tensor.is_constant for _, tensor in given):
+        return call.name in FOLDED
+    return any(
+        not tensor.is_constant and (i in parameters or tensor.type.name in ("INT32", "INT64"))
+        for i, tensor in given
+    )
+
+
+def _known_tensors(call: Call) -> frozenset[int]:
+    """Return the tensors that follow from shapes and constants; the host computes those itself.
+
+    A delegate that took such nodes would hide from the others what they prepare with, and make
+    tensors dynamic.
+    """
+    context = call.context
+    known: set[int] = set()
+    for index in context.get_execution_plan():
+        node, registration = context.get_node_and_registration(index)
+        inputs = [i for i in node.inputs if i >= 0]
+        is_known = all(context.tensors[i].is_constant or i in known for i in inputs)
+        if registration.name in ("SHAPE", "RANK") or (registration.name in FOLDED and is_known):
+            known.update(node.outputs)
+    return frozenset(known)
+
+
+def _check_data(tensor: Tensor) -> Rejection | None:
+    if tensor.sparsity is not None:
+        return Rejection("sparse", expected="a dense constant", tensor=tensor.index)
+    return check_type(tensor, *TYPES)

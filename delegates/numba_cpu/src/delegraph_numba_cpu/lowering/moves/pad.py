@@ -1,0 +1,81 @@
+"""PAD, PADV2 and MIRROR_PAD."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic.output_shape import integers
+from delegraph.errors import OperatorError
+from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move, pick
+from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, WITH_HALVES, move_check
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+QUANTIZED = ("UINT8", "INT8", "INT16")
+
+
+def lower_pad(call: Call, builder: ProgramBuilder) -> None:
+    """Fill the borders, disjoint blocks, and move the input to the interior."""
+    x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
+    pads = _pads(call)
+    interior = tuple(
+        slice(before, before + size) for size, (before, _) in zip(x.array.shape, pads, strict=True)
+    )
+    value = _value(call)
+    for axis, (before, _) in enumerate(pads):
+        for border in (slice(0, before), slice(before + x.array.shape[axis], None)):
+            fill(builder, y[(*interior[:axis], border)], value)
+    move(builder, x, y[(*interior, ...)])
+
+
+def _pads(call: Call) -> list[tuple[int, int]]:
+    """Return what stands before and after the input along each axis.
+
+    Raises:
+        OperatorError: less than nothing, or it is not what the output has more than the input.
+    """
+    flat = integers(call.input(1))
+    pads = list(zip(flat[::2], flat[1::2], strict=True))
+    sizes = (size + sum(pad) for size, pad in zip(call.input(0).shape, pads, strict=True))
+    if min(flat, default=0) < 0 or tuple(sizes) != call.output().shape:
+        raise OperatorError(f"paddings are {flat}, the output is {list(call.output().shape)}")
+    return pads
+
+
+def _value(call: Call) -> NDArray[Any]:
+    """Return what the borders hold, a scalar of the output's type."""
+    given, y = call.optional_input(2), call.output()
+    if given is not None:
+        return np.array(given.data.reshape(-1)[0], y.dtype)
+    return np.array(y.zero_point if y.type.name in QUANTIZED else 0, y.dtype)
+
+
+def lower_mirror_pad(call: Call, builder: ProgramBuilder) -> None:
+    """Pick each row of the last axis that has a border from where the mirror shows it."""
+    x, pads = call.input(0), _pads(call)
+    if 0 in call.output().shape:
+        return
+    depth = max((axis + 1 for axis, pad in enumerate(pads) if any(pad)), default=1)
+    mode = "symmetric" if int(call.options.mode) == 1 else "reflect"
+    strides = np.empty(x.shape, x.dtype).strides
+    places = [
+        np.pad(np.arange(size), pad, mode=mode) * stride  # type: ignore[call-overload]  # a str
+        for size, pad, stride in zip(x.shape[:depth], pads, strides, strict=False)
+    ]
+    rows = np.zeros(1, np.int64)
+    for place in places[:-1]:
+        rows = np.add.outer(rows, place).reshape(-1)
+    run = strides[depth - 1] if places else x.bytes
+    pick(call, builder, rows, places[-1] if places else np.zeros(1, np.int64), run)
+
+
+register(
+    {
+        "PAD": Operator(move_check(1, 2), lower_pad, WITH_HALVES, FEATURES),
+        "PADV2": Operator(move_check(1, 2), lower_pad, WITH_HALVES, FEATURES),
+        "MIRROR_PAD": Operator(move_check(1), lower_mirror_pad, TYPES, FEATURES),
+    }
+)

@@ -1,0 +1,45 @@
+"""REVERSE_V2."""
+
+from __future__ import annotations
+
+from delegraph import Rejection
+from delegraph.arithmetic.output_shape import integers, normalized_axis
+from delegraph.errors import OperatorError
+from delegraph_numba_cpu.lowering.moves.moves import Part, move
+from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, WITH_HALVES, check_moved
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+
+def check_reverse(call: Call) -> Rejection | None:
+    """Reject all but neighbouring axes, as the official kernel wants them."""
+    found = check_moved(call, parameters=(1,))
+    if found is not None:
+        return found
+    try:
+        axes = _axes(call)
+    except OperatorError as error:
+        return Rejection("axes", str(error))
+    if axes and axes != list(range(axes[0], axes[0] + len(axes))):
+        return Rejection("axes", actual=axes, expected="neighbours")
+    return None
+
+
+def _axes(call: Call) -> list[int]:
+    rank = len(call.input(0).shape)
+    return sorted(normalized_axis(axis, rank) for axis in integers(call.input(1)))
+
+
+def lower_reverse(call: Call, builder: ProgramBuilder) -> None:
+    """Move with negative steps along the axes.
+
+    Raises:
+        OperatorError: an axis that the input does not have.
+    """
+    x = Part.of(builder, call.input(0))
+    axes = _axes(call)
+    index = (slice(None, None, -1 if i in axes else 1) for i in range(x.array.ndim))
+    move(builder, x[(*index, ...)], Part.of(builder, call.output()))
+
+
+register({"REVERSE_V2": Operator(check_reverse, lower_reverse, WITH_HALVES, FEATURES)})

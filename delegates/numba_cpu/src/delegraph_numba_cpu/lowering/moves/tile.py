@@ -1,0 +1,47 @@
+"""TILE and BROADCAST_TO."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.arithmetic.output_shape import integers
+from delegraph_numba_cpu.lowering.checks import require_asked
+from delegraph_numba_cpu.lowering.moves.moves import Part, move
+from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, move_check
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+
+def lower_tile(call: Call, builder: ProgramBuilder) -> None:
+    """Move to ``[m0, d0, m1, d1, ...]``: the input is the same for all m.
+
+    Raises:
+        OperatorError: the output does not have the input so many times.
+    """
+    x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
+    times, shape = integers(call.input(1)), x.array.shape
+    sizes = (max(m, 0) * n for m, n in zip(times, shape, strict=True))
+    require_asked("multiples", sizes, y.array.shape)
+    split = [n for pair in zip(times, shape, strict=True) for n in pair]
+    source = x.array.reshape([n for size in shape for n in (1, size)])
+    if y.array.size:
+        move(builder, x.seen(np.broadcast_to(source, split)), y.seen(y.array.reshape(split)))
+
+
+def lower_broadcast_to(call: Call, builder: ProgramBuilder) -> None:
+    """Move with steps of no bytes where the input is repeated.
+
+    Raises:
+        OperatorError: the output does not have the shape that is asked for.
+    """
+    x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
+    require_asked("shape", integers(call.input(1)), y.array.shape)
+    move(builder, x.seen(np.broadcast_to(x.array, y.array.shape)), y)
+
+
+register(
+    {
+        "TILE": Operator(move_check(1), lower_tile, TYPES, FEATURES),
+        "BROADCAST_TO": Operator(move_check(1), lower_broadcast_to, TYPES, FEATURES),
+    }
+)

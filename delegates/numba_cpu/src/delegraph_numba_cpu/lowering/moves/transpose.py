@@ -1,0 +1,22 @@
+"""TRANSPOSE."""
+
+from __future__ import annotations
+
+from delegraph.arithmetic.output_shape import integers
+from delegraph_numba_cpu.lowering.moves.moves import Part, move
+from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, move_check
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+
+def lower_transpose(call: Call, builder: ProgramBuilder) -> None:
+    """Move with the axes in another order."""
+    x = Part.of(builder, call.input(0))
+    move(
+        builder,
+        x.seen(x.array.transpose(integers(call.input(1)))),
+        Part.of(builder, call.output()),
+    )
+
+
+register({"TRANSPOSE": Operator(move_check(1), lower_transpose, TYPES, FEATURES)})

@@ -1,0 +1,189 @@
+"""What LSTM layers of all types share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from numpy.typing import NDArray
+
+from delegraph import Rejection
+from delegraph.operators.checks import option
+from delegraph.operators.lstm_node import LstmInput, LstmTensors, lstm_tensors
+from delegraph.operators.registration import OpContext
+from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.lowering.checks import check_types
+from delegraph_numba_cpu.lowering.recurrent.lstm_packing import BLOCK, padded
+from delegraph_numba_cpu.lowering.registry import Call
+from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+
+
+def check_layer(call: Call, *types: str) -> Rejection | None:
+    """Reject all but layers with constant dense weights of some types, and variables as states."""
+    states = (LstmInput.OUTPUT_STATE, LstmInput.CELL_STATE)
+    if len(call.node.inputs) not in (20, 24):
+        return Rejection("operands", actual=len(call.node.inputs), expected="20 or 24 inputs")
+    for i, index in enumerate(call.node.inputs):
+        tensor = call.optional_input(i)
+        if tensor is None or i == LstmInput.INPUT:
+            continue
+        if i in states:
+            if not tensor.is_variable:
+                return Rejection("state", expected="a variable", tensor=index)
+        elif not tensor.is_constant:
+            return Rejection("computed-weights", expected="constants", tensor=index)
+        elif tensor.sparsity is not None:
+            return Rejection("sparse", expected="dense constants", tensor=index)
+        elif 0 in tensor.shape:
+            return Rejection("weights-shape", actual=list(tensor.shape), expected="weights")
+    return check_types(call, *types)
+
+
+def layer_tensors(call: Call) -> LstmTensors:
+    """Return the tensors of a node."""
+    norm = call.optional_input(LstmInput.FORGET_LAYER_NORM_COEFFICIENTS)
+    first = None if norm is None else LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
+    # It reads the node's tensors, and uses nothing else of a kernel's context.
+    return lstm_tensors(cast(OpContext, call.context), call.node, layer_norm=first)
+
+
+@dataclass(frozen=True, slots=True)
+class LstmLayer:
+    """A layer's tensors, and the columns that its gates take in the kernels' matrices.
+
+    Attributes:
+        tensors: the layer's tensors.
+    """
+
+    tensors: LstmTensors
+
+    @property
+    def cells(self) -> int:
+        """Length of the cell state."""
+        return self.tensors.n_cell
+
+    @property
+    def count(self) -> int:
+        """Number of gates."""
+        return len(self.tensors.biases)
+
+    @property
+    def row(self) -> int:
+        """Columns that a gate takes."""
+        return padded(self.cells, BLOCK)
+
+    @property
+    def width(self) -> int:
+        """Columns that all gates take."""
+        return self.count * self.row
+
+
+Pack = Callable[[str, Callable[[], NDArray[Any]]], Memory]
+"""Returns the constants of a program that are a part of a layer: its name, and what makes it."""
+
+
+def packer(call: Call, builder: ProgramBuilder) -> Pack:
+    """Return a function that keeps the constants of a node."""
+    return lambda part, make: builder.packed((call.node.inputs, part), make)
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """What a layer runs over.
+
+    Attributes:
+        source: tensor of the input.
+        target: tensor of the output.
+        batch: number of sequences.
+        steps: their length.
+        inputs: length of the input's last axis.
+        outputs: length of the output's last axis.
+        is_time_major: whether the first axis is time; so it is for one step without such an axis.
+    """
+
+    source: int
+    target: int
+    batch: int
+    steps: int
+    inputs: int
+    outputs: int
+    is_time_major: bool
+
+    @classmethod
+    def of(cls, call: Call) -> Sequences:
+        """Return those of a node."""
+        x, y = call.input(LstmInput.INPUT), call.output()
+        is_step = len(x.shape) == 2
+        is_time_major = is_step or bool(option(call.node, "time_major", False))
+        leading = (1, x.shape[0]) if is_step else x.shape[:2]
+        steps, batch = leading if is_time_major else leading[::-1]
+        return cls(x.index, y.index, batch, steps, x.shape[-1], y.shape[-1], is_time_major)
+
+    @property
+    def rows(self) -> int:
+        """Steps of all sequences."""
+        return self.batch * self.steps
+
+    def words(self, gates_bytes: int, output_bytes: int) -> dict[str, int]:
+        """Return the words of a kernel that say where steps and sequences are.
+
+        Args:
+            gates_bytes: of all gates of a step.
+            output_bytes: of a row of the output.
+        """
+        gates_step, gates_batch = self._strides(gates_bytes)
+        target_step, target_batch = self._strides(output_bytes)
+        return {
+            "steps": self.steps,
+            "batch": self.batch,
+            "outputs": self.outputs,
+            "gates_step": gates_step,
+            "gates_batch": gates_batch,
+            "target_step": target_step,
+            "target_batch": target_batch,
+        }
+
+    def _strides(self, size: int) -> tuple[int, int]:
+        return (size * self.batch, size) if self.is_time_major else (size, size * self.steps)
+
+
+def emit_steps(
+    builder: ProgramBuilder,
+    block: Block,
+    layer: LstmLayer,
+    over: Sequences,
+    gates: Memory,
+    itemsizes: tuple[int, int],
+    scratch_bytes: int,
+    **words: Any,
+) -> None:
+    """Emit all steps of a layer, a tile for each sequence.
+
+    Args:
+        builder: gets the call.
+        block: the kernel.
+        layer: the layer.
+        over: its sequences.
+        gates: what the inputs add to the gates.
+        itemsizes: bytes of a gate's value, and of one of the output.
+        scratch_bytes: memory that a worker needs.
+        words: the rest of the block's.
+    """
+    gate_bytes, output_bytes = itemsizes
+    builder.emit(
+        block,
+        over.batch,
+        gates=gates,
+        target=builder.tensor(over.target),
+        output_state=builder.tensor(layer.tensors.output_state.index),
+        cell_state=builder.tensor(layer.tensors.cell_state.index),
+        **over.words(gate_bytes * layer.width, output_bytes * over.outputs),
+        cells=layer.cells,
+        count=layer.count,
+        row=layer.row,
+        width=layer.width,
+        scratch=builder.scratch(scratch_bytes * builder.workers),
+        scratch_bytes=scratch_bytes,
+        **words,
+    )

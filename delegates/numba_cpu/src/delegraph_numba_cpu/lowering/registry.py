@@ -1,0 +1,220 @@
+"""One entry an operator: whether a node can be taken, and how it becomes kernel calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from delegraph import Claim, DelegateContext, Node, Registration, Rejection, Tensor
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import options_or_defaults
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One node of the partition.
+
+    Attributes:
+        context: the host's view of the subgraph.
+        node: the node.
+        name: its operator.
+    """
+
+    context: DelegateContext
+    node: Node
+    name: str
+
+    @classmethod
+    def of(cls, context: DelegateContext, node: Node, registration: Registration) -> Call:
+        """Return the call that a node makes."""
+        return cls(context, node, registration.name)
+
+    @property
+    def options(self) -> Any:
+        """The operator's typed options; the schema's defaults when the file gives none."""
+        return options_or_defaults(self.node, self.name)
+
+    def input(self, i: int) -> Tensor:
+        """Return input *i*.
+
+        Raises:
+            OperatorError: it is absent.
+        """
+        found = self.optional_input(i)
+        if found is None:
+            raise OperatorError(f"input {i} is absent, and {self.name} needs it")
+        return found
+
+    def optional_input(self, i: int) -> Tensor | None:
+        """Return input *i*; None when it is absent."""
+        inputs = self.node.inputs
+        return None if i >= len(inputs) or inputs[i] < 0 else self.context.tensors[inputs[i]]
+
+    def output(self, i: int = 0) -> Tensor:
+        """Return output *i*.
+
+        Raises:
+            OperatorError: it is absent.
+        """
+        outputs = self.node.outputs
+        if i >= len(outputs) or outputs[i] < 0:
+            raise OperatorError(f"output {i} is absent, and {self.name} needs it")
+        return self.context.tensors[outputs[i]]
+
+
+Check = Callable[[Call], Rejection | None]
+"""Returns why a node cannot be taken; None when it can. Shapes may still change.
+
+It need not look for operands one by one: :meth:`Operator.rejection` turns an ``OperatorError`` into
+a rejection.
+"""
+
+Lower = Callable[[Call, ProgramBuilder], None]
+"""Emits the kernel calls of a node. All shapes are known, outputs' included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator this delegate takes.
+
+    Attributes:
+        check: see :data:`Check`.
+        lower: see :data:`Lower`.
+        types: names of the types that its tensors may have, for the claims.
+        features: what else may occur, names of ``delegraph.delegation.capabilities.FEATURES``.
+        variants: what is claimed instead, when that depends on types.
+        roles: role and types of the operands that have others, for the claims.
+    """
+
+    check: Check
+    lower: Lower
+    types: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    variants: tuple[Operator, ...] = ()
+    roles: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def rejection(self, call: Call) -> Rejection | None:
+        """Return why a node cannot be taken; None when it can."""
+        try:
+            return self.check(call)
+        except OperatorError as error:
+            return Rejection("not-well-formed", str(error))
+
+    def claims(self, name: str) -> list[Claim]:
+        """Return what is claimed for the operator, whose name is *name*."""
+        if self.variants:
+            return [claim for variant in self.variants for claim in variant.claims(name)]
+        roles: dict[str, Any] = dict(self.roles)
+        return [Claim(name, self.types, *self.features, **roles)]
+
+
+class OperatorTable(MutableMapping[str, Operator]):
+    """What is known of operators, by name; their modules are imported when one is looked up.
+
+    A model uses few of them, and to import all takes longer than to prepare a small one.
+    """
+
+    def __init__(self) -> None:
+        self._modules: dict[str, tuple[str, ...]] = {}
+        self._variants: dict[str, dict[str, Operator]] = {}  # by operator, then by type
+        self._registered: dict[str, Operator] = {}
+        self._complete: set[str] = set()
+
+    def declare(self, modules: Mapping[str, str]) -> None:
+        """Say which modules of this package register which operators.
+
+        Args:
+            modules: name to names of operators, with blanks between them.
+        """
+        for module, names in modules.items():
+            for name in names.split():
+                self._modules[name] = (*self._modules.get(name, ()), module)
+
+    def __getitem__(self, name: str) -> Operator:
+        if name not in self._complete:
+            for module in self._modules.get(name, ()):
+                import_module(f"{__package__}.{module}")
+            self._complete.add(name)
+        return self._registered[name]
+
+    def __setitem__(self, name: str, operator: Operator) -> None:
+        self._registered[name] = operator
+
+    def __delitem__(self, name: str) -> None:
+        del self._registered[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._registered or name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._modules, **self._registered})
+
+    def __len__(self) -> int:
+        return len(self._modules.keys() | self._registered)
+
+    def register(self, name: str, operator: Operator) -> None:
+        """Add an operator, whatever the types of its inputs; see :func:`register`."""
+        if name in self._registered:
+            raise ValueError(f"{name} is registered already")
+        self._registered[name] = operator
+
+    def register_variant(self, type: str, name: str, operator: Operator, position: int) -> None:
+        """Add an operator for one type; see :func:`register_variants`."""
+        variants = self._variants.get(name, {})
+        if type in variants or (name in self._registered and not variants):
+            raise ValueError(f"{name} is registered already for {type}")
+        variants = self._variants[name] = {**variants, type: operator}
+        self._registered[name] = _by_type(variants, position)
+
+
+OPERATORS = OperatorTable()
+"""Operator name to what is known about it; the modules of this package fill it."""
+
+
+def register(operators: Mapping[str, Operator]) -> None:
+    """Add operators, whatever the types of their inputs.
+
+    Raises:
+        ValueError: one of them is there already.
+    """
+    for name, operator in operators.items():
+        OPERATORS.register(name, operator)
+
+
+def register_variants(type: str, operators: Mapping[str, Operator], position: int = 0) -> None:
+    """Add operators for nodes whose input at *position* has a type; other modules add other types.
+
+    Args:
+        type: the type's name.
+        operators: by name.
+        position: the input that tells variants apart; the same for all variants of an operator.
+
+    Raises:
+        ValueError: one of them is there already, for this type or for all.
+    """
+    for name, operator in operators.items():
+        OPERATORS.register_variant(type, name, operator, position)
+
+
+def _by_type(variants: Mapping[str, Operator], position: int) -> Operator:
+    """Return an operator that asks the variant of a node's type."""
+
+    def check(call: Call) -> Rejection | None:
+        found = call.input(position).type.name
+        if found in variants:
+            return variants[found].check(call)
+        expected = " or ".join(sorted(variants))
+        tensor = call.node.inputs[position]
+        return Rejection("dtype", actual=found, expected=expected, tensor=tensor)
+
+    def lower(call: Call, builder: ProgramBuilder) -> None:
+        found = call.input(position).type.name
+        if found not in variants:  # only claims with open shapes come that far
+            expected = " or ".join(sorted(variants))
+            raise OperatorError(f"input {position} has turned out to be {found}, not {expected}")
+        variants[found].lower(call, builder)
+
+    return Operator(check, lower, variants=tuple(dict.fromkeys(variants.values())))

@@ -1,0 +1,1 @@
+"""Operators along one axis: reductions, SOFTMAX and normalization."""

@@ -1,0 +1,56 @@
+"""ARG_MAX and ARG_MIN."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from delegraph import Rejection
+from delegraph.arithmetic.output_shape import integers, normalized_axis
+from delegraph_numba_cpu.instructions import arg_min_max as blocks
+from delegraph_numba_cpu.lowering.checks import check_type, first_rejection
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register
+from delegraph_numba_cpu.lowering.rows.reductions import FEATURES, Axes
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+
+def check_arg(call: Call) -> Rejection | None:
+    """Reject all but a known axis."""
+    if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
+        return Rejection("operands", expected="two inputs")
+    x, axis = call.input(0), call.input(1)
+    if not axis.is_constant or axis.data.size != 1:
+        return Rejection("computed-parameter", expected="a constant axis", tensor=axis.index)
+    return first_rejection(
+        check_type(x, *blocks.ARG_KINDS), check_type(call.output(), "INT32", "INT64")
+    )
+
+
+def lower_arg(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
+    """Emit the search."""
+    x, y = call.input(0), call.output()
+    axis = normalized_axis(integers(call.input(1))[0], len(x.shape))
+    outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    if not outer * inner:
+        return
+    axes = Axes(x, builder.tensor(x.index), outer, x.shape[axis], inner)
+    axes.emit(
+        builder,
+        blocks.ARG,
+        builder.tensor(y.index),
+        axes.count,
+        kind=blocks.ARG_KINDS[x.type.name],
+        smallest=int(smallest),
+        wide=int(y.type.name == "INT64"),
+    )
+
+
+def _arg(smallest: bool) -> Operator:
+    roles = (("input", tuple(blocks.ARG_KINDS)),)
+    indices = ("INT32", "INT64")
+    return Operator(
+        check_arg, partial(lower_arg, smallest=smallest), indices, FEATURES, roles=roles
+    )
+
+
+register({"ARG_MAX": _arg(smallest=False), "ARG_MIN": _arg(smallest=True)})

@@ -1,0 +1,70 @@
+"""What operators on the last axis share: each row is computed by itself."""
+
+from __future__ import annotations
+
+import math
+
+from delegraph import Rejection
+from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.lowering.checks import check_shapes, check_types, first_rejection
+from delegraph_numba_cpu.lowering.registry import Call
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+FEATURES = ("empty", "many-dims", "dynamic-shapes")
+
+ELEMENTS_A_TILE = 1 << 14
+
+
+def check_float_rows(call: Call) -> Rejection | None:
+    """Reject all but float32 with at least one dimension."""
+    return first_rejection(check_rank(call), check_types(call, "FLOAT32"), check_shapes(call, 1))
+
+
+def check_rank(call: Call) -> Rejection | None:
+    """Reject all but an input with at least one dimension."""
+    x = call.input(0)
+    return None if x.shape else Rejection("rank", actual=0, expected="at least 1", tensor=x.index)
+
+
+def emit_float_rows(
+    call: Call,
+    builder: ProgramBuilder,
+    block: Block,
+    replaceable: tuple[str, ...] = (),
+    **words: object,
+) -> None:
+    """Emit a kernel on rows of float32; arguments as of :func:`emit_rows`."""
+    scratch_bytes = 8 * builder.level.vector_bytes  # the end of a row, before and after
+    scratch = builder.scratch(scratch_bytes * builder.workers)
+    emit_rows(
+        call, builder, block, replaceable, scratch=scratch, scratch_bytes=scratch_bytes, **words
+    )
+
+
+def emit_rows(
+    call: Call,
+    builder: ProgramBuilder,
+    block: Block,
+    replaceable: tuple[str, ...] = (),
+    **words: object,
+) -> None:
+    """Emit a kernel from the rows of a node's input to those of its output.
+
+    Args:
+        call: the node.
+        builder: gets the call.
+        block: the kernel.
+        replaceable: see :class:`~delegraph_numba_cpu.program.program.Row`.
+        words: of the block, but for those that say where the rows are.
+    """
+    shape = call.output().shape
+    size = math.prod(shape)
+    if not size:
+        return
+    rows = size // shape[-1]
+    tiles = max(1, min(rows, size // ELEMENTS_A_TILE, 4 * builder.workers))
+    source, target = builder.tensor(call.input(0).index), builder.tensor(call.output().index)
+    builder.emit(
+        block, tiles, replaceable,
+        source=source, target=target, rows=rows, length=shape[-1], **words,
+    )  # fmt: skip

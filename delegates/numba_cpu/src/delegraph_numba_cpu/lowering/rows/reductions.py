@@ -1,0 +1,267 @@
+"""SUM, MEAN, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from delegraph import Rejection, Tensor
+from delegraph.arithmetic.fixed_point import quantize_multiplier
+from delegraph.arithmetic.output_shape import integers, normalized_axis
+from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import reductions as blocks
+from delegraph_numba_cpu.instructions.moves import COPY
+from delegraph_numba_cpu.lowering.checks import check_same_type, check_type, first_rejection
+from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register
+from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+
+TYPES = ("FLOAT32", "INT8", "UINT8", "INT32")
+
+PRODUCT_TYPES = ("FLOAT32", "INT32")
+
+FEATURES = ("empty", "many-dims", "scalar")
+
+WORK_A_TILE = 1 << 15
+"""Elements read, some microseconds."""
+
+_SPATIAL_LANES = 16
+"""Channels that the official mean over height and width rounds in another way than the rest."""
+
+_MASKS = {"INT8": -1, "UINT8": 255}
+"""What makes of a byte, extended by copies of its sign, its value."""
+
+
+def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | None:
+    """Reject all but known axes of elements that are not so many that sums of bytes overflow."""
+    if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
+        return Rejection("operands", expected="two inputs")
+    if not call.input(1).is_constant:
+        return Rejection("computed-parameter", expected="a constant", tensor=call.input(1).index)
+    x, y = call.input(0), call.output()
+    return first_rejection(check_type(x, *types), check_same_type(x, y))
+
+
+def check_scaled_reduction(call: Call) -> Rejection | None:
+    """Reject also bytes that have no scale."""
+    rejection = check_reduction(call)
+    if rejection is not None or call.input(0).type.name not in _MASKS:
+        return rejection
+    for tensor in (call.input(0), call.output()):
+        if not tensor.scale > 0:
+            return Rejection("quantization", expected="a scale", tensor=tensor.index)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """A reduction as ``[outer, length, inner]`` without its middle axis."""
+
+    x: Tensor
+    source: Memory
+    outer: int
+    length: int
+    inner: int
+
+    @classmethod
+    def of(cls, call: Call, builder: ProgramBuilder) -> Axes:
+        """Return the axes of a node; reduced ones that are no neighbours are moved to the end."""
+        x = call.input(0)
+        rank, shape = len(x.shape), x.shape
+        axes = sorted({normalized_axis(i, rank) for i in integers(call.input(1))}) if rank else []
+        axes = [i for i in axes if shape[i] != 1]
+        length = math.prod(shape[i] for i in axes)
+        source = builder.tensor(x.index)
+        between = range(axes[0], axes[-1] + 1) if axes else range(0)
+        if all(i in axes or shape[i] == 1 for i in between):
+            first = axes[0] if axes else rank
+            last = axes[-1] + 1 if axes else rank
+            return cls(x, source, math.prod(shape[:first]), length, math.prod(shape[last:]))
+        kept = [i for i in range(rank) if i not in axes]
+        part = Part.of(builder, x)
+        view = part.array.transpose(*kept, *axes)
+        source = builder.scratch(x.bytes)
+        order = np.empty(view.shape, x.dtype)
+        move(builder, part.seen(view), Part(source, order, order.__array_interface__["data"][0]))
+        return cls(x, source, math.prod(shape[i] for i in kept), length, 1)
+
+    @property
+    def count(self) -> int:
+        """Elements of the output."""
+        return self.outer * self.inner
+
+    def emit(
+        self, builder: ProgramBuilder, block: Block, target: Memory, tasks: int, **words: float
+    ) -> None:
+        """Emit a kernel that divides *tasks* among its tiles."""
+        work = self.count * self.length
+        builder.emit(
+            block,
+            max(1, min(tasks, work // WORK_A_TILE, 4 * builder.workers)),
+            source=self.source,
+            target=target,
+            outer=self.outer,
+            length=self.length,
+            inner=self.inner,
+            **words,
+        )
+
+
+def reduce(
+    builder: ProgramBuilder, axes: Axes, block: Block, target: Memory, **words: float
+) -> None:
+    """Emit a reduction by vectors."""
+    strip = builder.level.vector_bytes  # four vectors
+    axes.emit(builder, block, target, axes.outer * -(-axes.inner // strip), **words)
+
+
+def reduce_int32(builder: ProgramBuilder, axes: Axes, target: Memory, operation: int) -> None:
+    """Emit a reduction of int32."""
+    axes.emit(builder, blocks.INT32, target, axes.count, operation=operation)
+
+
+def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
+    """Emit a largest or a smallest."""
+    axes, y = Axes.of(call, builder), call.output()
+    target, type = builder.tensor(y.index), axes.x.type.name
+    if not axes.count:
+        return
+    if axes.length == 1:  # nothing is compared: NaN stays
+        builder.emit(COPY, source=axes.source, target=target, bytes=y.bytes)
+    elif type == "INT32":
+        reduce_int32(builder, axes, target, blocks.MIN if smallest else blocks.MAX)
+    elif not axes.length:
+        limits = np.finfo(y.dtype) if type == "FLOAT32" else np.iinfo(y.dtype)
+        worst = limits.max if smallest else limits.min
+        fill(builder, Part.of(builder, y), np.array(worst, y.dtype))
+    elif type == "FLOAT32":
+        reduce(builder, axes, blocks.MAX_F32, target, sign=-1.0 if smallest else 1.0)
+    else:
+        flip = -1 if smallest else 0
+        reduce(builder, axes, blocks.MAX_BYTES, target, mask=_MASKS[type], flip=flip)
+
+
+def lower_product(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a product."""
+    axes, target = Axes.of(call, builder), builder.tensor(call.output().index)
+    if axes.count and axes.x.type.name == "INT32":
+        reduce_int32(builder, axes, target, blocks.PRODUCT)
+    elif axes.count:
+        reduce(builder, axes, blocks.PRODUCT_F32, target)
+
+
+def lower_sum(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a sum; that of bytes is scaled in float32."""
+    axes, y = Axes.of(call, builder), call.output()
+    if not axes.count:
+        return
+    target = builder.tensor(y.index)
+    if axes.x.type.name == "FLOAT32":
+        reduce(builder, axes, blocks.SUM_F32, target, divisor=1.0)
+        return
+    if axes.x.type.name == "INT32":
+        reduce_int32(builder, axes, target, blocks.SUM)
+        return
+    sums = _sums(builder, axes)
+    scale = np.float32(axes.x.scale) / np.float32(y.scale)
+    bias = np.float32(-axes.x.zero_point) * scale * np.float32(axes.length)
+    low, high = np.iinfo(y.dtype).min, np.iinfo(y.dtype).max
+    builder.emit(
+        blocks.SCALE_REAL,
+        source=sums,
+        target=target,
+        count=axes.count,
+        low=low,
+        high=high,
+        zero=y.zero_point,
+        scale=float(scale),
+        bias=float(bias),
+    )
+
+
+def _sums(builder: ProgramBuilder, axes: Axes) -> Memory:
+    """Emit the sums of bytes, and return where they are: int32."""
+    sums = builder.scratch(4 * axes.count)
+    mask = _MASKS[axes.x.type.name]
+    reduce(builder, axes, blocks.SUM_BYTES, sums, mask=mask, flip=0)
+    return sums
+
+
+def lower_mean(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a mean; that of bytes is scaled in fixed point.
+
+    Source:
+        As ``delegraph.arithmetic.quantized_reductions``, with the arithmetic of its own that the
+        mean over height and width of images has.
+    """
+    axes, y = Axes.of(call, builder), call.output()
+    if not axes.count:
+        return
+    target = builder.tensor(y.index)
+    if axes.x.type.name == "FLOAT32":
+        reduce(builder, axes, blocks.SUM_F32, target, divisor=float(axes.length))
+    elif axes.x.type.name == "INT32":
+        reduce_int32(builder, axes, target, blocks.MEAN)
+    elif not axes.length:
+        fill(builder, Part.of(builder, y), np.zeros((), y.dtype))
+    else:
+        _scaled_mean(call, builder, axes, target)
+
+
+def _scaled_mean(call: Call, builder: ProgramBuilder, axes: Axes, target: Memory) -> None:
+    x, y = axes.x, call.output()
+    if _is_spatial(call):
+        x_scale, y_scale = np.float32(x.scale), np.float32(y.scale)
+        offset = np.float32(x.zero_point) * x_scale / y_scale
+        offset = offset + np.float32(0.5) if offset > 0 else offset - np.float32(0.5)
+        real = float(x_scale / (np.float32(axes.length) * y_scale))
+        multiplier, shift = quantize_multiplier(real)
+        subtrahend, bias = 0, y.zero_point - int(offset)
+        period = x.shape[3]
+        up = period - period % _SPATIAL_LANES
+    else:
+        multiplier, shift = quantize_multiplier(x.scale / y.scale)
+        bits = min(axes.length.bit_length() - 1, 32, 31 + shift)
+        multiplier, shift = (multiplier << bits) // axes.length, shift - bits
+        subtrahend, bias, period, up = x.zero_point * axes.length, y.zero_point, axes.count, 0
+    builder.emit(
+        blocks.SCALE,
+        source=_sums(builder, axes),
+        target=target,
+        count=axes.count,
+        low=int(np.iinfo(y.dtype).min),
+        high=int(np.iinfo(y.dtype).max),
+        subtrahend=subtrahend,
+        multiplier=multiplier,
+        shift=shift,
+        period=period,
+        up=up,
+        bias=bias,
+    )
+
+
+def _is_spatial(call: Call) -> bool:
+    """Return whether this is a mean over height and width of ``[N, H, W, C]`` that keeps them."""
+    axes = sorted({axis % 4 for axis in integers(call.input(1))})
+    keep = bool(call.options.keep_dims)
+    return len(call.input(0).shape) == 4 and axes == [1, 2] and keep
+
+
+def _extreme(smallest: bool) -> Operator:
+    return Operator(check_reduction, partial(lower_extreme, smallest=smallest), TYPES, FEATURES)
+
+
+register(
+    {
+        "SUM": Operator(check_scaled_reduction, lower_sum, TYPES, FEATURES),
+        "MEAN": Operator(check_scaled_reduction, lower_mean, TYPES, FEATURES),
+        "REDUCE_MAX": _extreme(smallest=False),
+        "REDUCE_MIN": _extreme(smallest=True),
+        "REDUCE_PROD": Operator(
+            partial(check_reduction, types=PRODUCT_TYPES), lower_product, PRODUCT_TYPES, FEATURES
+        ),
+    }
+)

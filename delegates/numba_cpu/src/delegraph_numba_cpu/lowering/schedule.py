@@ -1,0 +1,40 @@
+"""From the nodes of a partition to the rows of a program: what is fused, then what is left.
+
+Nodes that no fuser takes are lowered one by one, in execution order.
+"""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.lowering import OPERATORS
+from delegraph_numba_cpu.lowering.fusers import FUSERS
+from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+
+def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
+    """Emit the kernel calls of all nodes."""
+    fused = _fusions(partition, builder)
+    taken = {member for fusion in fused.values() for member in fusion.members}
+    for position, call in enumerate(partition.calls):
+        if position in fused:
+            members = sorted(fused[position].members)
+            builder.nodes = tuple(partition.calls[member].node.index for member in members)
+            fused[position].lower(builder)
+        elif position not in taken:
+            builder.nodes = (call.node.index,)
+            OPERATORS[call.name].lower(call, builder)
+
+
+def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]:
+    """Return what is fused, by the position of the last member."""
+    found: dict[int, Fusion] = {}
+    taken: set[int] = set()
+    for position in range(len(partition.calls)):
+        for fuser in FUSERS:
+            if position in taken:
+                break
+            fusion = fuser(partition, position, builder)
+            if fusion is not None and taken.isdisjoint(fusion.members):
+                found[max(fusion.members)] = fusion
+                taken.update(fusion.members)
+    return found

@@ -1,0 +1,110 @@
+"""A program whose rows run one by one, each piece of its memory between guards; see ``README.md``.
+
+It is slow, and tells which row has written before or after which tensor.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Tensor
+from delegraph.errors import DelegateError
+from delegraph_numba_cpu.instructions.memory import SLACK, Memory, Row
+from delegraph_numba_cpu.library.kernel_library import Library
+from delegraph_numba_cpu.program.guarded_memory import MARK, GuardedMemory
+from delegraph_numba_cpu.program.pool import Pool
+from delegraph_numba_cpu.program.program import Program, check_handed_over
+from delegraph_numba_cpu.program.working_memory import WorkingMemory
+
+logger = logging.getLogger(__name__)
+
+
+class GuardedProgram(Program):
+    """Rows that share no memory but what they hand to one another.
+
+    What a host hands over is copied to guarded memory before a run, and back after it.
+    """
+
+    def __init__(
+        self,
+        rows: list[Row],
+        library: Library,
+        workers: int,
+        working_memory: WorkingMemory | None = None,
+    ) -> None:
+        self._border: list[tuple[Memory, Tensor]] = []
+        self._pieces: dict[int, GuardedMemory] = {}
+        for row in rows:
+            for memory in row.memories:
+                self._guard(memory)
+        super().__init__(rows, library, workers, working_memory)
+        self._single = [Program([row], library, workers) for row in rows]
+        for program in self._single:
+            program.pace.observe(1.0)  # takes workers
+
+    def _guard(self, memory: Memory) -> None:
+        """Give memory its place for ever."""
+        if memory.is_constant or memory.is_report:
+            return
+        piece = GuardedMemory(memory.size, 0 if memory.tensor is not None else SLACK)
+        if memory.tensor is not None:
+            self._border.append((memory, memory.tensor))
+        self._pieces[id(memory)] = piece
+        memory.tensor, memory.array, memory.address = None, piece.array, piece.address
+
+    def heed(self, word: NDArray[np.int32]) -> None:
+        """Leave out the rest of a run, from now on, once *word*, of shape [1], is not 0."""
+        super().heed(word)
+        for program in self._single:
+            program.heed(word)
+
+    def block(self, number: int) -> NDArray[np.int64]:
+        """Return the words of a row, which its kernel may have changed."""
+        return self._single[number].block(0)
+
+    def run(self, pool: Pool, library: Library) -> bool:
+        """Run the rows; return whether all have run.
+
+        Raises:
+            DelegateError: one has written outside of its memory, or a tensor's is not what the
+                program was made for.
+        """
+        self._copy_in()
+        for row, program in zip(self.rows, self._single, strict=True):
+            logger.debug("%s for nodes %s", row.block.kernel, row.nodes)
+            if not program.run(pool, library):
+                return False
+            self._check(row)
+        for memory, tensor in self._border:
+            given = _bytes_of(tensor)
+            if not np.array_equal(given[: memory.size], memory.array):
+                given[: memory.size] = memory.array
+        return True
+
+    def _copy_in(self) -> None:
+        """Bring the host's values here; all other memory holds nothing of use."""
+        for piece in self._pieces.values():
+            piece.array[:] = MARK
+        for memory, tensor in self._border:
+            check_handed_over(memory, tensor.data)
+            memory.array[:] = _bytes_of(tensor)[: memory.size]
+
+    def _check(self, row: Row) -> None:
+        for memory in row.memories:
+            piece = self._pieces.get(id(memory))
+            where = piece.overrun() if piece is not None else ""
+            if piece is not None and where:
+                piece.mend()
+                raise DelegateError(
+                    f"nodes {list(row.nodes)}: {row.block.kernel!r} has written {where} "
+                    f"{memory.name}, which has {memory.size} bytes",
+                    phase="eval",
+                )
+
+
+def _bytes_of(tensor: Tensor) -> NDArray[np.uint8]:
+    flat: NDArray[np.uint8] = tensor.data.reshape(-1).view(np.uint8)
+    return flat

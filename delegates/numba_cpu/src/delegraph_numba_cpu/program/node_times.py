@@ -1,0 +1,68 @@
+"""A program run node by node, so that each can be timed; only while a profile is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import groupby
+from time import perf_counter_ns
+
+from delegraph_numba_cpu.instructions.executor import HEADER_WORDS, IS_CANCELLED
+from delegraph_numba_cpu.library.kernel_library import Library
+from delegraph_numba_cpu.program.pool import Pool
+from delegraph_numba_cpu.program.program import Program
+from delegraph_numba_cpu.program.run_time_estimate import Pace
+
+Record = Callable[[tuple[int, ...], int, int], object]
+"""Is told the indices of nodes, ``time.perf_counter_ns()`` when they began, and nanoseconds."""
+
+
+class TimedProgram:
+    """The rows of a program as several tables, one for each node or fused group.
+
+    The rows work on the memory of the program, so the values are the same. The way from Python to
+    native code and back for each node is in no node's time.
+
+    Args:
+        program: heeds already what it is to heed.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._pace = Pace()
+        self._pace.is_known = True  # there is nothing to learn from a part
+        groups = groupby(range(len(program.rows)), key=lambda i: program.rows[i].nodes)
+        self._parts = [_Part(program, nodes, [*rows], self._pace) for nodes, rows in groups]
+
+    def run(self, pool: Pool, library: Library, record: Record) -> bool:
+        """Run the rows; return whether all have run, and nobody cancelled.
+
+        Raises:
+            DelegateError: as of ``Program.bind``.
+        """
+        self._program.bind()
+        learnt = self._program.pace
+        self._program.header[IS_CANCELLED] = 0
+        self._pace.is_brief, self._pace.takes_workers = learnt.is_brief, learnt.takes_workers
+        for part in self._parts:
+            start = perf_counter_ns()
+            pool.run(part, library)
+            duration = perf_counter_ns() - start
+            if part.header[IS_CANCELLED] or self._program.header[IS_CANCELLED]:
+                return False
+            record(part.nodes, start, duration)
+        return True
+
+
+class _Part:
+    """Rows that lie together, as a pool runs them."""
+
+    def __init__(
+        self, program: Program, nodes: tuple[int, ...], rows: list[int], pace: Pace
+    ) -> None:
+        self.nodes = nodes
+        self.pace = pace
+        self.workers = program.workers
+        self.tiles = max(program.rows[i].tiles for i in rows)
+        self._words = program.table_of(rows[0], rows[-1] + 1)
+        self.table = self._words.ctypes.data
+        self.header = self._words[:HEADER_WORDS].data

@@ -1,0 +1,166 @@
+"""The worker threads of this process: one pool for every program.
+
+A run goes on in native code, without Python's lock; see ``kernels.executor``. Threads that wait
+look for a moment, then sleep, so that an idle pool costs nothing.
+
+A signal's handler may raise between any two instructions of Python. So who has the workers, and how
+many callers there are, is counted in native code, and nothing here has to be undone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.memory import aligned_buffer
+from delegraph_numba_cpu.instructions import executor as layout
+from delegraph_numba_cpu.library.cpu import physical_cores
+from delegraph_numba_cpu.library.kernel_library import Library
+from delegraph_numba_cpu.program.run_time_estimate import Pace
+
+SPIN_FOR_RUN = 50e-6
+"""Seconds for which a worker looks for the next run before it sleeps."""
+
+SPIN_FOR_ROW = 10e-6
+"""Seconds for which anyone looks for the next row before sleeping."""
+
+
+class Runnable(Protocol):
+    """What a pool runs: a bound program."""
+
+    @property
+    def table(self) -> int:
+        """Address of the table of rows."""
+
+    @property
+    def header(self) -> memoryview:
+        """The words that it begins with."""
+
+    @property
+    def tiles(self) -> int:
+        """Largest number of parts that a row is split into."""
+
+    @property
+    def workers(self) -> int:
+        """How many threads may run it, the caller's among them."""
+
+    @property
+    def pace(self) -> Pace:
+        """How long it takes."""
+
+
+class Pool:
+    """Runs programs, with as many threads as each wants, the caller's among them.
+
+    Any number of threads may call :meth:`run` at once. One of them has the workers, and has fewer
+    the more callers there are, down to none: callers and workers together are never more than the
+    processor has cores, unless one caller alone asked for more. What is over in microseconds is not
+    counted.
+    """
+
+    def __init__(self) -> None:
+        self._crews: dict[str, Crew] = {}
+        if hasattr(os, "register_at_fork"):
+            # Threads do not survive a fork. This is no Python code, which could be interrupted.
+            os.register_at_fork(after_in_child=self._crews.clear)
+        atexit.register(self.stop)
+
+    @property
+    def crew(self) -> Crew:
+        """The workers of this process."""
+        return self._crews.get("here") or self._crews.setdefault("here", Crew())
+
+    def run(self, program: Runnable, library: Library) -> None:
+        """Run a bound program; returns when it is done, or was cancelled."""
+        pace = program.pace
+        if pace.is_brief:
+            library.run_briefly(program.table)
+            return
+        workers = program.workers if program.tiles > 1 and pace.takes_workers else 1
+        start = perf_counter()
+        self.crew.run(program.table, library, workers)
+        if not pace.is_known and not program.header[layout.IS_CANCELLED]:
+            seconds = perf_counter() - start
+            pace.observe(seconds, has_workers=program.header[layout.THREADS] > 1)
+
+    def stop(self) -> None:
+        """End the workers: Python must not take its things away while they look."""
+        self.crew.stop()
+
+
+class Crew:
+    """The workers of one process, and what they share with those who call them.
+
+    Attributes:
+        control: the control block; see ``instructions.executor``.
+        threads: the workers, and whoever an interrupt has kept from starting.
+    """
+
+    def __init__(self) -> None:
+        self.control = aligned_buffer(8 * layout.CONTROL_WORDS).view(np.int64)
+        self.control[:] = 0
+        self.control[layout.CLAIM] = -1
+        self.control[layout.CORES] = physical_cores()
+        self.threads: list[threading.Thread] = []
+        self._hired = 0  # of them, as far as known
+        self._library: Library | None = None  # of the first workers
+        self._is_stopped = False
+
+    def run(self, table: int, library: Library, workers: int) -> None:
+        """Run a table, by as many threads as are wanted if the workers are free."""
+        if self._is_stopped:
+            workers = 1
+        elif self._hired < workers - 1:
+            self._hire(library, workers - 1)
+        library.invoke(self.control.ctypes.data, table, workers)
+
+    def _hire(self, library: Library, count: int) -> None:
+        """Let there be *count* worker threads, or as many as the system allows."""
+        if not self.threads:
+            self._library = library
+            self._measure_looks(library)
+        for _ in range(count - sum(thread.is_alive() for thread in self.threads)):
+            thread = threading.Thread(
+                target=_work, args=(library, self.control), name="delegraph-numba", daemon=True
+            )
+            self.threads.append(thread)
+            try:
+                thread.start()
+            except RuntimeError:
+                self.threads.remove(thread)
+                return  # nobody waits for a worker that is not there
+        self._hired = count
+
+    def _measure_looks(self, library: Library) -> None:
+        """Find out how often to look for how long; processors differ by a factor of ten."""
+        address, looks = self.control.ctypes.data, 200
+        best = 1.0
+        for _ in range(3):
+            start = perf_counter()
+            library.look(address, looks, 0)
+            best = min(best, perf_counter() - start)
+        self.control[layout.SPIN_FOR_RUN] = int(SPIN_FOR_RUN / best * looks)
+        self.control[layout.SPIN_FOR_ROW] = int(SPIN_FOR_ROW / best * looks)
+
+    def stop(self) -> None:
+        """End the workers; who calls afterwards works alone."""
+        self._is_stopped = True
+        if self._library is not None:
+            self._library.end(self.control.ctypes.data, 0, 0)
+        for thread in self.threads:
+            if thread.is_alive():
+                thread.join(timeout=1.0)
+
+
+def _work(library: Library, control: NDArray[np.int64]) -> None:
+    """Serve until the pool stops; the frame keeps the control block, whoever else forgets it."""
+    library.work(control.ctypes.data, 0, 0)
+
+
+POOL = Pool()

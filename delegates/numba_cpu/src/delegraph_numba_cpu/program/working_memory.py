@@ -1,0 +1,82 @@
+"""Memory that programs need while they run, and where pieces lie in it."""
+
+from __future__ import annotations
+
+from delegraph.memory import Allocation, SimpleMemoryArena, aligned_buffer
+from delegraph.operators.memory_limit import MemoryLimit
+from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row
+
+
+class WorkingMemory:
+    """A buffer whose users take turns: what it holds is lost when one of them is done.
+
+    Args:
+        limit: of its size; None for what the machine has.
+
+    Attributes:
+        buffer: the bytes, uint8; another array when it has grown, so users look before each run.
+    """
+
+    def __init__(self, limit: MemoryLimit | None = None) -> None:
+        self._limit = MemoryLimit.of_machine() if limit is None else limit
+        self.buffer = aligned_buffer(0)
+
+    def reserve(self, size: int) -> None:
+        """Let there be at least *size* bytes; it never gets smaller.
+
+        Raises:
+            OperatorError: they are more than the limit.
+        """
+        if size > self.buffer.nbytes:
+            self.require(size)
+            self.buffer = aligned_buffer(size)
+
+    def require(self, size: int) -> None:
+        """Check that *size* bytes may be reserved.
+
+        Raises:
+            OperatorError: they are more than the limit.
+        """
+        self._limit.require(size, "working memory")
+
+
+def planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
+    """Return the size of the working memory, and the offset of each piece of it, by identity.
+
+    Pieces that are not in use at once may lie in the same place.
+    """
+    groups = _groups(rows)
+    groups.sort(key=lambda group: (-max(m.size for m in group), group[0].first))
+    arena = SimpleMemoryArena()
+    offsets = {}
+    for i, group in enumerate(groups):
+        size = max(memory.size for memory in group) + SLACK
+        found: Allocation = arena.allocate(size, i, group[0].first, group[-1].last)
+        offsets.update({id(memory): found.offset for memory in group})
+    return arena.high_water_mark, offsets
+
+
+def _groups(rows: list[Row]) -> list[list[Memory]]:
+    """Return the pieces of working memory; together those of which one replaces the other."""
+    groups: dict[int, list[Memory]] = {}
+    for i, row in enumerate(rows):
+        for memory in row.memories:
+            if memory.tensor is None and not memory.address and id(memory) not in groups:
+                groups[id(memory)] = _replaced(row, i, memory, groups)
+                groups[id(memory)].append(memory)
+    return list({id(group): group for group in groups.values()}.values())
+
+
+def _replaced(
+    row: Row, number: int, memory: Memory, groups: dict[int, list[Memory]]
+) -> list[Memory]:
+    """Return the group of a piece that a row reads for the last time and *memory* may replace."""
+    target = row.words.get("target")
+    if isinstance(target, Address) and target.memory is memory and not target.offset:
+        for name in row.replaceable:
+            source = row.words[name]
+            if source.offset or source.memory.last != number or source.memory is memory:
+                continue
+            if id(source.memory) in groups and source.memory.size == memory.size:
+                return groups[id(source.memory)]
+    return []

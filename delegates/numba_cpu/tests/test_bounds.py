@@ -1,0 +1,149 @@
+"""Which bytes rows touch: a rule for each kind, as tight as the kernel; a wrong row is refused."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph import Interpreter
+from delegraph.errors import DelegateError, DelegraphError
+from delegraph.testing import one_op_model, tensor
+from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing.operator_cases import cases
+from delegraph_numba_cpu import instructions
+from delegraph_numba_cpu.bounds import Overrun, check_row, rules
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row
+from delegraph_numba_cpu.instructions.moves import COPY
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.lowering import OPERATORS, Call
+from delegraph_numba_cpu.options import NumbaCpuOptions
+from delegraph_numba_cpu.program import program
+from delegraph_numba_cpu.program.program import ProgramBuilder
+
+RECORDS = {"matrix", "windows", "taps", "gate"}
+"""Blocks that are no kernel's, but constants that rows point to."""
+
+TARGETS = ("target", "y", "project_y")
+
+OF_EVERY_LEVEL = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "LSTM", "SOFTMAX")
+"""Operators whose kernels read by the size of registers."""
+
+BEST, *OTHERS = (level.name for level in supported_levels())
+
+
+def all_blocks() -> Iterator[Block]:
+    for module in pkgutil.iter_modules(instructions.__path__, f"{instructions.__name__}."):
+        found = vars(importlib.import_module(module.name)).values()
+        yield from (each for each in found if isinstance(each, Block))
+
+
+def test_every_kind_of_row_has_a_rule() -> None:
+    kinds = {(block.family, block.kernel) for block in all_blocks()}
+    assert {kind for kind in kinds if kind[1] not in RECORDS} == set(rules.RULES)
+
+
+def rows_of(case: OperatorCase, level: str, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
+    """Return the rows of a model's programs, each checked when it was made."""
+    rows: list[Row] = []
+
+    def check(row: Row, workers: int, vector_bytes: int) -> None:
+        check_row(row, workers, vector_bytes)
+        rows.append(row)
+
+    monkeypatch.setattr(program, "check_row", check)
+    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=2, cpu=level))
+    Interpreter(model_content=case.model(), experimental_delegates=[delegate]).allocate_tensors()
+    return rows
+
+
+def cut(row: Row, name: str) -> Row:
+    """Return a row whose memory of one word has a byte less."""
+    address = row.words[name]
+    shorter = Memory(address.memory.size - 1, tensor=address.memory.tensor)
+    return replace(row, words=row.words | {name: Address(shorter, address.offset)})
+
+
+@pytest.mark.parametrize(
+    ("op", "level"),
+    [(op, BEST) for op in sorted(OPERATORS)]
+    + [(op, level) for op in OF_EVERY_LEVEL for level in OTHERS],
+)
+def test_a_byte_less_than_a_row_writes_is_refused(
+    op: str, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for case in cases(op, seed=1, count=1):
+        try:
+            rows = rows_of(case, level, monkeypatch)
+        except DelegraphError as error:
+            if isinstance(error.__cause__, DelegateError):
+                raise  # a sound row was refused
+            continue
+        written = [(row, name) for row in rows for name in TARGETS if name in row.words]
+        writers = Counter(
+            id(row.words[name].memory)
+            for row, name in written
+            if isinstance(row.words[name], Address)
+        )
+        for row, name in written:
+            address = row.words[name]
+            if isinstance(address, Address) and writers[id(address.memory)] == 1:
+                if not address.memory.size or row.block.kernel in ("quantize", "round", "nest"):
+                    continue
+                with pytest.raises(Overrun, match="writes bytes 0 to"):
+                    check_row(cut(row, name), 2, 64)
+
+
+def wrong(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a copy of more than there is."""
+    x, y = call.input(0), call.output()
+    source, target = builder.tensor(x.index), builder.tensor(y.index)
+    builder.emit(COPY, source=source, target=target, bytes=y.bytes + 4)
+
+
+def test_a_wrong_lowering_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(OPERATORS, "ABS", replace(OPERATORS["ABS"], lower=wrong))
+    model = one_op_model("ABS", [tensor((5,))], [tensor((5,))])
+    delegate = NumbaCpuDelegate(NumbaCpuOptions())
+    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
+    message = r"node 0 \(ABS\): 'copy' reads bytes 0 to 24 of tensor 0 '\w+' by 'source'; it has 20"
+    with pytest.raises(DelegateError, match=message):
+        interpreter.allocate_tensors()
+
+
+def emit(block: Block, **words: Any) -> None:
+    library: Any = SimpleNamespace(level=supported_levels()[0])
+    context: Any = SimpleNamespace(tensors=[])
+    ProgramBuilder(context, library, 2, True, {}).emit(block, 1, **words)
+
+
+def test_rows_do_not_write_to_constants() -> None:
+    constant = Memory(64, 4096, array=np.zeros(64, np.uint8))
+    with pytest.raises(DelegateError, match=r"a row of no node: 'copy' writes to .* a constant"):
+        emit(COPY, source=Memory(64), target=constant, bytes=64)
+
+
+def test_a_kind_without_a_rule_is_refused() -> None:
+    with pytest.raises(DelegateError, match="'new': no rule says what it touches"):
+        emit(Block("new", "family", "source"), source=Memory(64))
+
+
+def test_a_rule_that_forgets_an_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(rules.RULES, ("moves", "copy"), lambda row: row.read("source", 8))
+    with pytest.raises(DelegateError, match=r"no rule for the addresses \['target'\]"):
+        emit(COPY, source=Memory(64), target=Memory(64), bytes=64)
+
+
+def test_reads_may_go_on_into_the_room_after_memory_of_the_programs_own() -> None:
+    emit(COPY, source=Memory(64), target=Memory(64 + SLACK), bytes=64 + SLACK)
+    with pytest.raises(DelegateError, match="reads bytes 0 to"):
+        emit(COPY, source=Memory(64), target=Memory(128 + SLACK), bytes=65 + SLACK)
