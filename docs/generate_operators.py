@@ -9,12 +9,9 @@ import json
 from pathlib import Path
 
 import delegraph.kernels.ops  # noqa: F401 - declares the kernels
-from delegraph.operators.op_table import OP_TABLE
-from delegraph.operators.registration import InPlace, Registration
+from delegraph.operators import OP_TABLE, InPlace, Registration
 from delegraph.schema.enums import BuiltinOperator
-from delegraph.testing.operator_cases import cases
-from delegraph.testing.reference_numerics import DIFFERENCES
-from delegraph.testing.registered_operators import MICRO_OPERATORS
+from delegraph.testing import DIFFERENCES, MICRO_OPERATORS, cases
 
 PAGE = Path(__file__).with_name("operators.md")
 TYPES = Path(__file__).with_name("operator_types.json")

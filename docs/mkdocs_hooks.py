@@ -60,6 +60,7 @@ WITH_BASES = ("Interpreter", "LiteRtInterpreter")
 
 LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )([^)\s]+)", re.MULTILINE)
 EXPORT = re.compile(r"^from \.([\w.]+) import \(?\s*(\w+) as ", re.MULTILINE)
+NAMESPACE = re.compile(r"^from \. import (\w+) as ", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -163,11 +164,12 @@ def table(head: tuple[str, str], rows: list[tuple[str, str]]) -> str:
 
 
 def package_page(name: str) -> str:
-    """Return the page of a public package: what its stub exports, or else all of its modules."""
+    """Page of a public package: the names and modules that its stub exports, or the module."""
     package = f"delegraph.{name}"
-    modules = sorted(p.stem for p in (CORE / name).glob("*.py") if p.stem != "__init__")
-    names = [name for name, _ in exports(package)] or modules
-    shown = [entry(package, name) for name in names] or [f"::: {package}"]
+    stub = CORE / name / "__init__.pyi"
+    modules = NAMESPACE.findall(stub.read_text(encoding="utf-8")) if stub.exists() else []
+    names = [name for name, _ in exports(package)]
+    shown = [entry(package, name) for name in [*names, *modules]] or [f"::: {package}"]
     return "\n\n".join([f"# {package}", summary(package), *shown])
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from delegraph.schema import write_model
 from delegraph.schema.enums import BuiltinOperator, TensorType
 from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.schema.tables import (
@@ -29,7 +30,6 @@ from delegraph.schema.tables import (
     TensorMap,
     operator_code,
 )
-from delegraph.schema.writer import write_model
 
 SINES = Path(__file__).parent / "models" / "sines.tflite"
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from delegraph import Interpreter, custom_op
-from delegraph.testing.one_op import one_op_model, tensor
+from delegraph.testing import one_op_model, tensor
 
 
 @custom_op("Fahrenheit")

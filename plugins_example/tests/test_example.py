@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from delegraph import BuiltinOperator, Interpreter, TensorType
 from delegraph.errors import PluginOptionError
+from delegraph.schema import write_model
 from delegraph.schema.enums import ActivationFunctionType as Activation
 from delegraph.schema.options import AddOptions, MulOptions, SubOptions
 from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
-from delegraph.schema.writer import write_model
 
 OPTIONS = {"ADD": AddOptions, "SUB": SubOptions, "MUL": MulOptions}
 TWO = 1  # the tensor that holds the constant 2

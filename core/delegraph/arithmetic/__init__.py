@@ -51,3 +51,7 @@ Algorithms:
 - ``cpp_heap``: the order that C++ gives to equal elements
 - ``farmhash``: FarmHash's fingerprint of 64 bits
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

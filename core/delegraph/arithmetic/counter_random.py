@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint32]
+"""Random bits, 32 in each element."""
 
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)

@@ -16,6 +16,7 @@ from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
 
 Table: TypeAlias = NDArray[Any]
+"""Results of all pairs of stored bytes: ``[65536]``, at 256 * a + b, by their bits."""
 
 Evaluate = Callable[[Sequence[NDArray[Any]], Numerics], NDArray[Any]]
 """Returns what the operator's kernel makes of two operands, rounded like some official kernels."""

@@ -5,8 +5,6 @@ Open first: ``model.py`` for ``Model``, ``SubgraphSpec``, ``OperatorSpec`` and `
 ``metadata.py`` for what the author says of inputs and outputs, labels included.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from delegraph.graph.loader import load_model, parse_model
-
-__all__ = ["load_model", "parse_model"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

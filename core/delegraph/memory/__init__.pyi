@@ -2,9 +2,6 @@ from .arena import Allocation as Allocation
 from .arena import SimpleMemoryArena as SimpleMemoryArena
 from .arena import aligned_buffer as aligned_buffer
 from .arena_planner import ArenaPlanner as ArenaPlanner
-from .arena_planner import PlannerGraph as PlannerGraph
-from .arena_planner import PlanNode as PlanNode
-from .arena_planner import TensorKind as TensorKind
 from .arena_text import arena_dump as arena_dump
 from .best_planner import BestPlan as BestPlan
 from .best_planner import plan_best as plan_best
@@ -16,6 +13,9 @@ from .memory_management import MemoryStrategy as MemoryStrategy
 from .memory_management import assign_objects_to_tensors as assign_objects_to_tensors
 from .memory_management import assign_offsets_to_tensors as assign_offsets_to_tensors
 from .memory_management import objects_to_offsets as objects_to_offsets
+from .planner_graph import PlannerGraph as PlannerGraph
+from .planner_graph import PlanNode as PlanNode
+from .planner_graph import TensorKind as TensorKind
 from .reallocation import reallocation_graph as reallocation_graph
 from .reallocation import usage_graph as usage_graph
 from .records import ObjectsAssignment as ObjectsAssignment

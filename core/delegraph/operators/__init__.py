@@ -18,3 +18,7 @@ For kernels, delegates and custom operators alike. Open first ``registration`` a
 - ``resource_handle``: tensors that name a variable or a table
 - ``subgraph_call``: handing tensors to another subgraph and back
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; 3.10 never runs it
 
 Shape = Sequence[int]
+"""Lengths of a tensor's dimensions."""
 
 _NOT_PLAIN = OBJECT_TYPES | BITS.keys()
 """Types whose elements do not take the bytes that their dtype has."""

@@ -1,6 +1,8 @@
 from .engine_compiler import engine_compiler as engine_compiler
 from .hookspecs import API_VERSION as API_VERSION
 from .hookspecs import hookimpl as hookimpl
+from .options import describe_options as describe_options
+from .options import make_options as make_options
 from .plugin import Plugin as Plugin
 from .plugin import PluginState as PluginState
 from .plugin_set import PluginSet as PluginSet
@@ -9,3 +11,4 @@ from .specs import CommandSpec as CommandSpec
 from .specs import CompilerSpec as CompilerSpec
 from .specs import CustomOpSpec as CustomOpSpec
 from .specs import DelegateSpec as DelegateSpec
+from .standard_output import printed_to_stderr as printed_to_stderr

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from delegraph import Interpreter, load_delegate
 from delegraph.errors import DelegraphError
-from delegraph.tools.model_inputs import random_values
+from delegraph.tools import random_values
 from delegraph_edgetpu import compile as compile_model
 from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.errors import CannotCompile

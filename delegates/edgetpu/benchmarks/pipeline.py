@@ -25,8 +25,7 @@ from rich.table import Table
 
 import delegraph_edgetpu
 from delegraph import Interpreter
-from delegraph.tools import all_times, interleave
-from delegraph.tools.model_inputs import random_values
+from delegraph.tools import all_times, interleave, random_values
 from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.devices import VARIABLE
 

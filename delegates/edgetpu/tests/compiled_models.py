@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import BuiltinOperator, Interpreter
-from delegraph.schema import tables
+from delegraph.schema import read_model, tables, write_model
 from delegraph.schema.options import AddOptions, Conv2DOptions
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
-from delegraph.testing.one_op import constant, one_op_model, tensor
+from delegraph.testing import constant, one_op_model, tensor
 from delegraph_edgetpu.custom_options import CUSTOM_OP, write_custom_options
 from delegraph_edgetpu.executable import Executable
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.testing import graph_model
-from delegraph.testing.one_op import TensorDef, constant, tensor
+from delegraph.testing import TensorDef, constant, graph_model, tensor
 from delegraph.testing.several_ops import NodeText
 
 

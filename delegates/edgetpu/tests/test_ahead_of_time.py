@@ -10,9 +10,8 @@ from compiled_models import DIGITS, addition, outputs_of, random_inputs
 from delegraph import Interpreter
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partitions
 from delegraph.errors import PluginError
-from delegraph.graph.loader import parse_model
-from delegraph.testing import one_op_model, tensor
-from delegraph.testing.operator_cases import cases
+from delegraph.graph import parse_model
+from delegraph.testing import cases, one_op_model, tensor
 from delegraph.tools import compile_model
 from delegraph_edgetpu.executable import Executable, parse
 

@@ -12,13 +12,10 @@ import delegraph_edgetpu
 from compiled_models import DIGITS, outputs_of, random_inputs
 from delegraph import BuiltinOperator, Interpreter
 from delegraph.errors import ArgumentError, MalformedModelError
-from delegraph.graph.loader import parse_model
-from delegraph.schema import tables
+from delegraph.graph import parse_model
+from delegraph.schema import read_model, tables, write_model
 from delegraph.schema.options import Conv2DOptions
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
-from delegraph.testing import subgraphs_model
-from delegraph.testing.one_op import constant, tensor
+from delegraph.testing import constant, subgraphs_model, tensor
 from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options
 from delegraph_edgetpu.devices import CACHE_BYTES
 from delegraph_edgetpu.errors import CannotCompile
@@ -148,7 +145,7 @@ def test_state_is_a_variable_outside_and_can_be_reset() -> None:
 def _with_state() -> bytes:
     """Return a recurrent layer, whose state lives in two variables."""
     from delegraph.schema.options import UnidirectionalSequenceLSTMOptions
-    from delegraph.testing.one_op import one_op_model
+    from delegraph.testing import one_op_model
 
     units, rng = 4, np.random.default_rng(0)
 

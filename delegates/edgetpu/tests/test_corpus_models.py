@@ -12,7 +12,7 @@ import delegraph_edgetpu
 from compiled_models import outputs_of
 from corpus import corpus_file, needs_corpus
 from delegraph import Interpreter
-from delegraph.tools.model_inputs import random_values
+from delegraph.tools import random_values
 
 pytestmark = needs_corpus
 

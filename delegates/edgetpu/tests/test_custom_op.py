@@ -19,13 +19,10 @@ from compiled_models import (
 )
 from delegraph import Interpreter
 from delegraph.errors import ArgumentError, NodeError, TimeLimitError
+from delegraph.schema import read_model, write_model
 from delegraph.schema.options import LessOptions, WhileOptions
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
-from delegraph.testing import constant, subgraphs_model
-from delegraph.testing.one_op import one_op_model, tensor
+from delegraph.testing import cases, constant, one_op_model, subgraphs_model, tensor
 from delegraph.testing.operator_case import OperatorCase
-from delegraph.testing.operator_cases import cases
 from delegraph_edgetpu import edgetpu_custom_op, statistics
 from delegraph_edgetpu.custom_options import CUSTOM_OP, write_custom_options
 

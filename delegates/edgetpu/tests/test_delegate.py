@@ -16,7 +16,7 @@ from compiled_models import (
 )
 from delegraph import Interpreter, TensorType, load_delegate
 from delegraph.errors import NodeError, PluginError, PluginOptionError
-from delegraph.schema.writer import write_model
+from delegraph.schema import write_model
 from delegraph_edgetpu import statistics
 from delegraph_edgetpu.custom_options import write_custom_options
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from compiled_models import DIGITS
-from delegraph.testing import CommandResult, run_command
-from delegraph.testing.one_op import tensor
+from delegraph.testing import CommandResult, run_command, tensor
 from quantised_chains import chain
 
 MODEL = chain(

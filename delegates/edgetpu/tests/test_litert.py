@@ -7,7 +7,7 @@ import pytest
 
 from compiled_models import compiled, convolution, outputs_of, random_inputs
 from delegraph import Interpreter
-from delegraph.testing.operator_cases import cases
+from delegraph.testing import cases
 
 litert = pytest.importorskip("ai_edge_litert.interpreter")
 native = pytest.importorskip("delegraph.native")

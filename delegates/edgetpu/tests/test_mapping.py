@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from delegraph.errors import ArgumentError
-from delegraph.graph.loader import parse_model
-from delegraph.testing.one_op import tensor
+from delegraph.graph import parse_model
+from delegraph.testing import tensor
 from delegraph_edgetpu.mapping import ModelMapping, map_subgraph
 from delegraph_edgetpu.reasons import Status
 from quantised_chains import chain

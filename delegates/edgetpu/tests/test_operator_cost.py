@@ -7,9 +7,9 @@ import pytest
 
 import delegraph_edgetpu
 from compiled_models import DIGITS
-from delegraph.graph.loader import parse_model
+from delegraph.graph import parse_model
 from delegraph.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
-from delegraph.testing.one_op import TensorDef, constant, one_op_model
+from delegraph.testing import TensorDef, constant, one_op_model
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.operator_cost import cycles, multiply_adds, parameter_sizes
 from quantised_chains import bias, chain, q, weights

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph.graph.loader import parse_model
+from delegraph.graph import parse_model
 from delegraph.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
 from delegraph.schema.options import (
     AddOptions,
@@ -22,7 +22,7 @@ from delegraph.schema.options import (
     StridedSliceOptions,
 )
 from delegraph.schema.table import Table
-from delegraph.testing.one_op import TensorDef, constant, one_op_model, tensor
+from delegraph.testing import TensorDef, constant, one_op_model, tensor
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.operator_rules import RULES, broken_rules
 from delegraph_edgetpu.reasons import Reason, Status

@@ -16,8 +16,7 @@ from compiled_models import compiled, outputs_of, random_inputs
 from corpus import corpus_file, needs_corpus
 from delegraph import CustomOp, Interpreter
 from delegraph.errors import ArgumentError, StateError
-from delegraph.testing import graph_model
-from delegraph.testing.one_op import tensor
+from delegraph.testing import graph_model, tensor
 from delegraph_edgetpu import (
     PipelinedModelRunner,
     PipelineError,

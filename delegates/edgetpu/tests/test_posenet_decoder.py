@@ -13,8 +13,8 @@ import delegraph_edgetpu
 from corpus import CORPUS, corpus_file, needs_corpus
 from delegraph import Interpreter
 from delegraph.errors import OperatorError
-from delegraph.schema.layer_options import ResizeBilinearOptions
-from delegraph.testing.one_op import TensorDef, constant, one_op_model, tensor
+from delegraph.schema.options import ResizeBilinearOptions
+from delegraph.testing import TensorDef, constant, one_op_model, tensor
 from delegraph_edgetpu.custom_op import edgetpu_custom_op
 from delegraph_edgetpu.custom_options import CUSTOM_OP
 from delegraph_edgetpu.instance_masks import instance_masks

@@ -27,9 +27,8 @@ from delegraph import (
     load_delegate,
 )
 from delegraph.errors import DelegateError, NodeError
-from delegraph.graph.loader import load_model
-from delegraph.testing import graph_model
-from delegraph.testing.one_op import TensorDef, tensor
+from delegraph.graph import load_model
+from delegraph.testing import TensorDef, graph_model, tensor
 from delegraph_edgetpu import ExecutableError, edgetpu_custom_op, statistics
 from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options, write_custom_options
 from delegraph_edgetpu.description import describe_options
@@ -320,7 +319,7 @@ def test_other_quantization_of_the_output_is_not_the_twin(
     tmp_path: Path, change: dict[str, float], text: str
 ) -> None:
     from delegraph.schema.options import AddOptions
-    from delegraph.testing.one_op import one_op_model
+    from delegraph.testing import one_op_model
 
     x = tensor((1, 4, 6), "INT8", scale=0.1, zero_point=3)
     y = tensor((1, 4, 6), "INT8", scale=0.2, zero_point=5)

@@ -12,7 +12,7 @@ from compiled_models import DIGITS, outputs_of, random_inputs
 from delegraph import Interpreter
 from delegraph.errors import ArgumentError
 from delegraph.schema.options import Conv2DOptions
-from delegraph.testing.one_op import tensor
+from delegraph.testing import tensor
 from delegraph_edgetpu import PipelinedModelRunner
 from delegraph_edgetpu.segments import balanced
 from quantised_chains import bias, chain, q, weights

@@ -15,8 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from delegraph import BuiltinOperator, Interpreter, TensorType
-from delegraph.schema import tables
-from delegraph.schema.writer import write_model
+from delegraph.schema import tables, write_model
 from delegraph.tools import all_times, interleave
 from delegraph_flex.custom_options import write_custom_options
 from delegraph_flex.data_types import DataType

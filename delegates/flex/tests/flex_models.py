@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import BuiltinOperator, Interpreter, TensorType
-from delegraph.schema import tables
+from delegraph.schema import tables, write_model
 from delegraph.schema.table import Table
-from delegraph.schema.writer import write_model
 from delegraph_flex.custom_options import write_custom_options
 from delegraph_flex.data_types import DataType
 from delegraph_flex.node_def import AttrValue, NodeDef

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import linalg, special  # noqa: F401 - loaded before memory is limited
 
 import flex_cases
-from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.operators import MemoryLimit
 from delegraph_flex.data_types import DataType
 from delegraph_flex.memory import LIMIT
 from delegraph_flex.numpy_executor.executor import NumpyExecutor

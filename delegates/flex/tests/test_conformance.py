@@ -14,14 +14,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from delegraph.schema.reader import read_model
-from delegraph.testing import DelegateConformance
+from delegraph.schema import read_model
+from delegraph.testing import DelegateConformance, Subject, cases, trial_of
 from delegraph.testing.conformance.operator_models import palette_cases
-from delegraph.testing.conformance.subject import Subject, installed_subject
-from delegraph.testing.conformance.trials import trial_of
+from delegraph.testing.conformance.subject import installed_subject
 from delegraph.testing.delegate_conformance import failures_folder
 from delegraph.testing.operator_case import OperatorCase
-from delegraph.testing.operator_cases import cases
 from delegraph_flex import CannotFlexify, flexify
 from delegraph_flex.capabilities import capabilities
 from delegraph_flex.executors import has_tensorflow

@@ -12,7 +12,7 @@ import flex_cases
 import flex_functions
 from delegraph import Interpreter
 from delegraph.errors import CallCancelledError, OperatorError, TimeLimitError
-from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.operators import MemoryLimit
 from delegraph_flex.flex_node import Surroundings, Unsupported
 from delegraph_flex.memory import LIMIT
 from delegraph_flex.node_def import Function

@@ -13,7 +13,7 @@ import pytest
 import flex_cases
 from delegraph import Interpreter, TensorType
 from delegraph.errors import DelegateNodeError, OperatorError
-from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.operators import MemoryLimit
 from delegraph.schema import tables
 from delegraph_flex.data_types import DataType
 from delegraph_flex.memory import LIMIT, SMALL

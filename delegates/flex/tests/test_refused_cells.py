@@ -9,7 +9,7 @@ import pytest
 
 import flex_cases
 from delegraph.errors import OperatorError
-from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.operators import MemoryLimit
 from delegraph_flex.data_types import DataType
 from delegraph_flex.memory import LIMIT
 from delegraph_flex.numpy_executor.executor import NumpyExecutor

@@ -10,12 +10,10 @@ import pytest
 
 from delegraph import ActivationFunctionType, Interpreter
 from delegraph.errors import ArgumentError, NodeError, ResizeError
+from delegraph.schema import read_model, write_model
 from delegraph.schema.options import AddOptions, ReducerOptions
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
-from delegraph.testing.one_op import constant
-from delegraph.testing.operator_case import OperatorCase, fed, operator_case
-from delegraph.testing.operator_cases import cases
+from delegraph.testing import cases, constant, fed, operator_case
+from delegraph.testing.operator_case import OperatorCase
 from delegraph_flex import CannotFlexify, flexify
 from delegraph_flex.executors import has_tensorflow
 from delegraph_flex.rewrite_rules import RULES

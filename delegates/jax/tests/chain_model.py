@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from delegraph import BuiltinOperator, TensorType
+from delegraph.schema import write_model
 from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
-from delegraph.schema.writer import write_model
 
 
 def chain(*operators: str, size: int = 3, type: str = "FLOAT32") -> bytes:

@@ -15,8 +15,7 @@ from delegraph.schema.options import (
     WhileOptions,
 )
 from delegraph.schema.table import Table
-from delegraph.testing import constant, tensor
-from delegraph.testing.one_op import TensorDef
+from delegraph.testing import TensorDef, constant, tensor
 from delegraph.testing.operator_case import OperatorCase, graph_case
 from delegraph.testing.random_operands import RandomOperands
 from delegraph.testing.subgraphs import Graph, Op

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 
 from beside_kernels import results
-from delegraph.arithmetic.quantize_rows import quantize_rows
-from delegraph.schema.layer_options import FullyConnectedOptions
+from delegraph.arithmetic import quantize_rows
+from delegraph.schema.options import FullyConnectedOptions
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph_jax.compiling import compile_safely
 from delegraph_jax.operators.hybrid import quantized_rows

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("jax", reason="JAX is not installed here")
 
 from delegraph import Interpreter
-from delegraph.operators.numerics import Numerics
+from delegraph.operators import Numerics
 from delegraph.schema.options import (
     LocalResponseNormalizationOptions,
     SoftmaxOptions,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from delegraph.schema.enums import TensorType
-from delegraph.schema.layer_options import Conv2DOptions, FullyConnectedOptions, SoftmaxOptions
-from delegraph.testing import constant, tensor
+from delegraph.schema.options import Conv2DOptions, FullyConnectedOptions, SoftmaxOptions
+from delegraph.testing import constant, fed, operator_case, tensor
 from delegraph.testing.convolution_operands import Kind, operands
-from delegraph.testing.operator_case import OperatorCase, fed, operator_case
+from delegraph.testing.operator_case import OperatorCase
 
 _INT4 = Kind("INT16", "INT4", "INT64", per_channel=True)
 

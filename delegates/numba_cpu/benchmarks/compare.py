@@ -28,9 +28,7 @@ from runtimes import BASE, Arrays, Prepare, Prepared, model_inputs, runtimes
 from tables import print_table
 
 from arithmetic import model_multiply_adds
-from delegraph.tools import all_times, interleave, ratio_of
-from delegraph.tools.benchmarking.interleaving import Block
-from delegraph.tools.benchmarking.verdicts import Ratio
+from delegraph.tools import Block, Ratio, all_times, interleave, ratio_of
 from delegraph_numba_cpu.library.cpu import level_named
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"

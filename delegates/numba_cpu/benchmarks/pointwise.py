@@ -15,9 +15,9 @@ from rich.console import Console
 from tables import print_table
 
 from delegraph import Interpreter
-from delegraph.schema.layer_options import Conv2DOptions
+from delegraph.schema.options import Conv2DOptions
 from delegraph.testing import constant, graph_model, tensor
-from delegraph.tools.model_inputs import random_values
+from delegraph.tools import random_values
 from delegraph_numba_cpu.library.cpu import level_named
 from delegraph_numba_cpu.options import NumbaCpuOptions
 

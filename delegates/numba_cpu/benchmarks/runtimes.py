@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
-from delegraph.tools.model_inputs import random_values
+from delegraph.tools import random_values
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.options import NumbaCpuOptions
 

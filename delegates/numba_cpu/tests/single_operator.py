@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Interpreter, Node, Registration, Rejection, Tensor, builtin_registration
-from delegraph.delegation.blob_cache import BlobCache
-from delegraph.graph.loader import parse_model
-from delegraph.operators.numerics import Numerics
+from delegraph.delegation import BlobCache
+from delegraph.graph import parse_model
+from delegraph.operators import Numerics
 from delegraph.testing.operator_case import OperatorCase
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.library.cpu import supported_levels

@@ -17,10 +17,8 @@ from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema import options as o
 from delegraph.schema.enums import Padding, TensorType
-from delegraph.testing import graph_model
-from delegraph.testing.one_op import TensorDef, constant, tensor
-from delegraph.testing.operator_case import Fed, OperatorCase, fed, operator_case
-from delegraph.testing.operator_cases import cases
+from delegraph.testing import TensorDef, cases, constant, fed, graph_model, operator_case, tensor
+from delegraph.testing.operator_case import Fed, OperatorCase
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.lowering.moves.moves import Loop, nest_of

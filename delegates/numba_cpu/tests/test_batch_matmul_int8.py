@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
-from delegraph.schema.layer_options import BatchMatMulOptions
+from delegraph.schema.options import BatchMatMulOptions
 from delegraph.testing import TensorDef, constant, one_op_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.library.cpu import supported_levels

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
-from delegraph.schema.layer_options import BatchMatMulOptions
+from delegraph.schema.options import BatchMatMulOptions
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.library.cpu import supported_levels

@@ -15,9 +15,8 @@ import pytest
 
 from delegraph import Interpreter
 from delegraph.errors import DelegateError, DelegraphError
-from delegraph.testing import one_op_model, tensor
+from delegraph.testing import cases, one_op_model, tensor
 from delegraph.testing.operator_case import OperatorCase
-from delegraph.testing.operator_cases import cases
 from delegraph_numba_cpu import instructions
 from delegraph_numba_cpu.bounds import Overrun, check_row, rules
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate

@@ -11,7 +11,7 @@ import pytest
 
 from delegraph import Interpreter
 from delegraph.errors import CallCancelledError, DelegateError
-from delegraph.schema.layer_options import FullyConnectedOptions
+from delegraph.schema.options import FullyConnectedOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.instructions import executor as layout

@@ -16,12 +16,10 @@ from functools import partial
 import pytest
 
 from delegraph import Capabilities
-from delegraph.testing import DelegateConformance
+from delegraph.testing import DelegateConformance, Subject, Trial, subject_of
 from delegraph.testing.conformance.bundles import attempts
 from delegraph.testing.conformance.placements import placings
 from delegraph.testing.conformance.soundness import VALUES_ONLY
-from delegraph.testing.conformance.subject import Subject, subject_of
-from delegraph.testing.conformance.trials import Trial
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.options import NumbaCpuOptions

@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
-from delegraph.schema.array_options import AddOptions
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
-from delegraph.schema.layer_options import (
+from delegraph.schema.options import (
+    AddOptions,
     BatchMatMulOptions,
     Conv2DOptions,
     DepthwiseConv2DOptions,

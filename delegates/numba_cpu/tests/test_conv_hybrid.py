@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 
 from delegraph import Interpreter
 from delegraph.schema import options as o
-from delegraph.schema.array_options import AddOptions
+from delegraph.schema import read_model, write_model
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding, TensorType
-from delegraph.schema.layer_options import (
+from delegraph.schema.options import (
+    AddOptions,
     Conv2DOptions,
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
 )
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 from delegraph.testing.operator_cases.quantizing import with_blocks
 from delegraph.testing.outputs import outputs_of

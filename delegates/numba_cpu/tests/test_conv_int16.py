@@ -13,11 +13,7 @@ from delegraph import Interpreter, Rejection
 from delegraph.errors import ModelError
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
-from delegraph.schema.layer_options import (
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-)
+from delegraph.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.library.cpu import supported_levels

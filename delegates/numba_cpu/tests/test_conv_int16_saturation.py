@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
-from delegraph.arithmetic.fixed_point import quantize_multiplier
+from delegraph.arithmetic import quantize_multiplier
 from delegraph.schema.options import (
     Conv2DOptions,
     DepthwiseConv2DOptions,

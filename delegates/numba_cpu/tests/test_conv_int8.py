@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
-from delegraph.arithmetic.accumulator_scaling import fixed_point_scaling
+from delegraph.arithmetic import fixed_point_scaling
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
-from delegraph.schema.layer_options import (
+from delegraph.schema.options import (
     Conv2DOptions,
     DepthwiseConv2DOptions,
     FullyConnectedOptions,

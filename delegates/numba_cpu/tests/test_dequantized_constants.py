@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
-from delegraph.schema.layer_options import FullyConnectedOptions
+from delegraph.schema.options import FullyConnectedOptions
 from delegraph.testing import TensorDef, constant, graph_model, tensor
 from delegraph.testing.operator_cases.quantizing import sparse_rows
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate

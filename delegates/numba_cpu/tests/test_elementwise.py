@@ -18,9 +18,8 @@ from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType
-from delegraph.testing.one_op import TensorDef, constant, one_op_model, tensor
-from delegraph.testing.operator_case import OperatorCase, fed, graph_case, operator_case
-from delegraph.testing.operator_cases import cases
+from delegraph.testing import TensorDef, cases, constant, fed, one_op_model, operator_case, tensor
+from delegraph.testing.operator_case import OperatorCase, graph_case
 from delegraph.testing.subgraphs import Graph, Op
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.instructions.elementwise import STEP_WORDS, Layout, Operation, Step

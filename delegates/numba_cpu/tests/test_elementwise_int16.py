@@ -12,8 +12,8 @@ from delegraph import Interpreter
 from delegraph.errors import ModelError
 from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
-from delegraph.testing import constant, tensor
-from delegraph.testing.operator_case import OperatorCase, fed, operator_case
+from delegraph.testing import constant, fed, operator_case, tensor
+from delegraph.testing.operator_case import OperatorCase
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.lowering.elementwise.elementwise_sin_cos import quarter_turns
 from delegraph_numba_cpu.options import NumbaCpuOptions

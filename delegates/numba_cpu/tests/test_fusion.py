@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
-from delegraph.schema.array_options import AddOptions
 from delegraph.schema.enums import Padding
-from delegraph.schema.layer_options import Conv2DOptions, DepthwiseConv2DOptions
+from delegraph.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.lowering import schedule

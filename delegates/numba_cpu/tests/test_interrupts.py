@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from delegraph import DelegateContext, Interpreter, Node, PlacementRule
-from delegraph.schema.layer_options import FullyConnectedOptions
+from delegraph.schema.options import FullyConnectedOptions
 from delegraph.testing import constant, graph_model, interrupted, tensor
 from delegraph.testing.interrupts import Step
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel

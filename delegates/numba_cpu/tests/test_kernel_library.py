@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from delegraph import Interpreter
-from delegraph.delegation import blob_cache, cache_files
-from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation import BlobCache, blob_cache, cache_files
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.codegen import registry
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from delegraph import Interpreter, Rejection
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import UnidirectionalSequenceLSTMOptions
-from delegraph.testing.one_op import constant, tensor
-from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
-from delegraph.testing.operator_cases import cases
+from delegraph.testing import cases, constant, operator_case, tensor
+from delegraph.testing.operator_case import Fed, OperatorCase
 from delegraph.testing.recurrent_layers import (
     IntegerLstm,
     Maybe,

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from delegraph import Interpreter
 from delegraph.errors import CallCancelledError
 from delegraph.native import LiteRtInterpreter
-from delegraph.schema.layer_options import FullyConnectedOptions
-from delegraph.schema.options import AddOptions
+from delegraph.schema.options import AddOptions, FullyConnectedOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.program.node_times import TimedProgram
 

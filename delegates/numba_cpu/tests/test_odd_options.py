@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
-from delegraph.schema import tables
-from delegraph.schema.writer import write_model
+from delegraph.schema import tables, write_model
+from delegraph.testing import cases
 from delegraph.testing.operator_case import OperatorCase
-from delegraph.testing.operator_cases import cases
 from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.lowering.registry import OPERATORS

@@ -9,7 +9,7 @@ import pytest
 
 from delegraph import Interpreter
 from delegraph.schema.enums import Padding
-from delegraph.schema.layer_options import Conv2DOptions, DepthwiseConv2DOptions
+from delegraph.schema.options import Conv2DOptions, DepthwiseConv2DOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.options import NumbaCpuOptions

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation import BlobCache
 from delegraph.errors import DelegateError
 from delegraph.testing import interrupted
 from delegraph_numba_cpu.instructions.memory import SLACK, Memory, Row

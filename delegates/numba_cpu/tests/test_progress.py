@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 
 from delegraph import Interpreter
-from delegraph.delegation import blob_cache
-from delegraph.delegation.blob_cache import BlobCache
-from delegraph.delegation.dry_run import dry_run
+from delegraph.delegation import BlobCache, blob_cache, dry_run
 from delegraph.errors import DelegraphError
 from delegraph.testing import run_command
 from delegraph_numba_cpu.library import building, cache, compile_processes, kernel_library

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from delegraph.schema import options as o
-from delegraph.testing import tensor
-from delegraph.testing.operator_case import Fed, fed, operator_case
+from delegraph.testing import fed, operator_case, tensor
+from delegraph.testing.operator_case import Fed
 from test_elementwise import LEVELS, Watched, check, floats, levels, results
 
 SHAPE = (5, 7, 33)

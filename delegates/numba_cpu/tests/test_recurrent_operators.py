@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from delegraph import Interpreter
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph.schema.options import SVDFOptions
-from delegraph.testing import constant, graph_model, tensor
+from delegraph.testing import cases, constant, graph_model, tensor
 from delegraph.testing.operator_case import OperatorCase
-from delegraph.testing.operator_cases import cases
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.options import NumbaCpuOptions

@@ -18,10 +18,9 @@ from delegraph import Rejection
 from delegraph.errors import DelegraphError
 from delegraph.schema import tables
 from delegraph.schema.enums import TensorType
-from delegraph.testing import constant, tensor
-from delegraph.testing.conformance.trials import all_answers, open_interpreter, trial_of
-from delegraph.testing.operator_case import OperatorCase, fed, operator_case
-from delegraph.testing.operator_cases import cases
+from delegraph.testing import cases, constant, fed, operator_case, tensor, trial_of
+from delegraph.testing.conformance.trials import all_answers, open_interpreter
+from delegraph.testing.operator_case import OperatorCase
 from delegraph_numba_cpu.lowering import OPERATORS
 from single_operator import Alone
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
-from delegraph.testing import tensor
-from delegraph.testing.operator_case import OperatorCase, fed, operator_case
-from delegraph.testing.operator_cases import cases
+from delegraph.testing import cases, fed, operator_case, tensor
+from delegraph.testing.operator_case import OperatorCase
 from test_elementwise import Watched, check, levels, results
 
 POOLS = ["AVERAGE_POOL_2D", "MAX_POOL_2D"]

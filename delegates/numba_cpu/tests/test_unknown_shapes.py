@@ -11,8 +11,13 @@ from numpy.typing import NDArray
 from delegraph import Interpreter
 from delegraph.errors import NodeError
 from delegraph.schema.enums import TensorType
-from delegraph.schema.layer_options import Conv2DOptions, DepthwiseConv2DOptions
-from delegraph.schema.options import ConcatenationOptions, ShapeOptions, StridedSliceOptions
+from delegraph.schema.options import (
+    ConcatenationOptions,
+    Conv2DOptions,
+    DepthwiseConv2DOptions,
+    ShapeOptions,
+    StridedSliceOptions,
+)
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.options import NumbaCpuOptions

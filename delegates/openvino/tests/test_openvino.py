@@ -23,7 +23,7 @@ from delegraph.schema.options import (
     SqueezeOptions,
 )
 from delegraph.testing import constant, graph_model, one_op_model, tensor
-from delegraph.tools.compiling import compile_model
+from delegraph.tools import compile_model
 
 openvino = pytest.importorskip(
     "openvino", reason="OpenVINO is not installed; `make test-engines` has it"

@@ -32,13 +32,19 @@ import numpy as np
 import openvino
 
 from delegraph import Capabilities, Claim, Tolerance
-from delegraph.delegation.capabilities import FEATURES
-from delegraph.testing.conformance.attempts import Attempt, attempt, wrong
-from delegraph.testing.conformance.subject import Subject, subject_of
-from delegraph.testing.conformance.transposed import transposed
-from delegraph.testing.conformance.trials import Trial, trial_of
-from delegraph.testing.operator_cases import cases
-from delegraph.testing.registered_operators import REGISTERED_OPERATORS
+from delegraph.delegation import FEATURES
+from delegraph.testing import (
+    REGISTERED_OPERATORS,
+    Attempt,
+    Subject,
+    Trial,
+    attempt,
+    cases,
+    subject_of,
+    transposed,
+    trial_of,
+    wrong,
+)
 from delegraph_openvino.claims import QUANTIZED, TOLERANCE
 
 CLAIMS = Path(__file__).parents[1] / "src/delegraph_openvino/claims.json"

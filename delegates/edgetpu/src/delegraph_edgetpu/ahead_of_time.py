@@ -10,8 +10,8 @@ from delegraph import (
     SimpleDelegateKernelInterface,
 )
 from delegraph.errors import PartitionRejected
-from delegraph.graph.loader import parse_model
-from delegraph.operators.registration import Eval
+from delegraph.graph import parse_model
+from delegraph.operators import Eval
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.chip import NEWEST_RUNTIME
 from delegraph_edgetpu.compiled_node import CompiledNode, Operands

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.graph.dtypes import NUMPY_DTYPES
-from delegraph.graph.model import OperatorSpec, TensorSpec
+from delegraph.graph import NUMPY_DTYPES, OperatorSpec, TensorSpec
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,7 @@ import numpy as np
 
 from delegraph import Interpreter, Node, OpContext, Tensor
 from delegraph.errors import OperatorError
-from delegraph.operators.registration import (
-    CallableSubgraph,
-    Eval,
-    input_tensor,
-    output_tensor,
-)
+from delegraph.operators import CallableSubgraph, Eval, input_tensor, output_tensor
 from delegraph_edgetpu.custom_options import read_custom_options
 from delegraph_edgetpu.devices import Device, Parameters, device_named
 from delegraph_edgetpu.errors import ExecutableError, NeedsDevice

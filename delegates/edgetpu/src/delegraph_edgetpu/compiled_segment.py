@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-from delegraph.schema import tables
-from delegraph.schema.custom_nodes import CustomNode, Plan, with_plans
-from delegraph.schema.pruning import pruned
-from delegraph.schema.writer import write_model
+from delegraph.schema import CustomNode, Plan, pruned, tables, with_plans, write_model
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.compilation import Compilation, Memory, Work
 from delegraph_edgetpu.custom_options import CUSTOM_OP, write_custom_options

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from delegraph.graph.loader import parse_model
-from delegraph.graph.model import TensorSpec
+from delegraph.graph import TensorSpec, parse_model
 from delegraph_edgetpu.custom_options import read_custom_options
 from delegraph_edgetpu.executable import Executable, RealExecutable, parse
 from delegraph_edgetpu.real_executables import Layer, explain_refusal, read_real

@@ -14,7 +14,7 @@ from delegraph import (
     Tensor,
 )
 from delegraph.errors import OperatorError, PluginOptionError
-from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
+from delegraph.graph import OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph_edgetpu.chip import NEWEST_RUNTIME
 from delegraph_edgetpu.mapping import OperatorMapping, map_subgraph
 from delegraph_edgetpu.options import EdgeTpuOptions

@@ -13,13 +13,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from delegraph.delegation.partitioner import (
-    GraphInfo,
-    NodeInfo,
-    partition_graph_into_independent_node_subsets,
-)
+from delegraph.delegation import GraphInfo, NodeInfo, partition_graph_into_independent_node_subsets
 from delegraph.errors import ArgumentError
-from delegraph.graph.model import SubgraphSpec
+from delegraph.graph import SubgraphSpec
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.operator_rules import broken_rules
 from delegraph_edgetpu.reasons import Reason, Status

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph.graph.model import Model, SubgraphSpec, TensorSpec
+from delegraph.graph import Model, SubgraphSpec, TensorSpec
 from delegraph_edgetpu.custom_options import CUSTOM_OP
 from delegraph_edgetpu.errors import CannotCompile
 from delegraph_edgetpu.tensor_rules import EIGHT_BITS

@@ -22,8 +22,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.box_suppression import descending
-from delegraph.arithmetic.cpp_heap import pop, push
+from delegraph.arithmetic import descending, pop, push
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.intp]

@@ -10,18 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.output_shape import size_outputs
+from delegraph.arithmetic import size_outputs
 from delegraph.errors import OperatorError
-from delegraph.operators.flexbuffer_options import flexbuffer_options, integer_option
-from delegraph.operators.registration import (
+from delegraph.operators import (
     Eval,
     Node,
     OpContext,
     Registration,
+    Shape,
+    Tensor,
+    flexbuffer_options,
     input_tensor,
+    integer_option,
     output_tensor,
 )
-from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 from delegraph_edgetpu.instance_masks import instance_masks
 from delegraph_edgetpu.pose_decoding import KEYPOINTS, MID_CHANNELS, DecodingOptions, decode_poses

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from delegraph.delegation.placement import node_numbers
+from delegraph.delegation import node_numbers
 from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.devices import CACHE_BYTES
 from delegraph_edgetpu.mapping import OperatorMapping

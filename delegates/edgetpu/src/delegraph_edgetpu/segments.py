@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from delegraph.errors import ArgumentError
-from delegraph.graph.model import SubgraphSpec
-from delegraph.schema import tables
-from delegraph.schema.pruning import pruned
+from delegraph.graph import SubgraphSpec
+from delegraph.schema import pruned, tables
 from delegraph_edgetpu.mapping import ModelMapping
 
 

@@ -8,12 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from delegraph.graph.loader import parse_model
-from delegraph.graph.model import SubgraphSpec
-from delegraph.schema import tables
-from delegraph.schema.custom_nodes import with_plans
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.graph import SubgraphSpec, parse_model
+from delegraph.schema import read_model, tables, with_plans, write_model
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.compiled_segment import Draft
 from delegraph_edgetpu.errors import CannotCompile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from delegraph.graph.model import TensorSpec
+from delegraph.graph import TensorSpec
 from delegraph.schema.enums import TensorType
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.reasons import Reason, Status

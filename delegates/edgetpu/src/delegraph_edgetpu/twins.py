@@ -13,10 +13,8 @@ import numpy as np
 
 from delegraph import Tensor
 from delegraph.errors import OperatorError
-from delegraph.graph.loader import load_model
-from delegraph.graph.model import Quantization, SubgraphSpec, TensorSpec
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.graph import Quantization, SubgraphSpec, TensorSpec, load_model
+from delegraph.schema import read_model, write_model
 
 _MOST_NAMED = 3
 

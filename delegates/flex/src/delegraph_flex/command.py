@@ -18,7 +18,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from delegraph.errors import ArgumentError, DelegateError, DelegraphError, ModelError, printable
-from delegraph.plugins.standard_output import printed_to_stderr
+from delegraph.plugins import printed_to_stderr
 from delegraph_flex.conversion import BUILTINS_FIRST, convert
 from delegraph_flex.executors import INSTALL_TENSORFLOW, has_tensorflow
 from delegraph_flex.operator_report import OperatorReport, operator_report

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from delegraph import TensorType
-from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.graph import NUMPY_DTYPES
 
 
 class DataType(IntEnum):

@@ -16,7 +16,7 @@ from delegraph import (
     TensorType,
 )
 from delegraph.errors import OperatorError
-from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.operators import MemoryLimit
 from delegraph_flex.dynamic_shapes import VALUE_DEPENDENT, is_as_declared, is_open
 from delegraph_flex.executor import Executor, Step
 from delegraph_flex.flex_node import FlexNode

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.operators import MemoryLimit
 from delegraph_flex.executor import Step
 
 LIMIT: ContextVar[MemoryLimit] = ContextVar("LIMIT")

@@ -9,8 +9,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from delegraph import DelegateContext, Tensor
-from delegraph.delegation.delegate import raise_if_requested
-from delegraph.operators.subgraph_call import Callee, Value
+from delegraph.delegation import raise_if_requested
+from delegraph.operators import Callee, Value
 from delegraph_flex.flex_node import FunctionSignature, Surroundings
 from delegraph_flex.node_def import Shape
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from delegraph.graph.loader import parse_model
+from delegraph.graph import parse_model
 from delegraph_flex.custom_options import PREFIX
 from delegraph_flex.numpy_executor.operators import OPERATORS
 from delegraph_flex.side_effects import reaches

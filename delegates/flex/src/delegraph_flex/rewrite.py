@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from delegraph import TensorType
 from delegraph.errors import ArgumentError
-from delegraph.graph.dtypes import NUMPY_DTYPES
-from delegraph.graph.model import OperatorSpec, TensorSpec
+from delegraph.graph import NUMPY_DTYPES, OperatorSpec, TensorSpec
 from delegraph.schema import tables
 from delegraph_flex.data_types import DataType
 from delegraph_flex.node_def import AttrValue, NodeDef

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 
 from delegraph import BuiltinOperator
 from delegraph.errors import ArgumentError, did_you_mean
-from delegraph.graph.loader import load_model, parse_model
-from delegraph.graph.model import OperatorSpec, SubgraphSpec
-from delegraph.schema import tables
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.graph import OperatorSpec, SubgraphSpec, load_model, parse_model
+from delegraph.schema import read_model, tables, write_model
 from delegraph_flex.custom_options import PREFIX, write_custom_options
 from delegraph_flex.data_types import DataType
 from delegraph_flex.node_def import NodeDef

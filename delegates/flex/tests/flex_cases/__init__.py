@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import flex_functions
 from delegraph import TensorType
-from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.graph import NUMPY_DTYPES
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Executor
 from delegraph_flex.flex_node import FlexNode, Surroundings

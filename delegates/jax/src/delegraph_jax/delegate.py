@@ -16,8 +16,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
     Tolerance,
 )
-from delegraph.operators.checks import options_or_defaults
-from delegraph.operators.numerics import Numerics
+from delegraph.operators import Numerics, options_or_defaults
 from delegraph_jax.devices import device_named
 from delegraph_jax.graphs import calls, check_called
 from delegraph_jax.kernel import JaxKernel

@@ -12,7 +12,7 @@ import jax
 from jax.experimental import serialize_executable
 
 from delegraph import PartitionModel
-from delegraph.operators.numerics import Numerics
+from delegraph.operators import Numerics
 from delegraph_jax.compiling import compile_safely
 from delegraph_jax.devices import name_of
 from delegraph_jax.graphs import graphs_of

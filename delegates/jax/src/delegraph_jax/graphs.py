@@ -23,7 +23,7 @@ from delegraph import (
     Tensor,
 )
 from delegraph.errors import DelegraphError, OperatorError, in_words
-from delegraph.graph.calls import called_subgraphs
+from delegraph.graph import called_subgraphs
 
 Supports = Callable[[Registration, Node, DelegateContext], bool | Rejection]
 """Whether a node is taken, or why not."""

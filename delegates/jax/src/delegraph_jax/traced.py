@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from delegraph import DelegateParams
-from delegraph.arithmetic.weights import dense_values
+from delegraph.arithmetic import dense_values
 from delegraph.errors import OperatorError, in_words
-from delegraph.operators.numerics import Numerics
+from delegraph.operators import Numerics
 from delegraph_jax.graphs import Graph, Step, graphs_of
 from delegraph_jax.operators import Call, operator_of
 from delegraph_jax.operators.registry import Doubt, all_of

@@ -18,9 +18,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
     Tolerance,
 )
-from delegraph.delegation.delegate import raise_if_requested
-from delegraph.delegation.dry_run import is_dry_run
-from delegraph.delegation.num_threads import limited_num_threads
+from delegraph.delegation import is_dry_run, limited_num_threads, raise_if_requested
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.library.cpu import level_named, physical_cores
 from delegraph_numba_cpu.library.kernel_library import library

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from delegraph import TensorType
-from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.graph import NUMPY_DTYPES
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.node_def import Shape
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.counter_random import Words, counters, philox4x32
+from delegraph.arithmetic import Words, counters, philox4x32
 
 _MASK = (1 << 64) - 1
 _WORD = (1 << 32) - 1

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic import Window
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from delegraph.arithmetic.padding import Window, convolution_windows, window
+from delegraph.arithmetic import Window, convolution_windows, window
 from delegraph_jax.operators.fused import check_clamp, clamp
 from delegraph_jax.operators.registry import FLOATS, Call, operator
 

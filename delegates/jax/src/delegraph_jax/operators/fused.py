@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from delegraph import Node, Rejection, Tensor
-from delegraph.arithmetic.activation import finite_activation_range, float_activation_range
+from delegraph.arithmetic import finite_activation_range, float_activation_range
 from delegraph.schema.enums import ActivationFunctionType as Activation
 
 CLAMPS = (Activation.NONE, Activation.RELU, Activation.RELU_N1_TO_1, Activation.RELU6)

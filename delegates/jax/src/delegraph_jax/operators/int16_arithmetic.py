@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from delegraph.arithmetic.int16_pairs import int16_pairs
+from delegraph.arithmetic import int16_pairs
 from delegraph_jax.operators.fused import check_clamp, clamp
 from delegraph_jax.operators.registry import Call, operator
 

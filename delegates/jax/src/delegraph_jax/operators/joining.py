@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from delegraph.arithmetic.lookup_table import requantisation_table
+from delegraph.arithmetic import requantisation_table
 from delegraph_jax.operators.fused import check_clamp, clamp
 from delegraph_jax.operators.registry import MOVED, PLAIN, QUANTIZED, Call, operator
 from delegraph_jax.operators.tabulated import look_up

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.padding import Window, pool_windows
+from delegraph.arithmetic import Window, pool_windows
 from delegraph_jax.operators.convolution import pads
 from delegraph_jax.operators.fused import check_clamp, clamp
 from delegraph_jax.operators.registry import FLOATS, Call, operator

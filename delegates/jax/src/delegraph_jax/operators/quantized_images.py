@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from delegraph.arithmetic.activation import quantized_activation_range
-from delegraph.arithmetic.resize_bilinear import fixed_taps, float_taps
+from delegraph.arithmetic import fixed_taps, float_taps, quantized_activation_range
 from delegraph_jax.operators.pooling import counts, reduced, windows_of
 from delegraph_jax.operators.registry import QUANTIZED, Call, operator
 from delegraph_jax.operators.rounding import rounded

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from delegraph import Tensor
-from delegraph.arithmetic.accumulator_scaling import fixed_point_scaling, int64_scaling
+from delegraph.arithmetic import fixed_point_scaling, int64_scaling
 from delegraph_jax.operators.products import operands
 from delegraph_jax.operators.registry import Call, operator
 

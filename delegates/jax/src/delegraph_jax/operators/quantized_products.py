@@ -14,14 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from delegraph.arithmetic.accumulator_scaling import Scaling
-from delegraph.arithmetic.activation import quantized_activation_range
-from delegraph.arithmetic.convolution_scale import (
+from delegraph.arithmetic import (
+    Scaling,
+    Window,
+    convolution_windows,
     fully_connected_scaling,
     is_in_scalar_tail,
+    quantized_activation_range,
     scaling_of,
 )
-from delegraph.arithmetic.padding import Window, convolution_windows
 from delegraph_jax.operators.convolution import MOST_TAPS, pads, sum_of_taps
 from delegraph_jax.operators.registry import Call, operator
 

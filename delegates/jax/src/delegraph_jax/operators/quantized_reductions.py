@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from delegraph import Node, Rejection, Tensor
-from delegraph.arithmetic.quantized_reductions import fixed_point_sum, mean_of_sums
-from delegraph.arithmetic.reduction import Reduction
+from delegraph.arithmetic import Reduction, fixed_point_sum, mean_of_sums
 from delegraph_jax.operators.reducing import axes_of
 from delegraph_jax.operators.registry import QUANTIZED, Call, operator
 from delegraph_jax.operators.rounding import round_half_away, rounded

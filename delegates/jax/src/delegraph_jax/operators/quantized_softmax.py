@@ -11,9 +11,8 @@ import numpy as np
 from jax import lax
 
 from delegraph import Node, Rejection, Tensor
-from delegraph.arithmetic.int16_softmax import int16_softmax
-from delegraph.arithmetic.lookup_table import exponentials
-from delegraph.operators.numerics import Numerics
+from delegraph.arithmetic import exponentials, int16_softmax
+from delegraph.operators import Numerics
 from delegraph_jax.operators.registry import Call, operator
 from delegraph_jax.operators.rounding import rounded
 from delegraph_jax.operators.tabulated import look_up

@@ -8,9 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from delegraph.arithmetic.accumulator_scaling import Scaling
-from delegraph.arithmetic.convolution_scale import is_in_scalar_tail, scaling_of
-from delegraph.arithmetic.padding import window
+from delegraph.arithmetic import Scaling, is_in_scalar_tail, scaling_of, window
 from delegraph.schema.enums import Padding
 from delegraph_jax.operators.convolution import transposed_edges
 from delegraph_jax.operators.quantized_products import convolution, exact_sums, finish

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from delegraph import Node, Rejection, Tensor
-from delegraph.arithmetic.channelwise import channel_parameters
-from delegraph.operators.evaluation import every_value
+from delegraph.arithmetic import channel_parameters
+from delegraph.operators import every_value
 from delegraph_jax.operators.registry import QUANTIZED, Call, operator
 from delegraph_jax.operators.rounding import round_half_away
 from delegraph_jax.operators.tabulated import look_up

@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Claim, Node, Registration, Rejection, Tensor, builtin_registration
-from delegraph.delegation.node_traits import NodeTraits
+from delegraph.delegation import NodeTraits
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import options_or_defaults
-from delegraph.operators.evaluation import evaluate_node
-from delegraph.operators.numerics import Numerics
+from delegraph.operators import Numerics, evaluate_node, options_or_defaults
 
 FLOATS = ("FLOAT32",)
 HALVES = ("BFLOAT16", "FLOAT16")

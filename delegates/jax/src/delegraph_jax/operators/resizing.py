@@ -6,8 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from delegraph.arithmetic.resize_bilinear import float_taps
-from delegraph.arithmetic.resize_nearest import nearest_positions
+from delegraph.arithmetic import float_taps, nearest_positions
 from delegraph_jax.operators.registry import HALVES, QUANTIZED, Call, operator
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from delegraph.arithmetic.slice_index import Masks, resolved
+from delegraph.arithmetic import Masks, resolved
 from delegraph_jax.operators.registry import ANY, EIGHT_BIT, MOVED, PLAIN, Call, operator
 
 

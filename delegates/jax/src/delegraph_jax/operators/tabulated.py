@@ -9,8 +9,8 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.pair_tables import PairTables, pair_tables
-from delegraph.operators.evaluation import every_value
+from delegraph.arithmetic import PairTables, pair_tables
+from delegraph.operators import every_value
 from delegraph_jax.operators.registry import Call, operator
 
 _UNARY = ("RELU", "RELU6", "LEAKY_RELU", "LOGISTIC", "TANH", "GELU")  # of 8 and 16 bits

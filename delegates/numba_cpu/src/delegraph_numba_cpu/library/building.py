@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation import BlobCache
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
 from delegraph_numba_cpu.library.cache import key_of

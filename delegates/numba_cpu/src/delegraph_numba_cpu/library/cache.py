@@ -15,7 +15,7 @@ from typing import Protocol
 import llvmlite
 import llvmlite.binding as llvm
 
-from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation import BlobCache
 from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
 from delegraph_numba_cpu.library.families import source_digest
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation import BlobCache
 from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
 from delegraph_numba_cpu.instructions.executor import END, INVOKE, LOOK, RUN, WORK
 from delegraph_numba_cpu.library.prebuilt import prebuilt_library

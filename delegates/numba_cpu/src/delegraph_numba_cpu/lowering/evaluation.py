@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from delegraph import Node, Registration, Rejection, Tensor, builtin_registration
 from delegraph.errors import OperatorError
-from delegraph.operators.evaluation import evaluate_node, every_value, prepare_alone
-from delegraph.operators.numerics import Numerics
+from delegraph.operators import Numerics, evaluate_node, every_value, prepare_alone
 from delegraph_numba_cpu.lowering.registry import Call
 
 __all__ = ["check_evaluation", "evaluate", "every_value"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph.arithmetic.fixed_point import quantize_multiplier
+from delegraph.arithmetic import quantize_multiplier
 
 
 def bounded_multiplier(real: float) -> tuple[int, int]:

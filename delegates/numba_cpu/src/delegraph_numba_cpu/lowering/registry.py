@@ -9,7 +9,7 @@ from typing import Any
 
 from delegraph import Claim, DelegateContext, Node, Registration, Rejection, Tensor
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import options_or_defaults
+from delegraph.operators import options_or_defaults
 from delegraph_numba_cpu.program.program import ProgramBuilder
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delegraph.memory import Allocation, SimpleMemoryArena, aligned_buffer
-from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.operators import MemoryLimit
 from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row
 
 

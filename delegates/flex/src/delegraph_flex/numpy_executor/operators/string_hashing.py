@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.farmhash import fingerprint64
+from delegraph.arithmetic import fingerprint64
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.operators.strings import each

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.accumulator_scaling import fixed_point_scaling
-from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic import Window, fixed_point_scaling
 from delegraph.errors import OperatorError
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.instructions import batch_matmul_f32

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic import Window
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.lowering.checks import check_one_scale, check_type, first_rejection
 from delegraph_numba_cpu.lowering.convolution import conv_hybrid, conv_int16

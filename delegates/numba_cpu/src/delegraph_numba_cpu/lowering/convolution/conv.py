@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from delegraph import Rejection
-from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic import Window
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.instructions.conv_hybrid import DIRECT, WINDOWED
 from delegraph_numba_cpu.lowering.checks import first_rejection

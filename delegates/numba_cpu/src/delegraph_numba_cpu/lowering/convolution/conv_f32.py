@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.activation import float_activation_range
-from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic import Window, float_activation_range
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.instructions.conv_f32 import CONV
 from delegraph_numba_cpu.lowering.checks import check_bias, check_types, first_rejection

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.operators.tensor import Tensor
+from delegraph.operators import Tensor
 from delegraph_numba_cpu.instructions.conv_f32 import PACK
 from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic import Window
 from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
 from delegraph_numba_cpu.program.program import ProgramBuilder
 

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from delegraph import Tensor
-from delegraph.arithmetic.output_shape import integers
-from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic import Window, integers
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.lowering.convolution.conv import emit_conv
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import CLAMPS, UNLIMITED, Range, clamp_range

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.weights import bias_or_zeros
+from delegraph.arithmetic import bias_or_zeros
 from delegraph_numba_cpu.instructions import conv_hybrid as blocks
 from delegraph_numba_cpu.lowering.checks import first_rejection
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, clamp_range

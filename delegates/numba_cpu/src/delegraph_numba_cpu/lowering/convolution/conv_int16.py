@@ -14,11 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.activation import quantized_activation_range
-from delegraph.arithmetic.convolution_scale import per_channel_multipliers, per_tensor_multiplier
-from delegraph.arithmetic.fixed_point import quantize_multipliers, reduce_multiplier
-from delegraph.arithmetic.padding import Window
-from delegraph.arithmetic.weights import bias_or_zeros, dense_values
+from delegraph.arithmetic import (
+    Window,
+    bias_or_zeros,
+    dense_values,
+    per_channel_multipliers,
+    per_tensor_multiplier,
+    quantize_multipliers,
+    quantized_activation_range,
+    reduce_multiplier,
+)
 from delegraph.errors import OperatorError
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat, TensorType
 from delegraph_numba_cpu.instructions import conv_int16 as blocks

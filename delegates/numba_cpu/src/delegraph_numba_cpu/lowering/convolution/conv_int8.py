@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic import Window
 from delegraph_numba_cpu.instructions import conv_int8 as blocks
 from delegraph_numba_cpu.instructions.depthwise_conv_int8 import TAPS
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.accumulator_scaling import Scaling, fixed_point_scaling
-from delegraph.arithmetic.activation import quantized_activation_range
-from delegraph.arithmetic.convolution_scale import (
+from delegraph.arithmetic import (
+    Scaling,
+    bias_or_zeros,
+    fixed_point_scaling,
     is_in_scalar_tail,
     per_channel_multipliers,
     per_tensor_multiplier,
+    quantized_activation_range,
     scaling_of,
 )
-from delegraph.arithmetic.weights import bias_or_zeros
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.instructions import conv_int8 as blocks
 from delegraph_numba_cpu.lowering.checks import check_bias

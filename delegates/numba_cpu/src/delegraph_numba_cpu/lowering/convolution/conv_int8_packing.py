@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Tensor
-from delegraph.arithmetic.weights import centred_integers, dense_values
+from delegraph.arithmetic import centred_integers, dense_values
 
 LANES = 16
 

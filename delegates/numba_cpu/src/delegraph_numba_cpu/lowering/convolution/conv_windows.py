@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delegraph import Rejection
-from delegraph.arithmetic.padding import Window, convolution_windows
+from delegraph.arithmetic import Window, convolution_windows
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.lowering.registry import Call
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from delegraph import Rejection
-from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic import Window
 from delegraph_numba_cpu.instructions import depthwise_conv_f32, depthwise_conv_int8
 from delegraph_numba_cpu.instructions.conv_hybrid import ROUND
 from delegraph_numba_cpu.lowering.checks import first_rejection

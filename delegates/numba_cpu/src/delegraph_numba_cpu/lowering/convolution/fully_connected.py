@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from delegraph import Rejection
-from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic import Window
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat
 from delegraph_numba_cpu.lowering.checks import (
     check_one_zero_point,

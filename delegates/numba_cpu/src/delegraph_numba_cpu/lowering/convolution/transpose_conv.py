@@ -9,11 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from delegraph import Rejection
-from delegraph.arithmetic.convolution_scale import (
-    scaling_of,
-)
-from delegraph.arithmetic.output_shape import integers
-from delegraph.arithmetic.padding import Window, window
+from delegraph.arithmetic import Window, integers, scaling_of, window
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.lowering.checks import check_bias, first_rejection, require_asked

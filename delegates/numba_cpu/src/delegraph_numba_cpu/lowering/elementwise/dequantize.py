@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection
-from delegraph.arithmetic.channelwise import channel_parameters
+from delegraph.arithmetic import channel_parameters
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import check_one_scale, check_scales, check_shapes
 from delegraph_numba_cpu.lowering.dequantized_constants import is_widened

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from delegraph import Rejection
-from delegraph.arithmetic.activation import finite_activation_range
+from delegraph.arithmetic import finite_activation_range
 from delegraph.schema.enums import TensorType
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import (

@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.activation import quantized_activation_range
-from delegraph.arithmetic.fixed_point import power_of_two, quantize_multiplier
+from delegraph.arithmetic import power_of_two, quantize_multiplier, quantized_activation_range
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import (
     activation_of,

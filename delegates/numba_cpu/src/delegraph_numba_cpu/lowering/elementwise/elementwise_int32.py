@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph import Rejection
-from delegraph.arithmetic.activation import float_activation_range
+from delegraph.arithmetic import float_activation_range
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import (
     activation_of,

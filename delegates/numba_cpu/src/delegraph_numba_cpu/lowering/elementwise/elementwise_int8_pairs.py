@@ -18,8 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection
-from delegraph.arithmetic.activation import quantized_activation_range
-from delegraph.arithmetic.pair_tables import PairTables, Table, pair_tables, without_zero
+from delegraph.arithmetic import (
+    PairTables,
+    Table,
+    pair_tables,
+    quantized_activation_range,
+    without_zero,
+)
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import (
     activation_of,

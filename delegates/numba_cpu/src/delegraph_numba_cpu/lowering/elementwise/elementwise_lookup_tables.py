@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection
-from delegraph.operators.numerics import Numerics
+from delegraph.operators import Numerics
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import check_shapes
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain

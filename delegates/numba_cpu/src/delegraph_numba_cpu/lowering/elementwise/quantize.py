@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection
-from delegraph.arithmetic.channelwise import channel_parameters
-from delegraph.arithmetic.fixed_point import quantize_multiplier
+from delegraph.arithmetic import channel_parameters, quantize_multiplier
 from delegraph.schema.enums import TensorType
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import (

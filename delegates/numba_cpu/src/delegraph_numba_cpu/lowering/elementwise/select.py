@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from delegraph import Rejection
-from delegraph.arithmetic.broadcast import broadcast_shape
+from delegraph.arithmetic import broadcast_shape
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import (
     check_same_type,

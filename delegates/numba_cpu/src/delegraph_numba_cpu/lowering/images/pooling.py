@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from delegraph import Rejection
-from delegraph.arithmetic.activation import finite_activation_range, quantized_activation_range
-from delegraph.arithmetic.padding import pool_windows
+from delegraph.arithmetic import finite_activation_range, pool_windows, quantized_activation_range
 from delegraph_numba_cpu.instructions import Block
 from delegraph_numba_cpu.instructions import pooling as blocks
 from delegraph_numba_cpu.lowering.checks import check_same_type, check_types, first_rejection

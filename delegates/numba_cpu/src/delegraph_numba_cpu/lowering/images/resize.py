@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection
-from delegraph.arithmetic.output_shape import integers
-from delegraph.arithmetic.resize_bilinear import Taps, fixed_taps, float_taps
-from delegraph.arithmetic.resize_nearest import nearest_positions
+from delegraph.arithmetic import Taps, fixed_taps, float_taps, integers, nearest_positions
 from delegraph_numba_cpu.instructions.resize import (
     BILINEAR_F32,
     BILINEAR_S8,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.lookup_table import requantisation_table
-from delegraph.arithmetic.output_shape import normalized_axis
+from delegraph.arithmetic import normalized_axis, requantisation_table
 from delegraph_numba_cpu.instructions.moves import RECODE
 from delegraph_numba_cpu.lowering.moves.moves import Part, move, tiles_for
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, WITH_HALVES, check_moved

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection
-from delegraph.arithmetic.indices import check_bounds, row_numbers
-from delegraph.arithmetic.output_shape import normalized_axis
+from delegraph.arithmetic import check_bounds, normalized_axis, row_numbers
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.lowering.checks import check_type, first_rejection
 from delegraph_numba_cpu.lowering.moves import moves

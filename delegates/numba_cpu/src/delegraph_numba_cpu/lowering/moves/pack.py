@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph.arithmetic.output_shape import normalized_axis
+from delegraph.arithmetic import normalized_axis
 from delegraph_numba_cpu.lowering.moves.moves import Part, move
 from delegraph_numba_cpu.lowering.moves.moves_checks import (
     FEATURES,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.output_shape import integers
+from delegraph.arithmetic import integers
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move, pick
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, WITH_HALVES, move_check

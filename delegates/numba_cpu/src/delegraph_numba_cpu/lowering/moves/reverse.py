@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delegraph import Rejection
-from delegraph.arithmetic.output_shape import integers, normalized_axis
+from delegraph.arithmetic import integers, normalized_axis
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.lowering.moves.moves import Part, move
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, WITH_HALVES, check_moved

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph.arithmetic.output_shape import integers
+from delegraph.arithmetic import integers
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.lowering.checks import require_asked
 from delegraph_numba_cpu.lowering.moves.moves import Part, move

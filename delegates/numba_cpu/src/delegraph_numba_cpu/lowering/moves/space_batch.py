@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import integers
+from delegraph.arithmetic import integers
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.lowering.checks import require_asked
 from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move

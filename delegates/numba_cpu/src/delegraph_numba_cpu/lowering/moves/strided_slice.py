@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph.arithmetic.output_shape import integers
-from delegraph.arithmetic.slice_index import Masks, resolved
+from delegraph.arithmetic import Masks, integers, resolved
 from delegraph_numba_cpu.lowering.moves.moves import Part, move
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, move_check
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import integers
+from delegraph.arithmetic import integers
 from delegraph_numba_cpu.lowering.checks import require_asked
 from delegraph_numba_cpu.lowering.moves.moves import Part, move
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, move_check

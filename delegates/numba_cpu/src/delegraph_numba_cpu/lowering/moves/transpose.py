@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph.arithmetic.output_shape import integers
+from delegraph.arithmetic import integers
 from delegraph_numba_cpu.lowering.moves.moves import Part, move
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, move_check
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.padding import Window
-from delegraph.arithmetic.weights import dequantized_weights
-from delegraph.operators.lstm_node import LstmInput, LstmOptions
+from delegraph.arithmetic import Window, dequantized_weights
+from delegraph.operators import LstmInput, LstmOptions
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.instructions import conv_hybrid
 from delegraph_numba_cpu.instructions import lstm_f32 as blocks

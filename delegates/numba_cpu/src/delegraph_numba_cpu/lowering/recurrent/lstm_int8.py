@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.activation import quantized_clip
-from delegraph.arithmetic.fixed_point import scale_exponent
-from delegraph.arithmetic.gemmlowp import logistic_table, tanh_table
-from delegraph.operators.lstm_node import LstmInput, LstmOptions
+from delegraph.arithmetic import logistic_table, quantized_clip, scale_exponent, tanh_table
+from delegraph.operators import LstmInput, LstmOptions
 from delegraph_numba_cpu.instructions.lstm_int8 import GATE, LSTM, PROJECT, ROWS
 from delegraph_numba_cpu.lowering.checks import first_rejection
 from delegraph_numba_cpu.lowering.fixed_point import bounded_multiplier

@@ -9,9 +9,7 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from delegraph import Rejection
-from delegraph.operators.checks import option
-from delegraph.operators.lstm_node import LstmInput, LstmTensors, lstm_tensors
-from delegraph.operators.registration import OpContext
+from delegraph.operators import LstmInput, LstmTensors, OpContext, lstm_tensors, option
 from delegraph_numba_cpu.instructions import Block
 from delegraph_numba_cpu.lowering.checks import check_types
 from delegraph_numba_cpu.lowering.recurrent.lstm_packing import BLOCK, padded

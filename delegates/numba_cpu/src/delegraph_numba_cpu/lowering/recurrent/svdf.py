@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.activation import float_activation_range
-from delegraph.arithmetic.weights import bias_or_zeros, dequantized_weights
-from delegraph.operators.svdf_node import SvdfInput
+from delegraph.arithmetic import bias_or_zeros, dequantized_weights, float_activation_range
+from delegraph.operators import SvdfInput
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.instructions import svdf as blocks
 from delegraph_numba_cpu.lowering.checks import check_types, first_rejection

@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from delegraph import Rejection
-from delegraph.arithmetic.output_shape import integers, normalized_axis
+from delegraph.arithmetic import integers, normalized_axis
 from delegraph_numba_cpu.instructions import arg_min_max as blocks
 from delegraph_numba_cpu.lowering.checks import check_type, first_rejection
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register

@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.fixed_point import quantize_multiplier
-from delegraph.arithmetic.output_shape import integers, normalized_axis
+from delegraph.arithmetic import integers, normalized_axis, quantize_multiplier
 from delegraph_numba_cpu.instructions import Block
 from delegraph_numba_cpu.instructions import reductions as blocks
 from delegraph_numba_cpu.instructions.moves import COPY

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph import Rejection
-from delegraph.arithmetic.int16_softmax import int16_softmax
-from delegraph.arithmetic.lookup_table import exponentials
+from delegraph.arithmetic import exponentials, int16_softmax
 from delegraph_numba_cpu.instructions.softmax import (
     LONGEST_INT16_ROW,
     SOFTMAX,

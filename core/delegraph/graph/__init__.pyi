@@ -1,0 +1,9 @@
+from .calls import called_subgraphs as called_subgraphs
+from .dtypes import NUMPY_DTYPES as NUMPY_DTYPES
+from .loader import load_model as load_model
+from .loader import parse_model as parse_model
+from .model import Model as Model
+from .model import OperatorSpec as OperatorSpec
+from .model import Quantization as Quantization
+from .model import SubgraphSpec as SubgraphSpec
+from .model import TensorSpec as TensorSpec

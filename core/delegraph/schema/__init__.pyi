@@ -1,0 +1,9 @@
+from . import enums as enums
+from . import options as options
+from . import tables as tables
+from .custom_nodes import CustomNode as CustomNode
+from .custom_nodes import Plan as Plan
+from .custom_nodes import with_plans as with_plans
+from .pruning import pruned as pruned
+from .reader import read_model as read_model
+from .writer import write_model as write_model
