@@ -127,5 +127,5 @@ def test_a_run_that_nobody_has_stopped_is_never_half_done_in_silence() -> None:
     program = delegate.kernel.made
     word = np.ones(1, np.int32)
     program.heed(word)
-    with pytest.raises(DelegateError, match="the run was stopped, and nobody says why"):
+    with pytest.raises(DelegateError, match="the run was stopped, for an unknown reason"):
         invoked(made)

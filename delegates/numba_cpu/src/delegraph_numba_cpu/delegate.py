@@ -191,7 +191,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         wrong = wrong_position(program)
         if wrong is not None:
             raise DelegateError(f"{described(context, wrong.nodes)}: {wrong}", phase="eval")
-        raise DelegateError("the run was stopped, and nobody says why", phase="eval")
+        raise DelegateError("the run was stopped, for an unknown reason", phase="eval")
 
     def _run_timed(self, context: DelegateContext, program: Program) -> bool:
         """Run the program node by node, and tell the profile of each."""

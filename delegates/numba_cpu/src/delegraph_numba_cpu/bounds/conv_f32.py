@@ -53,7 +53,7 @@ def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
 
 
 def window_scratch(row: Touched, prefix: str, chunk: int, tables: int) -> int:
-    """Return what windows take of a worker's scratch memory: taps, pixels, and padded rows.
+    """Bytes of a worker's scratch memory for windows: taps, pixels, and padded rows.
 
     Args:
         row: the row.

@@ -57,14 +57,14 @@ def touch_weights(matrix: Touched, images: int) -> None:
 
 
 def product_scratch(windows: Touched, step: int) -> int:
-    """Return what a product takes of scratch memory: accumulators, sums, windows."""
+    """Bytes of scratch memory for a product: accumulators, sums, windows."""
     rows = max(step, LEAST_ROWS)
     laid_out = (4 * rows + 127) // 64 * 64 + rows * windows["row_bytes"]
     return accumulator_bytes(windows["row_bytes"] // 4) + laid_out
 
 
 def accumulator_bytes(steps: int) -> int:
-    """Return what accumulators and split rows take."""
+    """Bytes of accumulators and split rows."""
     return blocks.ACC_BYTES + blocks.SPLIT_BYTES * steps
 
 

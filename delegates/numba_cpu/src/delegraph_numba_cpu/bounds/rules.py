@@ -162,7 +162,7 @@ def check_row(row: Row, workers: int, vector_bytes: int) -> None:
         vector_bytes: bytes of the registers that its kernel works with.
 
     Raises:
-        Overrun: it touches something else, or nobody knows what it touches.
+        Overrun: it touches something else, or the touched bytes are unknown.
     """
     touched = Touched(row.block.kernel, row.words, row.tiles, workers, vector_bytes)
     found = RULES.get((row.block.family, row.block.kernel))

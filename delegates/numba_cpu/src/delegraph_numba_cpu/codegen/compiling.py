@@ -1,7 +1,7 @@
 """Compiles families of kernels, in a process of its own; see ``library/building.py``.
 
 A process of its own, because LLVM ends the process when it meets an instruction that it does not
-have, because Numba takes its processor from the environment, and because whoever finds the objects
+have, because Numba takes its processor from the environment, and because a process that finds the objects
 in the cache then needs no Numba at all.
 """
 

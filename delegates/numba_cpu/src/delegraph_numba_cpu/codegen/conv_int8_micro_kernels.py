@@ -68,7 +68,7 @@ def _dot_tile(rows, blocks, chains=1):
             size = rows * blocks
 
             def add_steps(count, values):
-                """Return what *values* are after so many steps."""
+                """Values of *values* after so many steps."""
                 *found, place, row = values
                 for k in range(count):
                     prepared = []

@@ -66,7 +66,7 @@ def _exact_away(builder, acc, factor, offset, zero, away):
 
 
 def _exact_close(builder, acc, factor, offset, zero, away):
-    """Return what :func:`_exact_away` would if float64 had more bits.
+    """Result of :func:`_exact_away` as if float64 had more bits.
 
     Rounding before the floor can only lift it to the next integer. What is left when that is taken
     away has few bits, and its sign tells.
@@ -82,7 +82,7 @@ def _exact_close(builder, acc, factor, offset, zero, away):
 
 
 def _all_of(rescale, *names):
-    """Return what prepares a function that rescales vectors, each with the parts of its header."""
+    """Preparation of a function that rescales vectors, each with the parts of its header."""
 
     def prepare(builder, headers):
         parts = [_parts(builder, header, names) for header in headers]
@@ -104,7 +104,7 @@ _EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
 
 
 def _if_near(exact, takes_away):
-    """Return what prepares the same in float32 where that is certain.
+    """Preparation of the same function in float32 where that is certain.
 
     Headers have an offset that leads to more than the right value, and one that leads to less. Both
     are halves lower than a floor asks for, so that what is nearest is the floor. Where both give

@@ -127,7 +127,7 @@ def add_sums(builder, accumulators, sums):
 
 
 def dot_halves(builder, acc, halves, weights):
-    """Return what :func:`dot` does, of activations that are pairs of int16 already.
+    """Result of :func:`dot` for activations that are pairs of int16 already.
 
     Args:
         builder: appends instructions.
@@ -176,7 +176,7 @@ _BITS = {I8: 8, I16: 16, I32: 32, F32: 32}
 
 
 def _by_ymm(builder, name, result, *operands):
-    """Return what an instruction of 32 bytes makes of vectors of 32 or 64, part by part."""
+    """Result of an instruction of 32 bytes on vectors of 32 or 64, part by part."""
     parts, first = [], operands[0].type
     for part in range(first.count * _BITS[first.element] // 256):
         taken = []

@@ -242,7 +242,7 @@ def _unsigned_less(a: Lanes, b: Lanes) -> Lanes:
 def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, signed: bool) -> Lanes:
     """Return float32 as bytes, limited; *half* is what is added before they are cut.
 
-    Whoever makes the step has seen that all of them fit int32.
+    The maker of the step has checked that all of them fit int32.
     """
     whole = (x + half.with_sign_of(x)).to_integer() + zero
     if not _PACKS:
@@ -278,7 +278,7 @@ def _shuffled(builder: Any, vector: Any, lanes: Iterable[int]) -> Any:
 def _sum(signed: bool) -> Callable[..., Lanes]:
     """Return ``a * a_factor + b * b_factor + offset`` of 8-bit integers, rounded and limited.
 
-    Whoever makes the step has tried these roundings on every pair: sums and products are rounded
+    The maker of the step has tried these roundings on every pair: sums and products are rounded
     one by one.
     """
 

@@ -31,7 +31,7 @@ def set_target(level: CpuLevel, machine: str) -> None:
 
 
 def level() -> CpuLevel:
-    """Return what instructions the kernels may use."""
+    """Level of the instructions that kernels may use."""
     return _level
 
 

@@ -6,7 +6,7 @@ RUN = "run"
 INVOKE = "invoke"
 """``invoke(control, table, threads)``: the same, by up to so many threads of a pool if it is free.
 
-The caller is one of them. It returns when nobody works on the table any more.
+The caller is one of them. It returns when no worker is left on the table.
 """
 
 WORK = "work"
@@ -42,7 +42,7 @@ EPOCH, SLEEPERS, WAITERS, CALLERS, IS_LED, HIRED = range(2 * LINE, 8 * LINE, LIN
 IS_OVER, CORES, SPIN_FOR_RUN, SPIN_FOR_ROW = range(8 * LINE, 8 * LINE + 4)
 """The words of a pool's control block; what changes often has a cache line of its own.
 
-``CLAIM`` is the state of the present row: in the high half the tiles that nobody has claimed, below
+``CLAIM`` is the state of the present row: in the high half the unclaimed tiles, below
 0 between runs; in the low half its turn, which counts rows. ``ROW`` is its address, and ``DONE``
 the tiles that are not done. ``LAST`` is the address of the last row, ``TABLE`` that of the table,
 ``ASKED`` the number of threads that may take part. ``EPOCH`` counts runs; ``SLEEPERS`` wait for a

@@ -50,7 +50,7 @@ class Memory:
 
 
 def report() -> Memory:
-    """Return what a row says by that the run has failed: the header of the program it is in."""
+    """Memory in which a row reports a failed run: the header of its program."""
     return Memory(8 * HEADER_WORDS, name="the program's header", is_report=True)
 
 

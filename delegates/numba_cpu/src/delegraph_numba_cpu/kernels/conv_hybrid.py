@@ -120,7 +120,7 @@ def round_rows(block, tile, worker):
 
 @jit
 def row_parameters(ranges, row, pieces, is_asymmetric):
-    """Return what :func:`parameters` does, of a row whose pieces were measured."""
+    """Result of :func:`parameters` for a row whose pieces were measured."""
     low, high, unsound = np.float32(0), np.float32(0), np.float32(0)
     for place in range(ranges + 8 * row * pieces, ranges + 8 * (row + 1) * pieces, 8):
         unsound += load_f32(place) * np.float32(0)  # NaN stays, whatever comes after it

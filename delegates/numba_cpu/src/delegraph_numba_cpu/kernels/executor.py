@@ -3,7 +3,7 @@
 All that threads share is one word, which holds the turn of the present row and how many of its
 tiles are free. Who takes a tile from it by compare-and-swap may look at the table: the run cannot
 end until the tile is done. Who does the last tile of a row makes the next one present, or ends the
-run. So nobody waits for a worker without a tile, and a late one finds another turn and does no
+run. So no caller waits for a worker without a tile; a late one finds another turn and does no
 harm. A thread that waits for the next row sleeps after a while, so that the operating system can
 move a late one to the processor that has become free.
 

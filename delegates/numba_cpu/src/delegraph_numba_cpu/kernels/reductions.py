@@ -239,7 +239,7 @@ def scale(block, tile, worker):
 
 @intrinsic
 def scaled_sums(context, x, multiplier, left, right, up):
-    """Return what :func:`fixed_point.scaled` gives for each int32; halves of the first *up* go up.
+    """Result of :func:`fixed_point.scaled` for each int32; halves of the first *up* go up.
 
     At most one of the shifts *left* and *right* is not 0.
     """

@@ -130,7 +130,7 @@ def exponential(block, difference):
 
 @jit
 def reciprocal(block, total):
-    """Return what exponentials are multiplied by, and by how much shifted right, for their sum."""
+    """Multiplier and right shift of exponentials, for their sum."""
     bits = 0
     while total >> bits:
         bits += 1

@@ -50,7 +50,7 @@ def _environment_digest() -> str:
 
 
 def _numba_version() -> str:
-    """Return what tells Numba's version, without importing Numba, nor distributions' metadata."""
+    """Text that stands for Numba's version, found without importing Numba or reading metadata."""
     found = find_spec("numba")
     if found is None or found.origin is None:
         return ""  # then nothing fits, and compiling says what is missing

@@ -174,7 +174,7 @@ class _Compiler:
         raise CompileError(self._failure(process, family))
 
     def _failure(self, process: subprocess.Popen[bytes], family: str) -> str:
-        """Return what went wrong and what to do about it, on one line."""
+        """Failure and advice, on one line."""
         code = process.wait()
         self._listener.join()
         lines = [line.decode(errors="replace").strip() for line in self._errors if line.strip()]

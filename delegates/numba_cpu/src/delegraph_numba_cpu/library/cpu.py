@@ -21,7 +21,7 @@ def supported_levels() -> tuple[CpuLevel, ...]:
 
 
 def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
-    """Return what this processor lacks for a level, in words of LLVM where it has some.
+    """Features that this processor lacks for a level, in LLVM's words where it has some.
 
     Args:
         level: the level.
@@ -35,7 +35,7 @@ def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
 
 
 def host_features() -> frozenset[str]:
-    """Return what this processor has of what levels need, by LLVM's names.
+    """Features of this processor that levels need, by LLVM's names.
 
     Linux says what it lets processes use, and macOS too on ARM. Elsewhere NumPy knows, but of
     AVX-VNNI and AMX.
@@ -121,14 +121,14 @@ def auxiliary_value(kind: int) -> int:
 
 
 def system_value(name: str) -> int:
-    """Return what macOS says of itself under a name; 0 where it knows no such name."""
+    """Value of a system property of macOS; 0 for an unknown name."""
     value, size = ctypes.c_int64(0), ctypes.c_size_t(8)
     arguments = name.encode(), ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0)
     return 0 if ctypes.CDLL(None).sysctlbyname(*arguments) else value.value
 
 
 def _numpy_features() -> dict[str, bool]:
-    """Return what NumPy chooses its loops by; it has no public way to ask."""
+    """Features by which NumPy chooses its loops; there is no public way to ask."""
     try:
         module = import_module("numpy._core._multiarray_umath")
     except ImportError:  # NumPy 1.26

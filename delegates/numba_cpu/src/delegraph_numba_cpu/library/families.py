@@ -57,7 +57,7 @@ def _sources(*modules: str) -> set[str]:
 
 @cache
 def _imported(module: str) -> tuple[str, ...]:
-    """Return what may be modules of this package among what a module imports."""
+    """Names imported by a module that may be modules of this package."""
     found = _IMPORT.findall(_source(module))
     for origin, names in _FROM.findall(_source(module)):
         found.append(origin)

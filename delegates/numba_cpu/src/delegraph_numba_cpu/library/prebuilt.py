@@ -76,7 +76,7 @@ class PrebuiltLibrary:
 
 
 def sources_symbol(sources: str) -> str:
-    """Return what a library calls the sources it was made from."""
+    """Symbol by which a library names the sources it was made from."""
     return f"delegraph_sources_{sources}"
 
 
@@ -126,7 +126,7 @@ def prebuilt_file(level: CpuLevel) -> Path | str:
 
 @cache
 def usable_manifest() -> Manifest | str:
-    """Return what the folder holds, or why nothing of it is for this system and these sources."""
+    """Manifest of the folder, or the reason why it does not fit this system and these sources."""
     try:
         manifest = read_manifest(FOLDER)
     except FileNotFoundError:
@@ -150,7 +150,7 @@ def _present_sources() -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return what a folder of libraries holds.
+    """Manifest of a folder of libraries.
 
     Raises:
         FileNotFoundError: it holds none.

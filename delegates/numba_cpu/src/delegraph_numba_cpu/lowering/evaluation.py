@@ -18,7 +18,7 @@ __all__ = ["check_evaluation", "evaluate", "every_value"]
 def evaluate(
     call: Call, inputs: Sequence[NDArray[Any]], numerics: Numerics | None = None
 ) -> NDArray[Any]:
-    """Return what the core's kernel makes of other inputs: its first output.
+    """First output of the core's kernel for other inputs.
 
     Args:
         call: the node; types, quantization and options are its own.
@@ -43,7 +43,7 @@ def check_evaluation(call: Call, inputs: Sequence[NDArray[Any]]) -> Rejection | 
 def _arguments(
     call: Call, inputs: Sequence[NDArray[Any]], numerics: Numerics | None
 ) -> tuple[Registration, Node, Sequence[Tensor], Sequence[NDArray[Any]], Numerics]:
-    """Return what the core asks for to compute a node apart."""
+    """Arguments with which the core computes a node apart."""
     registration = builtin_registration(call.name)
     if registration is None:
         raise OperatorError(f"Delegraph has no kernel of {call.name}")

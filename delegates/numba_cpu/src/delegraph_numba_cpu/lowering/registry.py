@@ -104,7 +104,7 @@ class Operator:
             return Rejection("not-well-formed", str(error))
 
     def claims(self, name: str) -> list[Claim]:
-        """Return what is claimed for the operator, whose name is *name*."""
+        """Claims for the operator, whose name is *name*."""
         if self.variants:
             return [claim for variant in self.variants for claim in variant.claims(name)]
         roles: dict[str, Any] = dict(self.roles)

@@ -26,7 +26,7 @@ def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
 
 
 def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]:
-    """Return what is fused, by the position of the last member."""
+    """Fusions, by the position of the last member."""
     found: dict[int, Fusion] = {}
     taken: set[int] = set()
     for position in range(len(partition.calls)):

@@ -34,7 +34,7 @@ def can_fail(program: Program) -> bool:
 
 
 def wrong_position(program: Program) -> WrongPosition | None:
-    """Return what a run failed by, and forget it; None when it was not that."""
+    """Wrong position by which a run failed, given once; None when it failed otherwise."""
     found = None
     for number, row in enumerate(program.rows):
         if row.block is not GATHER:

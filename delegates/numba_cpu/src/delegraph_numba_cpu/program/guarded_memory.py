@@ -1,4 +1,4 @@
-"""Memory between marks, and between pages that nobody may touch."""
+"""Memory between marks, and between pages without access rights."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_guarded() -> bool:
 class GuardedMemory:
     """A piece of memory that ends where a page ends, with marks around it.
 
-    Where the system can, the pages before and after belong to nobody: who touches them is ended by
+    Where the system can, the pages before and after have no access rights: a touch is ended by
     the system at once. Elsewhere they have marks, too.
 
     Attributes:
@@ -64,7 +64,7 @@ class GuardedMemory:
         _protect(begin + page + inner, page, NOTHING)
 
     def freeze(self) -> None:
-        """Let nobody write to it any more."""
+        """Make it read-only from now on."""
         _protect(*self._pages, READING)
 
     def overrun(self) -> str:

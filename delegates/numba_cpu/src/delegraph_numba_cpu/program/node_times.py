@@ -34,7 +34,7 @@ class TimedProgram:
         self._parts = [_Part(program, nodes, [*rows], self._pace) for nodes, rows in groups]
 
     def run(self, pool: Pool, library: Library, record: Record) -> bool:
-        """Run the rows; return whether all have run, and nobody cancelled.
+        """Run the rows; return whether all have run, without a cancellation.
 
         Raises:
             DelegateError: as of ``Program.bind``.

@@ -99,7 +99,7 @@ class Crew:
 
     Attributes:
         control: the control block; see ``instructions.executor``.
-        threads: the workers, and whoever an interrupt has kept from starting.
+        threads: the workers, and those that an interrupt kept from starting.
     """
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Crew:
                 thread.start()
             except RuntimeError:
                 self.threads.remove(thread)
-                return  # nobody waits for a worker that is not there
+                return  # no caller waits for a missing worker
         self._hired = count
 
     def _measure_looks(self, library: Library) -> None:
@@ -159,7 +159,7 @@ class Crew:
 
 
 def _work(library: Library, control: NDArray[np.int64]) -> None:
-    """Serve until the pool stops; the frame keeps the control block, whoever else forgets it."""
+    """Serve until the pool stops; the frame itself keeps the control block."""
     library.work(control.ctypes.data, 0, 0)
 
 

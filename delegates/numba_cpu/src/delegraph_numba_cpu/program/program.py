@@ -288,7 +288,7 @@ class Program:
         self._words[start : start + len(block)] = block
 
     def run(self, pool: Pool, library: Library) -> bool:
-        """Run the rows; return whether all have run, and nobody cancelled or reported a failure.
+        """Run the rows; return whether all have run, without a cancellation or a failure.
 
         Raises:
             DelegateError: as of :meth:`bind`.
@@ -298,10 +298,10 @@ class Program:
         return not self.header[layout.IS_CANCELLED]
 
     def brief_run(self, library: Library) -> Callable[[], bool | None]:
-        """Return what does as :meth:`run` does where that is one native call.
+        """Function equal to :meth:`run` where that is one native call.
 
         It returns None, and has done nothing, where it is not: memory has moved, or the rows take
-        long, or nobody knows yet.
+        long, or not known yet.
         """
         table, pace, header = c_void_p(self.table), self.pace, self.header
         run_briefly = library.run_briefly
@@ -365,7 +365,7 @@ def described(context: DelegateContext, nodes: Sequence[int]) -> str:
 
 
 def _guarded(array: NDArray[Any]) -> Memory:
-    """Return a constant between guards, which nobody can write to."""
+    """Read-only constant between guards."""
     piece = GuardedMemory(array.nbytes)
     piece.array[:] = array.reshape(-1).view(np.uint8)
     piece.freeze()

@@ -148,7 +148,7 @@ class Product:
         return np.asarray((reach < _WORD) & ((limit >= 256) | (reach < limit)))
 
     def _reach(self, largest: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Return what no accumulator up to *largest* exceeds, nor its product, ``[O]``."""
+        """Upper bound of accumulators up to *largest* and of their products, ``[O]``."""
         bounds = largest + np.abs(self.bias)
         return np.asarray(np.maximum(bounds, bounds * np.abs(self.scaling.factor) + 1))
 
@@ -185,7 +185,7 @@ class Product:
         return blocks.EXACT_AWAY if is_away else blocks.EXACT
 
     def out_flip(self, shift: int) -> int:
-        """Return what makes unsigned results stored ones; *shift* as of :meth:`headers`."""
+        """Value that turns unsigned results into stored ones; *shift* as of :meth:`headers`."""
         return 128 if self.low < 0 and not shift else 0
 
     def headers(
@@ -310,7 +310,7 @@ def _scaling(
 def computed_product(
     x: Tensor, y: Tensor, scaling: Scaling, depth: int, bias: NDArray[np.int64], activation: int
 ) -> Product:
-    """Return what is known of products before their matrices are.
+    """Facts on products that are known before their matrices.
 
     Args:
         x: input.

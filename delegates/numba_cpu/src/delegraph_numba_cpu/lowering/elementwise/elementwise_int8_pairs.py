@@ -125,7 +125,7 @@ def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:
     apply = _product if call.name == PRODUCT else _sum
 
     def real(candidate: Candidate, pairs: NDArray[np.intp] | slice) -> NDArray[np.float32]:
-        """Return what the kernel cuts to integers."""
+        """Real result that the kernel cuts to integers."""
         with np.errstate(all="ignore"):
             found = apply(a[pairs], b[pairs], *candidate[0])
             return found + np.copysign(np.float32(candidate[1]), found)
@@ -169,7 +169,7 @@ _HARD = 256
 def _sum(
     a: NDArray[np.float32], b: NDArray[np.float32], a_factor: float, b_factor: float, offset: float
 ) -> NDArray[np.float32]:
-    """Return what the kernel computes before it rounds."""
+    """Sum that the kernel computes before it rounds."""
     f = np.float32
     return a * f(a_factor) + b * f(b_factor) + f(offset)
 

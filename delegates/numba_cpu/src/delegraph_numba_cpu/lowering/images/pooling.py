@@ -80,7 +80,7 @@ def _pool(call: Call, builder: ProgramBuilder, block: Block) -> None:
 
 
 def _range(call: Call) -> tuple[float, float]:
-    """Return what the fused activation clamps stored values to."""
+    """Range to which the fused activation clamps stored values."""
     activation = call.options.fused_activation_function
     if call.output().type.name == "FLOAT32":
         return finite_activation_range(activation)

@@ -198,7 +198,7 @@ def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:
 
 
 def _words(builder: ProgramBuilder, loops: list[Loop], unit: int, size: int) -> dict[str, Any]:
-    """Return what blocks of nests have in common, the number of tiles included."""
+    """Words that blocks of nests share, with the number of tiles."""
     loops = [Loop(1, 0, 0)] * (2 - len(loops)) + loops
     rows = math.prod(loop.steps for loop in loops[:-1])
     return {

@@ -32,7 +32,7 @@ def lower_pad(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _pads(call: Call) -> list[tuple[int, int]]:
-    """Return what stands before and after the input along each axis.
+    """Padding before and after the input along each axis.
 
     Raises:
         OperatorError: less than nothing, or it is not what the output has more than the input.
@@ -46,7 +46,7 @@ def _pads(call: Call) -> list[tuple[int, int]]:
 
 
 def _value(call: Call) -> NDArray[Any]:
-    """Return what the borders hold, a scalar of the output's type."""
+    """Value of the padding, a scalar of the output's type."""
     given, y = call.optional_input(2), call.output()
     if given is not None:
         return np.array(given.data.reshape(-1)[0], y.dtype)

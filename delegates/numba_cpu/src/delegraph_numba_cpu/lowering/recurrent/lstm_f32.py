@@ -195,7 +195,7 @@ class FloatLstm(LstmLayer):
         return self._stacked([tensor.data for tensor in self.tensors.input_weights])
 
     def input_bias(self) -> Floats:
-        """Return what is added to the gates before they are normalised, ``[width]``."""
+        """Bias of the gates before they are normalised, ``[width]``."""
         if self.tensors.layer_norm:
             return np.zeros(self.width, np.float32)
         return self._stacked([tensor.data for tensor in self.tensors.biases])

@@ -180,14 +180,14 @@ class IntegerLstm(LstmLayer):
         return byte_strips(_stacked(self.tensors.recurrent_weights))
 
     def input_bias(self) -> NDArray[np.int32]:
-        """Return what is added to products of unsigned inputs."""
+        """Bias of products of unsigned inputs."""
         bias = self._zero_point_sums(_stacked(self.tensors.input_weights), self.x)
         if not self.tensors.layer_norm:
             bias = bias + _stacked(self.tensors.biases)
         return strip_row(bias)
 
     def recurrent_bias(self) -> NDArray[np.int32]:
-        """Return what is added to products of unsigned output states."""
+        """Bias of products of unsigned output states."""
         state = self.tensors.output_state
         return strip_row(self._zero_point_sums(_stacked(self.tensors.recurrent_weights), state))
 
@@ -265,7 +265,7 @@ class IntegerLstm(LstmLayer):
         }
 
     def _zero_point_sums(self, weights: NDArray[np.int8], x: Tensor) -> NDArray[np.int32]:
-        """Return what takes the zero point of unsigned activations from products."""
+        """Correction of products for the zero point of unsigned activations."""
         zero = x.zero_point + self.unsigned
         sums: NDArray[np.int32] = -zero * weights.sum(axis=1, dtype=np.int32)
         return sums
