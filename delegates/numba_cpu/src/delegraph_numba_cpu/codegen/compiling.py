@@ -1,8 +1,8 @@
 """Compiles families of kernels, in a process of its own; see ``library/building.py``.
 
 A process of its own, because LLVM ends the process when it meets an instruction that it does not
-have, because Numba takes its processor from the environment, and because a process that finds the objects
-in the cache then needs no Numba at all.
+have, because Numba takes its processor from the environment, and because a process that finds the
+objects in the cache then needs no Numba at all.
 """
 
 from __future__ import annotations
