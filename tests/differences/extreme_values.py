@@ -148,6 +148,12 @@ def _() -> list[Sides]:
     ]
 
 
+@difference("quotient-of-the-least-integer")
+def _() -> list[Sides]:
+    pairs = [(np.full(8, np.iinfo(t).min, t), np.full(8, -1, t)) for t in (np.int8, np.int16)]
+    return [of_one("FLOOR_DIV", [fed(a), fed(b)], [a.dtype.name.upper()]) for a, b in pairs]
+
+
 @difference("remainder-of-the-least-integer")
 def _() -> Sides:
     return of_one("FLOOR_MOD", [fed(np.int32([-(2**31)])), fed(np.int32([-1]))], ["INT32"])

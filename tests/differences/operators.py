@@ -303,7 +303,11 @@ def _() -> Sides:
 @difference("bytes-without-a-scale")
 def _() -> list[Sides]:
     x = fed(np.int8([1, -2, 3]))
-    return [of_one(op, [x], [tensor((), "INT8")], version=2) for op in ("RELU", "TANH")]
+    words = fed(np.int16([1, -2, 3]))
+    return [
+        *(of_one(op, [x], [tensor((), "INT8")], version=2) for op in ("RELU", "TANH")),
+        of_one("ADD", [words, words], [tensor((), "INT16", scale=0.5)], AddOptions(), version=2),
+    ]
 
 
 @difference("batch-matmul-of-fewer-inputs")
