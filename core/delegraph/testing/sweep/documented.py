@@ -7,7 +7,7 @@ import re
 REFUSALS: dict[str, str] = {
     "bytes-without-a-scale": r"scale 0\.0, expected a positive one|has no scale|no quantization",
     "scales-that-are-no-positive-numbers": r"scale (-|nan|inf)",
-    "scales-too-far-apart": r"ratio of",
+    "scales-too-far-apart": r"ratio of|expected less than 2\*\*31",
     "zero-points-beyond-their-type": r"zero point -?\d+",
 }
 """Pattern of the error, by the id of the entry that says why."""
