@@ -43,7 +43,7 @@ class Stack(NamedTuple):
     """Matrices of an operand: one for all products, or one for each."""
 
     part: Part
-    count: int
+    matrices: int
 
 
 def _stack(builder: ProgramBuilder, tensor: Tensor, y: Tensor) -> Stack:
@@ -66,7 +66,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
         return
     left, right = _stack(builder, x, y), _stack(builder, w, y)
     images = math.prod(y.shape[:-2])
-    if right.count == 1:
+    if right.matrices == 1:
         images, rows = 1, images * rows
     if rows == 1 and not _is_packed_once(w):
         _emit_rows(call, builder, left, right, (images, depth, columns))
@@ -77,7 +77,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
         x=_left(call, builder, left, depth),
         y=builder.tensor(y.index),
         weight=_right(call, builder, right, depth, columns),
-        is_stack=(left.count > 1, right.count > 1),
+        is_stack=(left.matrices > 1, right.matrices > 1),
     )
 
 
@@ -96,8 +96,8 @@ def _emit_rows(
         x=left.part.memory,
         y=builder.tensor(call.output().index),
         weights=right.part.memory,
-        x_image=4 * depth if left.count > 1 else 0,
-        weights_image=4 * depth * columns if right.count > 1 else 0,
+        x_image=4 * depth if left.matrices > 1 else 0,
+        weights_image=4 * depth * columns if right.matrices > 1 else 0,
         images=images,
         depth=depth,
         columns=columns,
@@ -143,12 +143,12 @@ def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memor
     if not call.options.adj_x:
         return source
     rows = call.input(0).shape[-1]
-    target = builder.scratch(4 * rows * depth * left.count)
+    target = builder.scratch(4 * rows * depth * left.matrices)
     packing_f32.emit_pack(
         builder,
         source=source,
         target=target,
-        images=left.count,
+        images=left.matrices,
         source_image=4 * rows * depth,
         target_image=4 * rows * depth,
         rows=rows,
@@ -174,7 +174,7 @@ def _right(call: Call, builder: ProgramBuilder, right: Stack, depth: int, column
                 _plain(w, is_transposed), np.zeros(columns, np.float32), lanes
             ),
         )
-    sizes = right.count, depth, columns
+    sizes = right.matrices, depth, columns
     return packing_f32.emit_packed(builder, right.part.memory, sizes, is_transposed=is_transposed)
 
 
@@ -236,9 +236,9 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     left, right = _stack(builder, x, y), _stack(builder, w, y)
     images = math.prod(y.shape[:-2])
     stack = products_int8.Stack(
-        images, depth * rows if left.count > 1 else 0, computed_weights_int8.MATRIX_BYTES
+        images, depth * rows if left.matrices > 1 else 0, computed_weights_int8.MATRIX_BYTES
     )
-    if right.count == 1:
+    if right.matrices == 1:
         stack, rows = products_int8.Stack(), images * rows
     one = Window(1, 1, 1, 1, 1, 0)
     windows = products_int8.pack_windows(builder, depth, (one, one), product)
@@ -247,7 +247,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     else:
         stored = right.part.memory if call.options.adj_y else _turned(builder, right.part)
         matrix = computed_weights_int8.emit_packed(
-            call, builder, product, stored, right.count, w.zero_point
+            call, builder, product, stored, right.matrices, w.zero_point
         )
     source = _turned(builder, left.part) if call.options.adj_x else left.part.memory
     target = builder.tensor(y.index)
