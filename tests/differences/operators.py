@@ -27,14 +27,16 @@ from delegraph.schema.options import (
     MulOptions,
     ReducerOptions,
     Rfft2dOptions,
+    RNNOptions,
     SplitOptions,
+    StablehloScatterOptions,
     StridedSliceOptions,
     SubOptions,
     UnidirectionalSequenceLSTMOptions,
 )
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
-from delegraph.testing import constant, graph_model, one_op_model, tensor
+from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
 from delegraph.testing.one_op import one_op_records
 from delegraph.testing.operator_case import Fed, Given, fed, operator_case
 from delegraph.testing.operator_cases.quantizing import with_blocks
@@ -357,3 +359,62 @@ def _() -> Sides:
     indices = [constant(np.int32([i])) for i in (7, 8, 1)]
     inputs, options = [fed(floats(4)), *indices], StridedSliceOptions(shrink_axis_mask=1)
     return of_one("STRIDED_SLICE", inputs, ["FLOAT32"], options)
+
+
+@difference("constants-that-nodes-write")
+def _() -> Sides:
+    model = graph_model(
+        [("RESHAPE", "x shape", "c")],
+        inputs="x shape",
+        outputs="c",
+        tensors={
+            "x": tensor((2, 3)),
+            "shape": tensor((1,), "INT32"),
+            "c": constant(np.zeros(1, np.float32)),
+        },
+    )
+    return both(model, [floats(2, 3), np.int32([6])])
+
+
+@difference("int4-weights-of-minus-8")
+def _() -> Sides:
+    weights = RNG.integers(-8, 8, (4, 32)).astype(np.int8)
+    weights[0, 0] = -8
+    inputs = [fed(floats(1, 32)), constant(weights, "INT4", scale=0.5)]
+    return of_one("FULLY_CONNECTED", inputs, ["FLOAT32"], FullyConnectedOptions(), version=9)
+
+
+@difference("matrix-set-diag-of-another-shape")
+def _() -> Sides:
+    inputs = [fed(floats(2, 2)), fed(floats(3))]
+    return of_one("MATRIX_SET_DIAG", inputs, ["FLOAT32"], MatrixSetDiagOptions())
+
+
+@difference("scales-of-another-count")
+def _() -> list[Sides]:
+    column = constant(np.ones((2, 3), np.int8), scale=[0.1, 0.2, 0.3], axis=1)
+    dense = [fed(floats(1, 3)), column]
+    matrix = constant(np.ones((2, 2), np.int8), scale=[0.1, 0.2])
+    one = constant(np.ones((2, 2), np.int8), scale=0.1)
+    layer = [fed(floats(1, 2)), matrix, one, constant(floats(2)), state(1, 2)]
+    return [
+        of_one("FULLY_CONNECTED", dense, ["FLOAT32"], FullyConnectedOptions(), version=9),
+        of_one("RNN", layer, ["FLOAT32"], RNNOptions(), version=3),
+    ]
+
+
+@difference("scatter-of-other-dimensions")
+def _() -> Sides:
+    options = StablehloScatterOptions(
+        update_window_dims=(1, 2),
+        inserted_window_dims=(0,),
+        scatter_dims_to_operand_dims=(0,),
+        update_computation_subgraph_index=1,
+    )
+    main = [("STABLEHLO_SCATTER", "x i u", "y", options)]
+    shapes = {"x": (2, 1), "i": (2, 1), "u": (2, 1, 4), "y": (2, 1)}
+    tensors = {name: tensor(shape, "INT32") for name, shape in shapes.items()}
+    scalars = {name: tensor((), "INT32") for name in "ab"}
+    model = subgraphs_model([(main, "x i u", "y", tensors), ([], "a b", "b", scalars)])
+    zeros = np.zeros((2, 1), np.int32)
+    return both(model, [zeros, zeros, np.zeros((2, 1, 4), np.int32)])

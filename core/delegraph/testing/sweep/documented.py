@@ -6,8 +6,13 @@ import re
 
 REFUSALS: dict[str, str] = {
     "bytes-without-a-scale": r"scale 0\.0, expected a positive one|has no scale|no quantization",
-    "scales-that-are-no-positive-numbers": r"scale (-|nan|inf)",
-    "scales-too-far-apart": r"ratio of",
+    "constants-that-nodes-write": r"is constant and cannot be written",
+    "int16-logistic-of-extreme-scales": r"input scale is .*, expected one from",
+    "matrix-set-diag-of-another-shape": r"diagonal \[.*\] does not fit",
+    "scales-of-another-count": r"\d+ scales, expected one",
+    "scales-that-are-no-positive-numbers": r"scale (-|nan|inf)|give the multiplier (-|nan|inf)",
+    "scales-too-far-apart": r"ratio of|give the multiplier .*, expected less",
+    "scatter-of-other-dimensions": r"update_window_dims, expected",
     "zero-points-beyond-their-type": r"zero point -?\d+",
 }
 """Pattern of the error, by the id of the entry that says why."""
