@@ -9,35 +9,11 @@ import numpy as np
 import pytest
 
 from delegraph.delegation.tolerance import Tolerance
-from delegraph.schema.options import AddOptions, MulOptions
-from delegraph.testing import constant, graph_model, tensor
-from delegraph.tools import diff
-from delegraph.tools.differing.cause import Cause, cause_of, rounding
+from delegraph.tools import Setup, diff
+from delegraph.tools.differing.cause import Cause, cause_of, rounding, with_room_for_all
 from support.layer_models import RUNTIMES, WrongProduct, fed, file, setup_of
+from support.quantizing_chain import MODEL, X
 from support.seeded_faults import SoundKernel, with_kernel
-
-STEP = 0.25
-
-QUANTIZED = graph_model(
-    [
-        ("ADD", "x x", "sum", AddOptions()),
-        ("QUANTIZE", "sum", "q"),
-        ("DEQUANTIZE", "q", "d"),
-        ("MUL", "d large", "y", MulOptions()),
-    ],
-    inputs="x",
-    outputs="y",
-    tensors={
-        "x": tensor((4,)),
-        "sum": tensor((4,)),
-        "q": tensor((4,), "INT8", scale=STEP),
-        "d": tensor((4,)),
-        "large": constant(np.float32([1000])),
-        "y": tensor((4,)),
-    },
-)
-X = np.full(4, np.float32(STEP / 4))
-"""Twice this lies between two steps: it rounds up, and the float before it rounds down."""
 
 
 class LastBit(SoundKernel):
@@ -65,7 +41,7 @@ def found_cause(model: str, runtime: str, delegate: Any, values: Any = X) -> Cau
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_a_last_bit_that_a_step_magnifies_is_no_wrong_node(tmp_path: Path, runtime: str) -> None:
-    cause = found_cause(file(tmp_path, QUANTIZED), runtime, with_kernel(LastBit)())
+    cause = found_cause(file(tmp_path, MODEL), runtime, with_kernel(LastBit)())
     assert cause is not None
     assert cause.kind == "magnified roundings"
     assert cause.layer is not None
@@ -109,3 +85,9 @@ def test_where_nothing_is_outside_there_is_no_cause(chain: str) -> None:
 )
 def test_how_far_roundings_go(values: Any, details: Any, absolute: float) -> None:
     assert rounding(values, details).absolute == pytest.approx(absolute)
+
+
+def test_there_is_room_for_all_tensors_unless_a_limit_is_given() -> None:
+    assert (with_room_for_all(Setup("m.tflite")).memory_limit or 0) > 1 << 32
+    for setup in (Setup("m.tflite", memory_limit=5), Setup("m.tflite", "litert")):
+        assert with_room_for_all(setup) == setup

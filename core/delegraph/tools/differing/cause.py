@@ -9,7 +9,7 @@ their inputs to meet integer weights.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -25,11 +25,15 @@ from delegraph.tools.differing.layer_units import SAME_KERNELS
 from delegraph.tools.differing.layers import LayerDifference, diff_layers
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
+from delegraph.tools.setup import Setup
 
 Kind = Literal["wrong node", "magnified roundings", "nodes together", "unknown"]
 
 _JUMPING = STEPS | {"CAST", "QUANTIZE"}
 """Operators that make a step of a rounding."""
+
+_ROOM = 1 << 34
+"""Bytes of a model's tensors, none of which takes the place of another."""
 
 _TYPES = {np.dtype(dtype): type_ for type_, dtype in reversed(tuple(NUMPY_DTYPES.items()))}
 
@@ -140,8 +144,8 @@ def cause_of(
     worst = max(outside, key=lambda output: output.outside or 0).worst_run if outside else 0
     try:
         found = diff_layers(
-            test,
-            reference,
+            with_room_for_all(test),
+            with_room_for_all(reference),
             inner="alone",
             inputs=inputs,
             runs=1,
@@ -153,6 +157,13 @@ def cause_of(
     except (RuntimeError, ValueError) as error:  # ours, and the official interpreter's
         return Cause("unknown", why_unknown=in_words(error))
     return _judged(found.layers)
+
+
+def with_room_for_all(setup: Setup) -> Setup:
+    """Set-up with room for every tensor at once, unless it has a limit of its own."""
+    if setup.runtime != "delegraph" or setup.memory_limit is not None:
+        return setup
+    return replace(setup, memory_limit=_ROOM)
 
 
 def _judged(layers: Sequence[LayerDifference]) -> Cause:
