@@ -32,6 +32,7 @@ from delegraph.schema.options import (
     StablehloScatterOptions,
     StridedSliceOptions,
     SubOptions,
+    TransposeConvOptions,
     UnidirectionalSequenceLSTMOptions,
 )
 from delegraph.schema.table import Table
@@ -187,12 +188,18 @@ def _() -> Sides:
 
 
 @difference("conv-int16-with-int32-bias")
-def _() -> Sides:
+def _() -> list[Sides]:
     x = fed(np.full((1, 3, 3, 4), 1000, np.int16), scale=1e-3)
     weight = constant(np.full((2, 3, 3, 4), 5, np.int8), scale=[0.01, 0.01], zero_point=[0, 0])
+    flat = constant(np.full((2, 1, 1, 4), 5, np.int8), scale=0.01)
     bias = constant(np.int32([70, 90]), scale=[1e-5, 1e-5])
     y = tensor((), "INT16", scale=1e-3)
-    return of_one("CONV_2D", [x, weight, bias], [y], Conv2DOptions(stride_w=1, stride_h=1))
+    options = TransposeConvOptions(stride_w=1, stride_h=1)
+    transposed = [constant(np.int32([1, 3, 3, 2])), flat, x, bias]
+    return [
+        of_one("CONV_2D", [x, weight, bias], [y], Conv2DOptions(stride_w=1, stride_h=1)),
+        of_one("TRANSPOSE_CONV", transposed, [y], options, version=4),
+    ]
 
 
 @difference("dequantize-with-a-scale-a-block")
@@ -396,10 +403,12 @@ def _() -> list[Sides]:
     dense = [fed(floats(1, 3)), column]
     matrix = constant(np.ones((2, 2), np.int8), scale=[0.1, 0.2])
     one = constant(np.ones((2, 2), np.int8), scale=0.1)
+    y = tensor((2, 1), "INT8", scale=0.1)
     layer = [fed(floats(1, 2)), matrix, one, constant(floats(2)), state(1, 2)]
     return [
         of_one("FULLY_CONNECTED", dense, ["FLOAT32"], FullyConnectedOptions(), version=9),
         of_one("RNN", layer, ["FLOAT32"], RNNOptions(), version=3),
+        of_one("HARD_SWISH", [fed(np.int8([[1], [2]]), scale=[0.1, 0.2], zero_point=[0, 0])], [y]),
     ]
 
 
@@ -418,3 +427,10 @@ def _() -> Sides:
     model = subgraphs_model([(main, "x i u", "y", tensors), ([], "a b", "b", scalars)])
     zeros = np.zeros((2, 1), np.int32)
     return both(model, [zeros, zeros, np.zeros((2, 1, 4), np.int32)])
+
+
+@difference("strides-of-another-count")
+def _() -> Sides:
+    indices = [constant(np.int32(values)) for values in ([1], [3], [1, 1])]
+    inputs = [fed(floats(4)), *indices]
+    return of_one("STRIDED_SLICE", inputs, ["FLOAT32"], StridedSliceOptions())

@@ -177,8 +177,9 @@ def require_scales(*tensors: Tensor) -> None:
     """Check that *tensors* are quantized.
 
     Raises:
-        OperatorError: one has no scale, or a scale that is not positive.
+        OperatorError: one has no scale, several, or a scale that is not positive.
     """
+    require_one_scale(*tensors)
     for tensor in tensors:
         if not tensor.scale > 0:
             raise OperatorError(
