@@ -7,6 +7,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from flatbuffers import flexbuffers
 
 from delegraph import Interpreter
 from delegraph.operators.op_table import OP_TABLE
@@ -434,3 +435,26 @@ def _() -> Sides:
     indices = [constant(np.int32(values)) for values in ([1], [3], [1, 1])]
     inputs = [fed(floats(4)), *indices]
     return of_one("STRIDED_SLICE", inputs, ["FLOAT32"], StridedSliceOptions())
+
+
+@difference("hadamard-rotation-to-another-shape")
+def _() -> Sides:
+    given = bytes(flexbuffers.Dumps({"hadamard_size": 2, "random_binary_vector": [1, 1]}))
+    x = fed(floats(1, 2))
+    return of_one("aeq.hadamard_rotation", [x], [tensor((1, 1))], custom_options=given)
+
+
+@difference("more-than-32-dimensions")
+def _() -> Sides:
+    model = graph_model(
+        [("FILL", "dims value", "many"), ("RANK", "many", "y")],
+        inputs="value",
+        outputs="y",
+        tensors={
+            "dims": constant(np.ones(33, np.int32)),
+            "value": tensor(()),
+            "many": tensor((1,)),
+            "y": tensor((), "INT32"),
+        },
+    )
+    return both(model, [np.float32(1)])
