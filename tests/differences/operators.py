@@ -458,3 +458,14 @@ def _() -> Sides:
         },
     )
     return both(model, [np.float32(1)])
+
+
+@difference("outputs-that-are-one-tensor")
+def _() -> Sides:
+    model = graph_model(
+        [("SPLIT", "axis x", "y y", SplitOptions(num_splits=2))],
+        inputs="x",
+        outputs="y",
+        tensors={"axis": constant(np.int32(0)), "x": tensor((4,)), "y": tensor((2,))},
+    )
+    return both(model, [floats(4)])
