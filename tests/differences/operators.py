@@ -35,6 +35,7 @@ from delegraph.schema.options import (
     SubOptions,
     TransposeConvOptions,
     UnidirectionalSequenceLSTMOptions,
+    VarHandleOptions,
 )
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
@@ -469,3 +470,25 @@ def _() -> Sides:
         tensors={"axis": constant(np.int32(0)), "x": tensor((4,)), "y": tensor((2,))},
     )
     return both(model, [floats(4)])
+
+
+@difference("parameters-of-several-elements")
+def _() -> Sides:
+    axis = constant(np.int32([1, 0]))
+    inputs, outputs = [axis, fed(floats(2, 4))], [tensor((2, 2)), tensor((2, 2))]
+    return of_one("SPLIT", inputs, outputs, SplitOptions(num_splits=2))
+
+
+@difference("variables-of-another-shape")
+def _() -> Sides:
+    model = graph_model(
+        [
+            ("VAR_HANDLE", "", "h", VarHandleOptions(shared_name="v")),
+            ("ASSIGN_VARIABLE", "h x", ""),
+            ("READ_VARIABLE", "h", "y"),
+        ],
+        inputs="x",
+        outputs="y",
+        tensors={"h": tensor((), "RESOURCE"), "x": tensor((2,)), "y": tensor((1,))},
+    )
+    return both(model, [floats(2)])

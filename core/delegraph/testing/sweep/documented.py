@@ -12,11 +12,14 @@ REFUSALS: dict[str, str] = {
     "int16-logistic-of-extreme-scales": r"input scale is .*, expected one from",
     "matrix-set-diag-of-another-shape": r"diagonal \[.*\] does not fit",
     "more-than-32-dimensions": r"32 are most",
+    "parameters-of-several-elements": r"axis has shape .*, expected one element",
+    "prelu-int16-alpha": r"\(PRELU\).*has type INT16, expected one of INT8",
     "scales-of-another-count": r"\d+ scales, expected one",
     "scales-that-are-no-positive-numbers": r"scale (-|nan|inf)|give the multiplier (-|nan|inf)",
     "scales-too-far-apart": r"ratio of|give the multiplier .*, expected less",
     "scatter-of-other-dimensions": r"update_window_dims, expected|index vectors have",
     "strides-of-another-count": r"begin, end and strides as INT32 vectors of one length",
+    "variables-of-another-shape": r"variable is \[.*\], expected \[",
     "zero-points-beyond-their-type": r"zero point -?\d+",
 }
 """Pattern of the error, by the id of the entry that says why."""
