@@ -15,6 +15,7 @@ from delegraph.schema.options import (
     Conv3DOptions,
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
+    LocalResponseNormalizationOptions,
     LogSoftmaxOptions,
     SoftmaxOptions,
     SubOptions,
@@ -151,3 +152,10 @@ def _() -> list[Sides]:
 @difference("remainder-of-the-least-integer")
 def _() -> Sides:
     return of_one("FLOOR_MOD", [fed(np.int32([-(2**31)])), fed(np.int32([-1]))], ["INT32"])
+
+
+@difference("local-response-beside-nan")
+def _() -> Sides:
+    x = fed(np.float32([[[[np.nan, 2, 3]]]]))
+    options = LocalResponseNormalizationOptions(bias=1.0, alpha=1.0, beta=0.5)
+    return of_one("LOCAL_RESPONSE_NORMALIZATION", [x], ["FLOAT32"], options)

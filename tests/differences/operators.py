@@ -26,6 +26,7 @@ from delegraph.schema.options import (
     MatrixDiagOptions,
     MatrixSetDiagOptions,
     MulOptions,
+    Pool2DOptions,
     ReducerOptions,
     Rfft2dOptions,
     RNNOptions,
@@ -492,3 +493,10 @@ def _() -> Sides:
         tensors={"h": tensor((), "RESOURCE"), "x": tensor((2,)), "y": tensor((1,))},
     )
     return both(model, [floats(2)])
+
+
+@difference("pools-without-a-window")
+def _() -> Sides:
+    x, y = fed(np.int16([[[[1]]]]), scale=0.5), tensor((), "INT16", scale=0.5)
+    options = Pool2DOptions(stride_w=3, stride_h=3)
+    return of_one("MAX_POOL_2D", [x], [y], options, version=3)

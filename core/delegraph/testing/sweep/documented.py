@@ -13,6 +13,7 @@ REFUSALS: dict[str, str] = {
     "matrix-set-diag-of-another-shape": r"diagonal \[.*\] does not fit",
     "more-than-32-dimensions": r"32 are most",
     "parameters-of-several-elements": r"axis has shape .*, expected one element",
+    "pools-without-a-window": r"window size is 0",
     "prelu-int16-alpha": r"\(PRELU\).*has type INT16, expected one of INT8",
     "scales-of-another-count": r"\d+ scales, expected one",
     "scales-that-are-no-positive-numbers": r"scale (-|nan|inf)|give the multiplier (-|nan|inf)",
