@@ -18,7 +18,8 @@ REFUSALS: dict[str, str] = {
     "scales-of-another-count": r"\d+ scales, expected one",
     "scales-that-are-no-positive-numbers": r"scale (-|nan|inf)|give the multiplier (-|nan|inf)",
     "scales-too-far-apart": r"ratio of|give the multiplier .*, expected less",
-    "scatter-of-other-dimensions": r"update_window_dims, expected|index vectors have",
+    "scatter-of-other-dimensions": r"update_window_dims, expected|index vectors have"
+    r"|slices .*, expected parts",
     "strides-of-another-count": r"begin, end and strides as INT32 vectors of one length",
     "variables-of-another-shape": r"variable is \[.*\], expected \[",
     "zero-points-beyond-their-type": r"zero point -?\d+",
