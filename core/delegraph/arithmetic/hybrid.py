@@ -20,8 +20,36 @@ from delegraph.arithmetic.channelwise import by_pattern, repeated
 from delegraph.arithmetic.exact_matmul import IntegerWeights, integer_weights
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
 from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import TensorType
 
 _LARGEST_INPUT = 255  # the distance between two int8
+
+
+_FOUR_BIT_OUTPUTS, _FOUR_BIT_DEPTH = 4, 32
+"""The least weights that the official kernel for 4 bits takes."""
+
+
+def rows_have_zero_points(weight: Tensor, *, asked: bool) -> bool:
+    """Whether the inputs of FULLY_CONNECTED are quantized with zero points.
+
+    The official kernel for constant weights of 4 bits has none, whatever the options say.
+
+    Args:
+        weight: ``[O, K]``.
+        asked: ``asymmetric_quantize_inputs`` of the options.
+
+    Source:
+        PrepareImpl, tflite/kernels/fully_connected.cc; the reference kernel goes by the options.
+    """
+    outputs, depth = weight.shape
+    is_four_bit = (
+        weight.type is TensorType.INT4
+        and weight.is_constant
+        and outputs >= _FOUR_BIT_OUTPUTS
+        and depth >= _FOUR_BIT_DEPTH
+        and depth % 2 == 0
+    )
+    return asked and not is_four_bit
 
 
 @dataclass(frozen=True, eq=False)

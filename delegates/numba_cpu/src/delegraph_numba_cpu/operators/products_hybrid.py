@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
+from delegraph.arithmetic.hybrid import rows_have_zero_points
 from delegraph.arithmetic.padding import Window
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values
 from delegraph.schema.enums import ActivationFunctionType as Act
@@ -142,8 +143,15 @@ def emit_rows(
     row_bytes = words["parts"] * words["steps"] * inputs
     windows = pack_windows_record(builder, row_bytes, (one, one), zero=ACTIVATION_ZERO, flip=0)
     source, sizes = (rows, depth, row_bytes), (rows, row_bytes, outputs)
-    is_asymmetric = call.options.asymmetric_quantize_inputs or words["form"] == blocks.PARTS
-    emit_product(call, builder, windows, blocks.DIRECT, source, bool(is_asymmetric), sizes, **words)
+    is_asymmetric = words["form"] == blocks.PARTS or _has_zero_points(call)
+    emit_product(call, builder, windows, blocks.DIRECT, source, is_asymmetric, sizes, **words)
+
+
+def _has_zero_points(call: Call) -> bool:
+    asked = bool(call.options.asymmetric_quantize_inputs)
+    if call.name != "FULLY_CONNECTED" or call.context.numerics != "builtin":
+        return asked
+    return rows_have_zero_points(call.input(1), asked=asked)
 
 
 def emit_product(
