@@ -270,9 +270,8 @@ class StepRunner:
 
     def set_dynamic(self, tensor: Tensor) -> None:
         """See ``OpContext.set_dynamic``."""
-        position = len(self.evals)
-        if position < len(self.nodes) and tensor.index in self.nodes[position][0].outputs:
-            if not tensor.is_dynamic:
+        for node, _ in self.nodes[len(self.evals) : len(self.evals) + 1]:  # being prepared
+            if tensor.index in node.outputs and not tensor.is_dynamic:
                 self._require_unused(tensor, "be left open")
         tensor.make_dynamic()
         self._open.add(tensor.index)

@@ -195,7 +195,7 @@ def test_a_disk_that_became_read_only_is_read(disk: Callable[..., Path]) -> None
 RUN = """
 import sys
 from pathlib import Path
-from delegation.test_cache_misfortunes import check
+from delegation.test_blob_cache_misfortunes import check
 check(Path(sys.argv[1]))
 """
 
