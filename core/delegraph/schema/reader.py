@@ -190,7 +190,8 @@ class _Reader:
         self._file.count_numbers(int(lengths.sum()), width, where)
         places = list(zip(starts.tolist(), lengths.tolist(), strict=True))
         apart = list(dict.fromkeys(places))  # vectors that tables share are read once
-        items, ends = _items(*np.array(apart, np.int64).reshape(-1, 2).T, width)
+        firsts, counts = np.array(apart, np.int64).reshape(-1, 2).T
+        items, ends = _items(firsts, counts, width)
         numbers = _members(self._file.values(kind.dtype, items, where).tolist(), kind.enum)
         tuples = dict(zip(apart, _split(numbers, ends), strict=True))
         return [tuples[place] for place in places]

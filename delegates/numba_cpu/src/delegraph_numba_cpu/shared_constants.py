@@ -37,7 +37,7 @@ class SharedConstants:
         if array.nbytes < LEAST:
             return keep(array)
         content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        key = array.shape, array.dtype.str, blake2b(content, digest_size=16).digest()
+        key = array.shape, array.dtype.str, blake2b(content.data, digest_size=16).digest()
         if key not in self._found:
             self._bytes += array.nbytes
             self._limit.require_copies(self._bytes, "what kernels keep of constants")
