@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -373,9 +373,9 @@ def check_bomb(content: bytes, path: Path, default_delegates: str | None) -> Non
         default_delegates: names of delegates that apply by default; None for those installed.
     """
     path.write_bytes(content)
-    environment: Mapping[str, str] = {**os.environ, DEFAULT_DELEGATES_VARIABLE: ""}
-    if default_delegates is None:
-        environment = {k: v for k, v in environment.items() if k != DEFAULT_DELEGATES_VARIABLE}
+    environment = {k: v for k, v in os.environ.items() if k != DEFAULT_DELEGATES_VARIABLE}
+    if default_delegates is not None:
+        environment[DEFAULT_DELEGATES_VARIABLE] = default_delegates
     answer = subprocess.run(
         [sys.executable, "-c", TRY, str(path)],
         capture_output=True, text=True, timeout=120, check=False, env=environment,
