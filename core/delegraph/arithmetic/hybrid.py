@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import clamp, float_activation_range
 from delegraph.arithmetic.channelwise import by_pattern, repeated
-from delegraph.arithmetic.exact_matmul import IntegerWeights, integer_weights
+from delegraph.arithmetic.exact_matmul import IntegerWeights, integer_weights, shared_weights
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
@@ -63,6 +63,7 @@ class HybridWeights:
         bias: ``[O], float32``.
         low: lower bound of results.
         high: upper bound of results.
+        integers: what the matrices belong to; other nodes may share it.
     """
 
     matrices: tuple[NDArray[Any], ...]
@@ -71,6 +72,7 @@ class HybridWeights:
     bias: NDArray[np.float32]
     low: float
     high: float
+    integers: IntegerWeights | None = None
 
     @cached_property
     def repeated(self) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
@@ -140,12 +142,13 @@ class HybridProduct:
             values = dense_values(weight).view(np.int8)
             return integer_weights(values, _LARGEST_INPUT, groups, is_fixed=is_fixed)
 
-        current = once_if_constant(integers, weight)
+        form = _LARGEST_INPUT, groups, "hybrid"
+        current = once_if_constant(lambda: shared_weights(weight, form, integers), weight)
 
         def plan() -> HybridWeights:
             weights = current()
             values = bias_or_zeros(bias, channels, np.float32)
-            return HybridWeights(weights.matrices, weights.sums, scales, values, low, high)
+            return HybridWeights(weights.matrices, weights.sums, scales, values, low, high, weights)
 
         self.current = once_if_constant(plan, weight, bias)
         self.dtype = current().matrices[0].dtype if is_fixed else np.dtype(np.float64)

@@ -27,6 +27,7 @@ from delegraph_numba_cpu.failures import can_fail, wrong_position
 from delegraph_numba_cpu.guarded_memory import is_guarded
 from delegraph_numba_cpu.guarded_program import GuardedProgram
 from delegraph_numba_cpu.kernel_library import library
+from delegraph_numba_cpu.memory import Memory
 from delegraph_numba_cpu.node_times import TimedProgram
 from delegraph_numba_cpu.operators import OPERATORS, Call
 from delegraph_numba_cpu.operators.checks import check_quantization, first_rejection
@@ -125,7 +126,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
         self._border = (*params.input_tensors, *params.output_tensors)
-        self._packed: dict[object, object] = {}  # weights as kernels want them
+        self._packed: dict[object, Memory] = {}  # weights as kernels want them
         calls = [
             Call.of(context, *context.get_node_and_registration(index))
             for index in params.nodes_to_replace
