@@ -22,6 +22,7 @@ from delegraph.arithmetic.convolution_scale import (
     scaling_of,
 )
 from delegraph.arithmetic.padding import Window, convolution_windows
+from delegraph.arithmetic.requantize import LARGEST_BIAS
 from delegraph_jax.operators.convolution import MOST_TAPS, pads, sum_of_taps
 from delegraph_jax.operators.registry import Call, operator
 
@@ -78,7 +79,7 @@ def finish(call: Call, sums: Any, scaling: Scaling, bias: Any) -> Any:
     low, high = quantized_activation_range(call.options.fused_activation_function, y)
     wide = sums.astype(np.int64)
     if bias is not None:
-        wide = wide + bias.reshape(-1).astype(np.int64)
+        wide = wide + bias.reshape(-1).astype(np.int64).clip(-LARGEST_BIAS, LARGEST_BIAS)
     scaled = scaling.exact(wide).astype(np.int64)
     return (scaled + y.zero_point).clip(low, high).astype(y.dtype)
 
