@@ -55,7 +55,10 @@ class DelegraphError(Exception):
 
 
 def _remade(kind: type[DelegraphError], args: tuple[Any, ...]) -> DelegraphError:
-    error = kind.__new__(kind, *args)
+    builtin: type = kind
+    while builtin.__module__ != "builtins":  # whose layout in memory it has
+        builtin = builtin.__base__  # type: ignore[assignment]  # object is a builtin
+    error: DelegraphError = builtin.__new__(kind, *args)
     error.args = args
     return error
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from delegraph.arithmetic.exact_matmul import integer_weights
+from delegraph import Tensor
+from delegraph.arithmetic.exact_matmul import IntegerWeights, integer_weights, shared_weights
+from delegraph.operators.tensor import AllocationType
+from delegraph.schema.enums import TensorType
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (1, 40_000), (700, 50), (4, 0), (0, 4), (6, 3, 3, 7)])
@@ -31,3 +37,24 @@ def test_each_group_has_its_columns() -> None:
     weight = np.arange(12, dtype=np.int8).reshape(4, 3)
     first, second = integer_weights(weight, 127, groups=2).matrices
     np.testing.assert_array_equal(np.hstack([first, second]), weight.T)
+
+
+def _constant(index: int, data: NDArray[Any]) -> Tensor:
+    kind = AllocationType.MMAP_RO
+    return Tensor(index, TensorType.INT8, data.shape, data=data, allocation_type=kind)
+
+
+def test_nodes_that_read_the_same_bytes_share_their_matrices_while_one_keeps_them() -> None:
+    data = np.arange(6, dtype=np.int8).reshape(2, 3)
+
+    def shared(index: int, form: str = "a") -> IntegerWeights:
+        weight = _constant(index, data)
+        return shared_weights(weight, form, lambda: integer_weights(weight.data, 255))
+
+    assert shared(0) is not shared(1)  # for they may be written to
+    data.flags.writeable = False
+    kept = shared(0)
+    assert shared(1) is kept
+    assert shared(1, "b") is not kept
+    data = data[:1]
+    assert shared(1) is not kept

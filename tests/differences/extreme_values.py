@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.schema.enums import TensorType
+from delegraph.schema.enums import ActivationFunctionType, TensorType
 from delegraph.schema.options import (
     AddNOptions,
     AddOptions,
@@ -15,13 +15,16 @@ from delegraph.schema.options import (
     Conv3DOptions,
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
+    LocalResponseNormalizationOptions,
     LogSoftmaxOptions,
+    RNNOptions,
     SoftmaxOptions,
     SubOptions,
     TransposeConvOptions,
 )
 from delegraph.testing import constant, tensor
 from delegraph.testing.operator_case import fed
+from delegraph.testing.recurrent_layers import state
 from differences.difference import Sides, difference
 from differences.operators import of_one
 
@@ -148,6 +151,27 @@ def _() -> list[Sides]:
     ]
 
 
+@difference("quotient-of-the-least-integer")
+def _() -> list[Sides]:
+    pairs = [(np.full(8, np.iinfo(t).min, t), np.full(8, -1, t)) for t in (np.int8, np.int16)]
+    return [of_one("FLOOR_DIV", [fed(a), fed(b)], [a.dtype.name.upper()]) for a, b in pairs]
+
+
 @difference("remainder-of-the-least-integer")
 def _() -> Sides:
     return of_one("FLOOR_MOD", [fed(np.int32([-(2**31)])), fed(np.int32([-1]))], ["INT32"])
+
+
+@difference("local-response-beside-nan")
+def _() -> Sides:
+    x = fed(np.float32([[[[np.nan, 2, 3]]]]))
+    options = LocalResponseNormalizationOptions(bias=1.0, alpha=1.0, beta=0.5)
+    return of_one("LOCAL_RESPONSE_NORMALIZATION", [x], ["FLOAT32"], options)
+
+
+@difference("recurrent-clamps-of-nan")
+def _() -> Sides:
+    one, bias = constant(np.ones((1, 1), np.float32)), constant(np.zeros(1, np.float32))
+    inputs = [fed(np.float32([[np.nan]])), one, one, bias, state(1, 1)]
+    options = RNNOptions(fused_activation_function=ActivationFunctionType.RELU_N1_TO_1)
+    return of_one("RNN", inputs, ["FLOAT32"], options, version=3)

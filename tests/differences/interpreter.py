@@ -12,7 +12,7 @@ from delegraph import Interpreter
 from delegraph.schema import tables
 from delegraph.schema.enums import DimensionType
 from delegraph.schema.options import AddOptions, GatherOptions
-from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 from differences.difference import Sides, attempt, both, difference, in_a_child
 
 SUM = one_op_model("ADD", [tensor((4,)), tensor((4,))], [tensor((4,))], AddOptions())
@@ -52,6 +52,22 @@ def _() -> list[Sides]:
         "_interpreter.TensorName(0, 9)",
     )
     return [asked(f"i.{call}") for call in calls]
+
+
+@difference("constant-inputs-that-nodes-have-read")
+def _() -> Sides:
+    model = graph_model(
+        [("RESHAPE", "x shape", "y")],
+        inputs="x shape",
+        outputs="y",
+        tensors={
+            "x": tensor((2, 3)),
+            "shape": constant(np.int32([3, 2])),
+            "y": tensor((3, 2)),
+        },
+    )
+    values = "i.set_tensor(0, np.ones((2, 3), np.float32)), i.set_tensor(1, np.int32([6, 1]))"
+    return asked(f"({values}, i.invoke(), i.get_tensor(2))[-1]", model)
 
 
 @difference("axis-of-a-list-of-scales")

@@ -7,6 +7,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from flatbuffers import flexbuffers
 
 from delegraph import Interpreter
 from delegraph.operators.op_table import OP_TABLE
@@ -25,16 +26,21 @@ from delegraph.schema.options import (
     MatrixDiagOptions,
     MatrixSetDiagOptions,
     MulOptions,
+    Pool2DOptions,
     ReducerOptions,
     Rfft2dOptions,
+    RNNOptions,
     SplitOptions,
+    StablehloScatterOptions,
     StridedSliceOptions,
     SubOptions,
+    TransposeConvOptions,
     UnidirectionalSequenceLSTMOptions,
+    VarHandleOptions,
 )
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
-from delegraph.testing import constant, graph_model, one_op_model, tensor
+from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
 from delegraph.testing.one_op import one_op_records
 from delegraph.testing.operator_case import Fed, Given, fed, operator_case
 from delegraph.testing.operator_cases.quantizing import with_blocks
@@ -185,12 +191,18 @@ def _() -> Sides:
 
 
 @difference("conv-int16-with-int32-bias")
-def _() -> Sides:
+def _() -> list[Sides]:
     x = fed(np.full((1, 3, 3, 4), 1000, np.int16), scale=1e-3)
     weight = constant(np.full((2, 3, 3, 4), 5, np.int8), scale=[0.01, 0.01], zero_point=[0, 0])
+    flat = constant(np.full((2, 1, 1, 4), 5, np.int8), scale=0.01)
     bias = constant(np.int32([70, 90]), scale=[1e-5, 1e-5])
     y = tensor((), "INT16", scale=1e-3)
-    return of_one("CONV_2D", [x, weight, bias], [y], Conv2DOptions(stride_w=1, stride_h=1))
+    options = TransposeConvOptions(stride_w=1, stride_h=1)
+    transposed = [constant(np.int32([1, 3, 3, 2])), flat, x, bias]
+    return [
+        of_one("CONV_2D", [x, weight, bias], [y], Conv2DOptions(stride_w=1, stride_h=1)),
+        of_one("TRANSPOSE_CONV", transposed, [y], options, version=4),
+    ]
 
 
 @difference("dequantize-with-a-scale-a-block")
@@ -303,7 +315,11 @@ def _() -> Sides:
 @difference("bytes-without-a-scale")
 def _() -> list[Sides]:
     x = fed(np.int8([1, -2, 3]))
-    return [of_one(op, [x], [tensor((), "INT8")], version=2) for op in ("RELU", "TANH")]
+    words = fed(np.int16([1, -2, 3]))
+    return [
+        *(of_one(op, [x], [tensor((), "INT8")], version=2) for op in ("RELU", "TANH")),
+        of_one("ADD", [words, words], [tensor((), "INT16", scale=0.5)], AddOptions(), version=2),
+    ]
 
 
 @difference("batch-matmul-of-fewer-inputs")
@@ -357,3 +373,134 @@ def _() -> Sides:
     indices = [constant(np.int32([i])) for i in (7, 8, 1)]
     inputs, options = [fed(floats(4)), *indices], StridedSliceOptions(shrink_axis_mask=1)
     return of_one("STRIDED_SLICE", inputs, ["FLOAT32"], options)
+
+
+@difference("constants-that-nodes-write")
+def _() -> Sides:
+    model = graph_model(
+        [("RESHAPE", "x shape", "c")],
+        inputs="x shape",
+        outputs="c",
+        tensors={
+            "x": tensor((2, 3)),
+            "shape": tensor((1,), "INT32"),
+            "c": constant(np.zeros(1, np.float32)),
+        },
+    )
+    return both(model, [floats(2, 3), np.int32([6])])
+
+
+@difference("int4-weights-of-minus-8")
+def _() -> Sides:
+    weights = RNG.integers(-8, 8, (4, 32)).astype(np.int8)
+    weights[0, 0] = -8
+    inputs = [fed(floats(1, 32)), constant(weights, "INT4", scale=0.5)]
+    return of_one("FULLY_CONNECTED", inputs, ["FLOAT32"], FullyConnectedOptions(), version=9)
+
+
+@difference("matrix-set-diag-of-another-shape")
+def _() -> Sides:
+    inputs = [fed(floats(2, 2)), fed(floats(3))]
+    return of_one("MATRIX_SET_DIAG", inputs, ["FLOAT32"], MatrixSetDiagOptions())
+
+
+@difference("scales-of-another-count")
+def _() -> list[Sides]:
+    column = constant(np.ones((2, 3), np.int8), scale=[0.1, 0.2, 0.3], axis=1)
+    dense = [fed(floats(1, 3)), column]
+    matrix = constant(np.ones((2, 2), np.int8), scale=[0.1, 0.2])
+    one = constant(np.ones((2, 2), np.int8), scale=0.1)
+    y = tensor((2, 1), "INT8", scale=0.1)
+    layer = [fed(floats(1, 2)), matrix, one, constant(floats(2)), state(1, 2)]
+    return [
+        of_one("FULLY_CONNECTED", dense, ["FLOAT32"], FullyConnectedOptions(), version=9),
+        of_one("RNN", layer, ["FLOAT32"], RNNOptions(), version=3),
+        of_one("HARD_SWISH", [fed(np.int8([[1], [2]]), scale=[0.1, 0.2], zero_point=[0, 0])], [y]),
+    ]
+
+
+@difference("scatter-of-other-dimensions")
+def _() -> Sides:
+    options = StablehloScatterOptions(
+        update_window_dims=(1, 2),
+        inserted_window_dims=(0,),
+        scatter_dims_to_operand_dims=(0,),
+        update_computation_subgraph_index=1,
+    )
+    main = [("STABLEHLO_SCATTER", "x i u", "y", options)]
+    shapes = {"x": (2, 1), "i": (2, 1), "u": (2, 1, 4), "y": (2, 1)}
+    tensors = {name: tensor(shape, "INT32") for name, shape in shapes.items()}
+    scalars = {name: tensor((), "INT32") for name in "ab"}
+    model = subgraphs_model([(main, "x i u", "y", tensors), ([], "a b", "b", scalars)])
+    zeros = np.zeros((2, 1), np.int32)
+    return both(model, [zeros, zeros, np.zeros((2, 1, 4), np.int32)])
+
+
+@difference("strides-of-another-count")
+def _() -> Sides:
+    indices = [constant(np.int32(values)) for values in ([1], [3], [1, 1])]
+    inputs = [fed(floats(4)), *indices]
+    return of_one("STRIDED_SLICE", inputs, ["FLOAT32"], StridedSliceOptions())
+
+
+@difference("hadamard-rotation-to-another-shape")
+def _() -> Sides:
+    given = bytes(flexbuffers.Dumps({"hadamard_size": 2, "random_binary_vector": [1, 1]}))
+    x = fed(floats(1, 2))
+    return of_one("aeq.hadamard_rotation", [x], [tensor((1, 1))], custom_options=given)
+
+
+@difference("more-than-32-dimensions")
+def _() -> Sides:
+    model = graph_model(
+        [("FILL", "dims value", "many"), ("RANK", "many", "y")],
+        inputs="value",
+        outputs="y",
+        tensors={
+            "dims": constant(np.ones(33, np.int32)),
+            "value": tensor(()),
+            "many": tensor((1,)),
+            "y": tensor((), "INT32"),
+        },
+    )
+    return both(model, [np.float32(1)])
+
+
+@difference("outputs-that-are-one-tensor")
+def _() -> Sides:
+    model = graph_model(
+        [("SPLIT", "axis x", "y y", SplitOptions(num_splits=2))],
+        inputs="x",
+        outputs="y",
+        tensors={"axis": constant(np.int32(0)), "x": tensor((4,)), "y": tensor((2,))},
+    )
+    return both(model, [floats(4)])
+
+
+@difference("parameters-of-several-elements")
+def _() -> Sides:
+    axis = constant(np.int32([1, 0]))
+    inputs, outputs = [axis, fed(floats(2, 4))], [tensor((2, 2)), tensor((2, 2))]
+    return of_one("SPLIT", inputs, outputs, SplitOptions(num_splits=2))
+
+
+@difference("variables-of-another-shape")
+def _() -> Sides:
+    model = graph_model(
+        [
+            ("VAR_HANDLE", "", "h", VarHandleOptions(shared_name="v")),
+            ("ASSIGN_VARIABLE", "h x", ""),
+            ("READ_VARIABLE", "h", "y"),
+        ],
+        inputs="x",
+        outputs="y",
+        tensors={"h": tensor((), "RESOURCE"), "x": tensor((2,)), "y": tensor((1,))},
+    )
+    return both(model, [floats(2)])
+
+
+@difference("pools-without-a-window")
+def _() -> Sides:
+    x, y = fed(np.int16([[[[1]]]]), scale=0.5), tensor((), "INT16", scale=0.5)
+    options = Pool2DOptions(stride_w=3, stride_h=3)
+    return of_one("MAX_POOL_2D", [x], [y], options, version=3)

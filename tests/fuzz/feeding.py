@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -21,6 +22,9 @@ SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 1e-45, 1e-39, 3.4e38, -3.4e38, 1e9, -1
 INTEGERS = (-(1 << 31), -129, -128, -2, -1, 0, 1, 2, 3, 127, 128, 255, 256, 1 << 20, (1 << 31) - 1)
 MAX_STRINGS = 1 << 24
 """Strings that an input is fed at most: each is a Python object, which no interpreter allocates."""
+
+MAX_BYTES = 1 << 30
+"""Bytes that an input is fed at most, of the two gigabytes that a copy may take."""
 
 RESIZED = (0, 1, 2, 3, 5, 7, 16)
 
@@ -92,9 +96,11 @@ def values(
     """Return random values of a shape and dtype; *special* ones are NaN, infinite or extreme.
 
     Raises:
-        ArgumentError: there would be too many strings to feed.
+        ArgumentError: there would be too many strings or bytes to feed.
     """
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
+    if count * dtype.itemsize > MAX_BYTES:
+        raise ArgumentError(f"{count:,} values are not fed, at most {MAX_BYTES:,} bytes")
     drawn = min(count, DISTINCT)
     if dtype.kind in "OSU":
         if count > MAX_STRINGS:

@@ -334,7 +334,7 @@ def test_a_sparse_constant_may_be_shorter_than_its_shape() -> None:
     assert columns.array_indices is not None
     assert columns.array_segments.tolist() == [0, 1, 3]
     assert columns.array_indices.dtype == np.int32
-    assert (sparsity.traversal_order, sparsity.block_map) == ((0, 1), ())
+    assert (sparsity.traversal_order, sparsity.block_map) == ((0, 1), None)
 
 
 def test_damaged_sparsity_is_refused() -> None:

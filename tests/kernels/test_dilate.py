@@ -23,6 +23,11 @@ def test_dilate_spreads_the_elements(steps, dtype, given):
     assert (y == 7).sum() == y.size - X.size + (x.array == 7).sum()
 
 
+def test_of_several_padding_values_the_first_counts():
+    inputs = [fed(X), constant(np.int32([2, 2])), constant(np.float32([7, 8]))]
+    assert_agrees("DILATE", inputs, ["FLOAT32"], DilateOptions())
+
+
 @pytest.mark.parametrize("given", GIVEN)
 def test_dilate_refuses_steps_below_one(given):
     inputs = [fed(X), given(np.array([0, 1], np.int32)), constant(np.float32(0))]

@@ -95,6 +95,11 @@ def test_asymmetric_inputs(kind):
     assert_fc_agrees(kind, (16, 24), (40, 24), asymmetric_quantize_inputs=True)
 
 
+@pytest.mark.parametrize(("units", "depth"), [(3, 32), (4, 30), (4, 31), (4, 32), (17, 100)])
+def test_int4_weights_for_the_official_4_bit_kernel_have_no_zero_points(units, depth):
+    assert_fc_agrees(HYBRID_INT4, (3, depth), (units, depth), asymmetric_quantize_inputs=True)
+
+
 @pytest.mark.parametrize("kind", [HYBRID, HYBRID_CHANNELS])
 def test_rows_of_zeros(kind):
     case = operands(kind, (2, 24), (40, 24))

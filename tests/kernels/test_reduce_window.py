@@ -126,6 +126,13 @@ def test_padded_windows_are_reduced_as_officially(case, body, dtype):
     np.testing.assert_array_equal(ours, official)
 
 
+def test_of_several_initial_values_the_first_counts():
+    x, init = np.float32([1, -2, 3]), np.float32([2, 5])
+    model = stablehlo_model(x, init, BODIES[0], (2,), (1,), (1,), (1,), (1, 1))
+    (ours,), (official,) = (run(model, [x, init]) for run in (delegraph_outputs, official_outputs))
+    np.testing.assert_array_equal(ours, official)
+
+
 def test_other_bodies_are_refused():
     x, init = np.float32([1, 2]), np.float32(0)
     body = ("STABLEHLO_SUBTRACT", None)

@@ -99,6 +99,12 @@ def test_expand_dims_refuses_an_axis_outside(axis):
     assert_both_refuse("EXPAND_DIMS", inputs, ["FLOAT32"], ExpandDimsOptions(), match="outside")
 
 
+def test_of_an_axis_of_64_bits_the_lower_32_count():
+    inputs = [fed(np.ones((2, 3), np.float32)), constant(np.int64(-(2**63) + 1))]
+    (y,) = assert_agrees("EXPAND_DIMS", inputs, ["FLOAT32"], ExpandDimsOptions())
+    assert y.shape == (2, 1, 3)
+
+
 @pytest.mark.parametrize(
     ("x", "type_"),
     [(VALUES, "INT32"), (VALUES, "UINT8"), (np.arange(8, dtype=np.uint8).reshape(2, 4), "FLOAT32")],

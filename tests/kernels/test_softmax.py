@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from delegraph.schema.options import SoftmaxOptions
-from delegraph.testing import tensor
+from delegraph.testing import delegraph_outputs, tensor
 from delegraph.testing.operator_case import fed
-from support.agreement import assert_agrees, assert_both_refuse
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
+from support.official import official_outputs
 from support.quantized_pairs import LIMITS, random_floats, random_integers
 
 SHAPES = [(7,), (3, 10), (2, 3, 1001), (50, 2), (2, 3, 4, 5)]
@@ -23,8 +24,17 @@ def test_floats(shape, beta):
 
 
 def test_float16():
-    x = random_floats(2, (20, 100)).astype(np.float16)
-    assert_agrees("SOFTMAX", [fed(x)], ["FLOAT16"], ONE, version=4, tolerance=3e-3)
+    """Exponentials are rounded, their sum is not; a last bit may differ between processors."""
+    model, arrays = model_and_arrays(
+        "SOFTMAX",
+        [fed(random_floats(2, (20, 100)).astype(np.float16))],
+        ["FLOAT16"],
+        ONE,
+        version=4,
+    )
+    (y,), (right,) = delegraph_outputs(model, arrays), official_outputs(model, arrays)
+    assert y.dtype == right.dtype
+    assert np.count_nonzero(y != right) <= 2
 
 
 @pytest.mark.parametrize("scale", [0.003, 0.1, 0.5])

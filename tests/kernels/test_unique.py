@@ -20,6 +20,11 @@ def test_values_come_in_the_order_of_their_first_appearance(dtype, places):
     assert found.tolist() == [0, 1, 0, 2, 1, 3]
 
 
+def test_an_option_that_names_no_index_stands_for_int32():
+    options = UniqueOptions(idx_out_type=TensorType.COMPLEX128)
+    assert_agrees("UNIQUE", [fed(np.int64([3, 1, 3]))], ["INT64", "INT32"], options)
+
+
 def test_other_types_are_refused():
     inputs, outputs = [fed(np.float16([1]))], ["FLOAT16", "INT32"]
     assert_both_refuse("UNIQUE", inputs, outputs, UniqueOptions(), match="has type FLOAT16")

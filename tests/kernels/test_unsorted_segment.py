@@ -35,6 +35,13 @@ def test_parts_of_one_segment_are_joined(ids, count, shape, join, dtype, given):
             np.testing.assert_allclose(y[segment], functools.reduce(JOINS[join], parts), rtol=1e-6)
 
 
+@pytest.mark.parametrize("join", JOINS)
+def test_parts_that_are_no_numbers(join):
+    x = np.float32([np.nan, 1, -1, np.nan, np.nan, 2])
+    ids, count = (constant(np.int32(v)) for v in ([0, 0, 1, 1, 2, 3], 4))
+    assert_agrees(f"UNSORTED_SEGMENT_{join}", [fed(x), ids, count], ["FLOAT32"])
+
+
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize(("ids", "count"), [([5, 0, 0], 3), ([-1, -1, -1], -1)])
 def test_ids_beyond_the_segments_are_refused(ids, count, given):

@@ -11,8 +11,15 @@ from typing import Any
 import psutil
 import pytest
 
+from delegraph.errors import OperatorError
 from delegraph.operators import memory_limit
-from delegraph.operators.memory_limit import LEAST, TIMES_FILE, MemoryLimit, physical_memory
+from delegraph.operators.memory_limit import (
+    LEAST,
+    LEAST_COPIES,
+    TIMES_FILE,
+    MemoryLimit,
+    physical_memory,
+)
 
 ASKING = Path(__file__).with_name("hostile_sizes.py")
 
@@ -74,3 +81,13 @@ def test_no_kernel_takes_memory_without_asking() -> None:
     *taken, last = done.stdout.splitlines() or [""]
     assert (done.returncode, taken) == (0, []), done.stderr
     assert "operators" in last
+
+
+def test_copies_of_constants_get_less_than_tensors_and_no_more_for_shapes_of_the_user() -> None:
+    default, chosen = MemoryLimit.of(None, 1000), MemoryLimit.of(500 << 20, 1000)
+    default.trust_shapes()
+    for limit, most in ((default, LEAST_COPIES), (chosen, 500 << 20)):
+        limit.require_copies(most, "what is copied")
+        with pytest.raises(OperatorError, match=f"copied needs {most + 1} bytes, more than the li"):
+            limit.require_copies(most + 1, "what is copied")
+    MemoryLimit.of(None, 1 << 30).require_copies(TIMES_FILE << 30, "what is copied")

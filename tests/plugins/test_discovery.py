@@ -194,8 +194,15 @@ def test_what_a_terminal_would_obey_is_shown_as_text(site: Path) -> None:
     assert (str(plugin) + plugin.module + plugin.error).isprintable()
 
 
-def test_an_import_that_does_not_end_is_named(
-    site: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+SLOW = {
+    "import": "import sys\nassert sys.named(60)",
+    "hook": HOOK.format(arguments="", body="import sys; assert sys.named(60); return []"),
+}
+
+
+@pytest.mark.parametrize("source", SLOW.values(), ids=list(SLOW))
+def test_an_import_or_hook_that_does_not_end_is_named(
+    site: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, source: str
 ) -> None:
     named = threading.Event()
 
@@ -207,7 +214,7 @@ def test_an_import_that_does_not_end_is_named(
     monkeypatch.setattr(discovery, "PATIENCE", 0.01)
     monkeypatch.setattr(sys, "named", named.wait, raising=False)
     caplog.handler.addFilter(note)
-    write_plugin(site, "slow", "import sys\nassert sys.named(60)")
+    write_plugin(site, "slow", source)
     assert fakes(PluginSet())["slow"].state is PluginState.OK
     caplog.handler.removeFilter(note)
     assert (

@@ -16,6 +16,7 @@ from delegraph.runtime.arguments import (
     checked_flag,
     checked_num_threads,
     model_of,
+    subgraph_at,
     tensor_at,
 )
 from delegraph.schema.enums import TensorType
@@ -33,6 +34,11 @@ def test_any_integer_is_an_index(index: int) -> None:
 def test_an_index_without_a_tensor_is_refused(index: int) -> None:
     with pytest.raises(ArgumentError, match=f"tensor index {index} exceeds max tensor index 3"):
         tensor_at(TENSORS, index)
+
+
+def test_an_index_without_a_subgraph_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="subgraph index 5 exceeds max subgraph index 3"):
+        subgraph_at(["a", "b", "c"], 5)
 
 
 @pytest.mark.parametrize("index", [1.0, "1", None])

@@ -65,7 +65,7 @@ class FailingKernel(ByNameKernel):
     delegate: Failing
 
     def init(self, context: Any, params: Any) -> None:
-        self.delegate.reach("init")
+        self.delegate.reach("init", context, params)
         super().init(context, params)
 
     def prepare(self, context: Any, node: Any) -> None:

@@ -2,7 +2,8 @@
 
 Three ways that TFLite's kernels have: two roundings of a Q31 multiplier (most kernels), one of a
 Q15 multiplier (int64 accumulators), and real numbers. :mod:`delegraph.arithmetic.requantize`
-applies them.
+applies them. Of sums they use operators and methods alone, so that arrays of JAX, traced ones too,
+may take NumPy's place.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def int64_scaling(multipliers: NDArray[np.float64]) -> Scaling:
     mantissa, shift = quantize_multipliers(multipliers)
 
     def exact(acc: IntArray) -> IntArray:
-        within = np.clip(acc, -_LARGEST_SUM, _LARGEST_SUM)
+        within = acc.clip(-_LARGEST_SUM, _LARGEST_SUM)
         return wide_multiply_by_quantized_multiplier(within, mantissa, shift)
 
     return Scaling(
@@ -115,7 +116,7 @@ def real_scaling(multipliers: NDArray[np.float64]) -> Scaling:
     multipliers = np.where(np.isfinite(multipliers), multipliers, 0.0)
 
     def exact(acc: IntArray) -> IntArray:
-        real = np.clip(acc * multipliers, -_LARGEST_REAL, _LARGEST_REAL)
+        real = (acc * multipliers).clip(-_LARGEST_REAL, _LARGEST_REAL)
         whole: IntArray = real.astype(np.int64)
         rounded: IntArray = whole + (real - whole >= 0.5) - (whole - real >= 0.5).astype(np.int64)
         return rounded

@@ -7,9 +7,10 @@ known too, and nearly always fits float32.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from delegraph.arithmetic.weights import channel_rows
 from delegraph.operators.tensor import Tensor
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class IntegerWeights:
     """Weights ready for exact products.
 
@@ -26,16 +27,41 @@ class IntegerWeights:
         matrices: one ``[K, O / groups]`` for each group, float32 or float64.
         sums: what one unit added to every input value adds to each output, ``[O], int64``.
         bounds: no product is larger in magnitude, whatever the input, ``[O], float64``.
+        source: the stored integers, whose address they are shared by; None if they are not.
     """
 
     matrices: tuple[NDArray[Any], ...]
     sums: NDArray[np.int64]
     bounds: NDArray[np.float64]
+    source: NDArray[Any] | None = None
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The float type that inputs and accumulators need."""
         return self.matrices[0].dtype
+
+
+_SHARED: WeakValueDictionary[Hashable, IntegerWeights] = WeakValueDictionary()
+
+
+def shared_weights(
+    weight: Tensor, form: Hashable, make: Callable[[], IntegerWeights]
+) -> IntegerWeights:
+    """Return what *make* returns; nodes that read the same constant share it while one keeps it.
+
+    Args:
+        weight: the integers.
+        form: what the result depends on besides them.
+        make: see :func:`integer_weights`.
+    """
+    data = weight.data
+    if not weight.is_constant or weight.sparsity is not None or data.flags.writeable:
+        return make()
+    key = data.__array_interface__["data"][0], weight.type, weight.shape, form
+    found = _SHARED.get(key)
+    if found is None:
+        found = _SHARED[key] = replace(make(), source=data)
+    return found
 
 
 def multiply_groups(

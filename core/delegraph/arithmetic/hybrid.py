@@ -17,11 +17,39 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import clamp, float_activation_range
 from delegraph.arithmetic.channelwise import by_pattern, repeated
-from delegraph.arithmetic.exact_matmul import IntegerWeights, integer_weights
+from delegraph.arithmetic.exact_matmul import IntegerWeights, integer_weights, shared_weights
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
 from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import TensorType
 
 _LARGEST_INPUT = 255  # the distance between two int8
+
+
+_FOUR_BIT_OUTPUTS, _FOUR_BIT_DEPTH = 4, 32
+"""The least weights that the official kernel for 4 bits takes."""
+
+
+def rows_have_zero_points(weight: Tensor, *, asked: bool) -> bool:
+    """Whether the inputs of FULLY_CONNECTED are quantized with zero points.
+
+    The official kernel for constant weights of 4 bits has none, whatever the options say.
+
+    Args:
+        weight: ``[O, K]``.
+        asked: ``asymmetric_quantize_inputs`` of the options.
+
+    Source:
+        PrepareImpl, tflite/kernels/fully_connected.cc; the reference kernel goes by the options.
+    """
+    outputs, depth = weight.shape
+    is_four_bit = (
+        weight.type is TensorType.INT4
+        and weight.is_constant
+        and outputs >= _FOUR_BIT_OUTPUTS
+        and depth >= _FOUR_BIT_DEPTH
+        and depth % 2 == 0
+    )
+    return asked and not is_four_bit
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +63,7 @@ class HybridWeights:
         bias: ``[O], float32``.
         low: lower bound of results.
         high: upper bound of results.
+        integers: what the matrices belong to; other nodes may share it.
     """
 
     matrices: tuple[NDArray[Any], ...]
@@ -43,6 +72,7 @@ class HybridWeights:
     bias: NDArray[np.float32]
     low: float
     high: float
+    integers: IntegerWeights | None = None
 
     @cached_property
     def repeated(self) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
@@ -112,12 +142,13 @@ class HybridProduct:
             values = dense_values(weight).view(np.int8)
             return integer_weights(values, _LARGEST_INPUT, groups, is_fixed=is_fixed)
 
-        current = once_if_constant(integers, weight)
+        form = _LARGEST_INPUT, groups, "hybrid"
+        current = once_if_constant(lambda: shared_weights(weight, form, integers), weight)
 
         def plan() -> HybridWeights:
             weights = current()
             values = bias_or_zeros(bias, channels, np.float32)
-            return HybridWeights(weights.matrices, weights.sums, scales, values, low, high)
+            return HybridWeights(weights.matrices, weights.sums, scales, values, low, high, weights)
 
         self.current = once_if_constant(plan, weight, bias)
         self.dtype = current().matrices[0].dtype if is_fixed else np.dtype(np.float64)

@@ -15,14 +15,14 @@ from delegraph.operators.tensor import Shape, Tensor, element_count
 
 
 def check_filler(x: Tensor, filler: Tensor, y: Tensor) -> None:
-    """Check that padding value and output have the input's type, and that the value is one.
+    """Check that padding value and output have the input's type; the first value counts.
 
     Raises:
         OperatorError: they do not.
     """
     check_type(y, x)
     check_type(filler, x, "padding value")
-    if element_count(filler.shape) != 1:
+    if element_count(filler.shape) == 0:
         raise OperatorError(f"padding value has shape {list(filler.shape)}, expected one element")
 
 

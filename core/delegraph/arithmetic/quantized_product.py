@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from delegraph.arithmetic.accumulator_scaling import Scaling
 from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph.arithmetic.exact_matmul import (
+    IntegerWeights,
     centre,
     integer_weights,
     largest_input,
+    shared_weights,
     split_groups,
 )
 from delegraph.arithmetic.requantize import Requantize
@@ -73,14 +75,13 @@ class QuantizedProduct:
         largest = largest_input(x, is_centred=is_input_centred)
         is_fixed = all(t is None or t.is_constant_or_persistent for t in (weight, bias))
 
-        def plan() -> Plan:
-            weights = integer_weights(
-                dense_values(weight),
-                largest,
-                groups,
-                zero_point=weight.zero_point,
-                is_fixed=is_fixed,
+        def integers() -> IntegerWeights:
+            values, zero_point = dense_values(weight), weight.zero_point
+            return integer_weights(
+                values, largest, groups, zero_point=zero_point, is_fixed=is_fixed
             )
+
+        def plan(weights: IntegerWeights) -> Plan:
             offset = bias_or_zeros(bias, channels, np.int64)
             if not is_input_centred:
                 offset = offset - x.zero_point * weights.sums
@@ -97,10 +98,11 @@ class QuantizedProduct:
             return weights.matrices, requantize
 
         if not is_fixed:
-            self.current, self.dtype = plan, np.dtype(np.float64)
+            self.current, self.dtype = lambda: plan(integers()), np.dtype(np.float64)
             return
-        matrices, requantize = plan()
-        self.current, self.dtype = lambda: (matrices, requantize), matrices[0].dtype
+        weights = shared_weights(weight, (largest, groups, weight.zero_point), integers)
+        requantize = plan(weights)[1]
+        self.current, self.dtype = lambda: (weights.matrices, requantize), weights.dtype
         is_stored_as_used = not weight.is_packed and weight.sparsity is None
         rows = element_count(y.shape) // max(channels, 1)
         is_worth_it = rows >= _MANY_ROWS and element_count(weight.shape) >= _MANY_WEIGHTS

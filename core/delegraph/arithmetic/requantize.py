@@ -90,7 +90,7 @@ class Method(Enum):
     """By the definition, several times slower."""
 
 
-_LARGEST_BIAS = 1 << 62
+LARGEST_BIAS = 1 << 62
 """In magnitude; beyond it sums could leave int64, and outputs have long been saturated."""
 
 
@@ -126,7 +126,7 @@ class Requantize:
         dtype: np.dtype[Any],
     ) -> None:
         self._scaling = scaling
-        self._bias = bias = np.clip(bias, -_LARGEST_BIAS, _LARGEST_BIAS)
+        self._bias = bias = np.clip(bias, -LARGEST_BIAS, LARGEST_BIAS)
         self._zero_point = zero_point
         self._range = low, high
         self._dtype = dtype

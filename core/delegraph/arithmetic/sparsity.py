@@ -44,7 +44,7 @@ def dense_places(sparsity: Sparsity, shape: Shape) -> Ints:
         tflite/kernels/internal/utils/sparsity_format_converter.cc, SparseToDense.
     """
     order, levels = sparsity.traversal_order, sparsity.dim_metadata
-    rank, blocks = len(shape), sparsity.block_map
+    rank, blocks = len(shape), sparsity.block_map or ()
     if sorted(order) != list(range(rank + len(blocks))) or len(levels) != len(order):
         raise OperatorError(f"traversal order {order} and {len(levels)} levels for rank {rank}")
     if any(not 0 <= dim < rank for dim in blocks):

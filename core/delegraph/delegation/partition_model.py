@@ -363,7 +363,7 @@ def _bytes(content: NDArray[Any] | bytes) -> NDArray[np.uint8]:
 def _sparsity(sparsity: Sparsity) -> tables.SparsityParameters:
     return tables.SparsityParameters(
         traversal_order=sparsity.traversal_order,
-        block_map=sparsity.block_map or None,
+        block_map=sparsity.block_map,
         dim_metadata=tuple(map(_dimension, sparsity.dim_metadata)),
     )
 

@@ -126,7 +126,8 @@ class SimpleDelegateInterface(ABC):
         """Return whether the delegate takes this node, or a :class:`Rejection` that says why not.
 
         Called once for every well-formed node of the plan, in order: one that Delegraph's kernels
-        take, or that they have no kernel of. A bare ``False`` is recorded as "no reason given".
+        take, or that they have no kernel of, as custom operators. A bare ``False`` is recorded as
+        "no reason given".
         """
 
     @abstractmethod

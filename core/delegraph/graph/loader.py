@@ -38,6 +38,11 @@ logger = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 3
 
+_SUBGRAPH_BYTES, _TENSOR_BYTES, _OPERATOR_BYTES, _SIGNATURE_BYTES = 12_000, 700, 2000, 700
+_OPERAND_BYTES = 200
+"""What each of them takes until the model is prepared; one that is not shared has a 64th in the
+file. An operand takes time rather than memory."""
+
 
 def load_model(
     path: str | os.PathLike[str], table_limit: int | None = None, memory_limit: int | None = None
@@ -119,6 +124,8 @@ def _model(record: tables.Model, content: NDArray[np.uint8], limit: ReadLimit) -
     if record.buffers is None:
         raise MalformedModelError("No buffers in the model.")
     copies = Copies(limit)
+    limit.take_objects(len(record.subgraphs), _SUBGRAPH_BYTES, "subgraphs")
+    limit.take_objects(len(record.signature_defs or ()), _SIGNATURE_BYTES, "signatures")
     subgraphs = tuple(
         _subgraph(index, subgraph, record.buffers, codes, copies)
         for index, subgraph in enumerate(record.subgraphs)
@@ -166,11 +173,15 @@ def _subgraph(
 ) -> SubgraphSpec:
     if record.tensors is None:
         raise MalformedModelError(f"Did not get tensors in subgraph {index}.")
+    where = f"of subgraph {index}"
+    copies.limit.take_objects(len(record.tensors), _TENSOR_BYTES, f"tensors {where}")
+    copies.limit.take_objects(len(record.operators or ()), _OPERATOR_BYTES, f"operators {where}")
     tensors: tuple[TensorSpec, ...] = TensorLoader(index, record.tensors, buffers, copies).load()
     inputs, outputs = record.inputs or (), record.outputs or ()
     require_tensors(inputs, len(tensors), f"subgraph {index} inputs")
     require_tensors(outputs, len(tensors), f"subgraph {index} outputs")
-    _require_operators(record.operators or (), len(codes), len(tensors), index)
+    operands = _require_operators(record.operators or (), len(codes), len(tensors), index)
+    copies.limit.take_objects(operands, _OPERAND_BYTES, f"operands {where}")
     options = [o.custom_options for o in record.operators or () if o.custom_options is not None]
     copies.limit.take(sum(map(len, options)), f"subgraph {index}: custom options")
     operators = tuple(
@@ -181,8 +192,8 @@ def _subgraph(
 
 def _require_operators(
     records: Sequence[tables.Operator], num_codes: int, num_tensors: int, subgraph: int
-) -> None:
-    """Raise an error unless the operator codes and tensors of all operators exist."""
+) -> int:
+    """Return how many operands all operators have; raise unless these and their codes exist."""
     opcodes = list(map(attrgetter("opcode_index"), records))
     if max(opcodes, default=-1) >= num_codes:
         index = next(i for i, opcode in enumerate(opcodes) if opcode >= num_codes)
@@ -196,6 +207,7 @@ def _require_operators(
         for position, tensors in enumerate(lists):
             where = f"subgraph {subgraph} operator {position // 3}"
             require_tensors(tensors or (), num_tensors, where)
+    return len(indices)
 
 
 _TENSOR_LISTS = attrgetter("inputs", "outputs", "intermediates")

@@ -76,10 +76,16 @@ class DimensionMetadata:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sparsity:
-    """Storage order of a sparse constant. Source: ``SparsityParameters`` of the schema."""
+    """Storage order of a sparse constant. Source: ``SparsityParameters`` of the schema.
+
+    Attributes:
+        traversal_order: dimensions, blocks after the others, in the order in which they are stored.
+        block_map: dimension that each block divides; None where the file says nothing of blocks.
+        dim_metadata: how each dimension is stored, in traversal order.
+    """
 
     traversal_order: tuple[int, ...]
-    block_map: tuple[int, ...]
+    block_map: tuple[int, ...] | None
     dim_metadata: tuple[DimensionMetadata, ...]
 
 

@@ -242,7 +242,7 @@ class TensorLoader:
             self._dimension(index, axis, dimension)
             for axis, dimension in enumerate(record.dim_metadata)
         )
-        return Sparsity(record.traversal_order, record.block_map or (), dimensions)
+        return Sparsity(record.traversal_order, record.block_map, dimensions)
 
     def _dimension(
         self, index: int, axis: int, record: tables.DimensionMetadata

@@ -27,7 +27,7 @@ from delegraph.arithmetic.convolution_scale import (
     per_tensor_multiplier,
 )
 from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from delegraph.arithmetic.hybrid import HybridProduct
+from delegraph.arithmetic.hybrid import HybridProduct, rows_have_zero_points
 from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
@@ -268,7 +268,9 @@ def _hybrid(context: OpContext, fc: _FullyConnected) -> Eval:
         raise OperatorError(f"{len(weight_scales)} scales, expected one or {fc.outputs}")
     weight_scales = np.broadcast_to(weight_scales, (fc.outputs,))
     activation = fc.options.fused_activation_function
-    is_asymmetric = fc.options.asymmetric_quantize_inputs
+    is_asymmetric = bool(fc.options.asymmetric_quantize_inputs)
+    if context.numerics == "builtin":
+        is_asymmetric = rows_have_zero_points(fc.weight, asked=is_asymmetric)
     product = HybridProduct(fc.weight, fc.bias, weight_scales, Act.NONE)
     inputs = context.scratch((fc.rows, fc.depth), product.dtype)
     sums = context.scratch((fc.rows, fc.outputs), product.dtype)

@@ -93,9 +93,10 @@ def _affine(context: OpContext, x: Tensor, y: Tensor) -> Eval:
         AffineQuantize, tflite/kernels/internal/{optimized/optimized_ops,reference/quantize}.h as
         compiled for x86.
     """
-    require_scales(y)
     size = math.prod(x.shape)
     has_channels = channel_parameters(y)[0].ndim > 0
+    if not has_channels:
+        require_scales(y)
     if y.is_packed and has_channels:
         raise OperatorError(f"output {y.name!r} is INT4 with a scale a channel, expected one scale")
     if y.is_packed or has_channels:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from delegraph.arithmetic.elements import forward
 from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
@@ -138,7 +140,8 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
         require_zero_points(0, x)
 
     def plan() -> tuple[Shape, Eval]:
-        axis = normalized_axis(integers(axis_input)[0], len(x.shape) + 1)
+        given = int(np.int64(integers(axis_input)[0]).astype(np.int32))  # as LiteRT's int holds it
+        axis = normalized_axis(given, len(x.shape) + 1)
         return (*x.shape[:axis], 1, *x.shape[axis:]), forward(x, y)
 
     return size_output(context, y, plan, shape_inputs=(axis_input,), fold=(x,), packed=True)

@@ -39,7 +39,8 @@ def prepare_unique(context: OpContext, node: Node) -> Eval:
     values, places = output_tensor(context, node, 0), output_tensor(context, node, 1)
     require_type(x, _TYPES)
     check_type(values, x)
-    require_type(places, {type_option(node, "idx_out_type", TensorType.INT32)})
+    wanted = type_option(node, "idx_out_type", TensorType.INT32)
+    require_type(places, {wanted if wanted is TensorType.INT64 else TensorType.INT32})
     if len(x.shape) != 1:
         raise OperatorError(f"input has shape {list(x.shape)}, expected rank 1")
     context.set_dynamic(values)

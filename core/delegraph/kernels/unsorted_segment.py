@@ -31,20 +31,20 @@ def prepare_prod(context: OpContext, node: Node) -> Eval:
 @kernel("UNSORTED_SEGMENT_MAX")
 def prepare_max(context: OpContext, node: Node) -> Eval:
     """Return the eval of UNSORTED_SEGMENT_MAX; see :func:`_prepare`."""
-    return _prepare(context, node, np.maximum)
+    return _prepare(context, node, np.fmax)
 
 
 @kernel("UNSORTED_SEGMENT_MIN")
 def prepare_min(context: OpContext, node: Node) -> Eval:
     """Return the eval of UNSORTED_SEGMENT_MIN; see :func:`_prepare`."""
-    return _prepare(context, node, np.minimum)
+    return _prepare(context, node, np.fmin)
 
 
 def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
     """Return the eval that joins the parts of input 0 with one segment id, input 1.
 
     Input 2 is the number of segments. Negative ids are left out; a segment without parts holds the
-    neutral element.
+    neutral element. A maximum or minimum leaves out NaN, too.
 
     Source:
         tflite/kernels/unsorted_segment.cc.
@@ -88,4 +88,4 @@ def _neutral(join: np.ufunc, type_: TensorType) -> float:
     if join is np.add or join is np.multiply:
         return float(join is np.multiply)
     limits = (INT32_MIN, INT32_MAX) if type_ is TensorType.INT32 else (-FLOAT32_MAX, FLOAT32_MAX)
-    return limits[join is np.minimum]
+    return limits[join is np.fmin]

@@ -122,6 +122,18 @@ def require_one_element(*tensors: Tensor) -> None:
             )
 
 
+def require_one_scale(*tensors: Tensor) -> None:
+    """Check that none of *tensors* has several scales.
+
+    Raises:
+        OperatorError: one has.
+    """
+    for tensor in tensors:
+        if tensor.quantization is not None and len(tensor.quantization.scales) > 1:
+            count = len(tensor.quantization.scales)
+            raise OperatorError(f"tensor {tensor.name!r} has {count} scales, expected one")
+
+
 def require_dense(context: OpContext, node: Node, sparse_inputs: Collection[int]) -> None:
     """Check that no input of a node is a sparse constant, but those at *sparse_inputs*.
 
@@ -165,8 +177,9 @@ def require_scales(*tensors: Tensor) -> None:
     """Check that *tensors* are quantized.
 
     Raises:
-        OperatorError: one has no scale, or a scale that is not positive.
+        OperatorError: one has no scale, several, or a scale that is not positive.
     """
+    require_one_scale(*tensors)
     for tensor in tensors:
         if not tensor.scale > 0:
             raise OperatorError(

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_rank, require_shape, require_type
+from delegraph.operators.checks import (
+    option,
+    require_one_scale,
+    require_rank,
+    require_shape,
+    require_type,
+)
 from delegraph.operators.registration import (
     Node,
     OpContext,
@@ -159,6 +165,7 @@ class LstmTensors:
             OperatorError: a tensor does not fit.
         """
         matrices, vectors = self._weight_types(integer)
+        require_one_scale(*self.weights())
         require_rank(self.input_weights[-1], 2)
         if len(self.recurrent_weights[-1].shape) not in (1, 2):
             require_rank(self.recurrent_weights[-1], 2)

@@ -17,6 +17,9 @@ from delegraph.errors import OperatorError
 LEAST = 256 << 20
 """Bytes that every model may take."""
 
+LEAST_COPIES = 96 << 20
+"""Bytes that second forms of every model's constants may take."""
+
 TIMES_FILE = 16
 """A larger file may take this many times its size."""
 
@@ -58,11 +61,14 @@ class MemoryLimit:
         is_default: whether the user has not chosen it.
         is_large_model: whether kernels shall keep no second form of the model's weights that takes
             more than the first, even if that takes time.
+        copies: bytes that a partition's or subgraph's second forms of constants may take, and what
+            its kernels keep for channels, which no user's shapes change; None for ``bytes``.
     """
 
     bytes: int
     is_default: bool
     is_large_model: bool = False
+    copies: int | None = None
 
     @classmethod
     def of(cls, chosen: int | None, file_bytes: int) -> MemoryLimit:
@@ -74,8 +80,9 @@ class MemoryLimit:
         is_large = file_bytes > LARGE_MODEL
         if chosen is not None:
             return cls(chosen, is_default=False, is_large_model=is_large)
-        fitting = max(LEAST, TIMES_FILE * file_bytes)
-        return cls(min(fitting, physical_memory()), is_default=True, is_large_model=is_large)
+        machine, wanted = physical_memory(), TIMES_FILE * file_bytes
+        most, copies = (min(max(least, wanted), machine) for least in (LEAST, LEAST_COPIES))
+        return cls(most, is_default=True, is_large_model=is_large, copies=copies)
 
     @classmethod
     def of_machine(cls) -> MemoryLimit:
@@ -100,6 +107,16 @@ class MemoryLimit:
         if wanted > self.bytes:
             raise OperatorError(f"{what} needs {wanted} bytes, more than {self.advice()}")
 
+    def require_copies(self, wanted: int, what: str) -> None:
+        """Check that what is made of constants may take *wanted* bytes; else as :meth:`require`."""
+        limit = self.bytes if self.copies is None else self.copies
+        if wanted > limit:
+            raise OperatorError(f"{what} needs {wanted} bytes, more than {_advice(limit)}")
+
     def advice(self) -> str:
         """Return the limit and how to change it, for the end of an error's sentence."""
-        return f"the limit of {self.bytes} bytes; Interpreter(memory_limit=...) sets another"
+        return _advice(self.bytes)
+
+
+def _advice(limit: int) -> str:
+    return f"the limit of {limit} bytes; Interpreter(memory_limit=...) sets another"

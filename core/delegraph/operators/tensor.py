@@ -187,25 +187,27 @@ class Tensor:
 
     @property
     def scale(self) -> float:
-        """The per-tensor scale; 0.0 without quantization, as in TFLite.
+        """The per-tensor scale; 0.0 without quantization or with several scales, as in TFLite.
 
         Raises:
             OperatorError: it is negative, infinite or no number: nothing can be computed with it.
         """
-        scale = 0.0 if self.quantization is None else self.quantization.scale
+        quantization = self._one_quantization
+        scale = 0.0 if quantization is None else quantization.scale
         if not 0 <= scale < math.inf:
             raise OperatorError(f"tensor {self.name!r} has scale {scale}, expected a positive one")
         return scale
 
     @property
     def zero_point(self) -> int:
-        """The per-tensor zero point; 0 without quantization.
+        """The per-tensor zero point; 0 without quantization or with several scales, as in TFLite.
 
         Raises:
             OperatorError: it is no value of the tensor's type, 16 bits or narrower: sums of
                 differences to it could leave the types that they are computed in.
         """
-        zero_point = 0 if self.quantization is None else self.quantization.zero_point
+        quantization = self._one_quantization
+        zero_point = 0 if quantization is None else quantization.zero_point
         if zero_point and self.dtype.kind in "iu" and self.dtype.itemsize <= 2:
             least, most = _limits(self.dtype)
             if not least <= zero_point <= most:
@@ -214,6 +216,16 @@ class Tensor:
                     f"{self.type.name}"
                 )
         return zero_point
+
+    @property
+    def _one_quantization(self) -> Quantization | None:
+        """The quantization of the whole tensor; None where parts have scales of their own.
+
+        Source:
+            GetLegacyQuantization, tflite/core/subgraph.cc.
+        """
+        found = self.quantization
+        return None if found is None or len(found.scales) != 1 else found
 
     @property
     def initial_value(self) -> int:

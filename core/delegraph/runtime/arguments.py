@@ -150,7 +150,7 @@ def subgraph_at(subgraphs: Sequence[_Subgraph], index: int) -> _Subgraph:
         count = len(subgraphs)
         raise ArgumentError(
             f"subgraph_index is out of range: {position} for the model, which has {count} "
-            f"subgraphs. Invalid subgraph index {position} exceeds max subgraph index {count - 1}"
+            f"subgraphs. Invalid subgraph index {position} exceeds max subgraph index {count}"
         )
     return subgraphs[position]
 

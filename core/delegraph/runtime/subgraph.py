@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,17 +32,16 @@ from delegraph.runtime.missing_inputs import empty_inputs, unset_input_errors, u
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape, view
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
-from delegraph.schema.read_limit import LEAST
 
 if TYPE_CHECKING:
-    from delegraph.graph.model import OperatorSpec, SubgraphSpec
+    from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
     from delegraph.runtime.execution.profile import Profile
     from delegraph.runtime.shared_state import SharedState
 
 logger = logging.getLogger(__name__)
 
 
-_CHANNEL_BYTES = 16
+_CHANNEL_BYTES = 64
 """What a kernel keeps for a channel of quantized weights: a multiplier, a shift and a sum."""
 
 
@@ -74,6 +74,7 @@ class Subgraph:
         self.steps = StepRunner(
             self.tensors, self._prepare_node, self.memory, cancellation=session.cancellation
         )
+        self._check_channels()
         self.context = SubgraphContext(self)
         self.plan = self._new_plan()
         self.buffers = BufferHandles(self.tensors, self.context, self.plan)
@@ -126,7 +127,6 @@ class Subgraph:
         if self.is_allocated:
             return
         self._check_consistent()
-        self._check_channels()
         with collector_paused():
             self.prepare_all()
             held = self._overlapped()
@@ -346,21 +346,21 @@ class Subgraph:
     # -- errors --------------------------------------------------------------------------------
 
     def _check_channels(self) -> None:
-        """Reject nodes that share so many scales that what kernels make of them does not fit.
+        """Reject nodes that share so many channels that what kernels keep of them does not fit.
 
         Raises:
-            OperatorError: multipliers and shifts of all channels of all nodes take too much.
+            OperatorError: multipliers, shifts and sums of all channels of all nodes take too much.
         """
-        channels = {
-            tensor.index: len(tensor.quantization.scales)
-            for tensor in self.spec.tensors
-            if tensor.quantization is not None and len(tensor.quantization.scales) > 1
-        }
-        if channels:
-            read = sum(channels.get(i, 0) for operator in self.operators for i in operator.inputs)
-            if (wanted := read * _CHANNEL_BYTES) > LEAST:
-                what = f"subgraph {self.spec.index}: what its nodes scale with"
-                self.memory.limit.require(wanted, what)
+        channels = {tensor.index: _channels(tensor) for tensor in self.spec.tensors}
+        known, shared = set(), 0
+        for index in chain.from_iterable(operator.inputs[1:] for operator in self.operators):
+            if (count := channels.get(index, 1)) > 1:
+                buffer = self.spec.tensors[index].buffer or ~index
+                shared += count if buffer in known else 0
+                known.add(buffer)
+        if shared:
+            what = f"subgraph {self.spec.index}: what its nodes scale with"
+            self.memory.limit.require_copies(shared * _CHANNEL_BYTES, what)
 
     def _check_consistent(self) -> None:
         for operator in self.spec.operators:
@@ -387,3 +387,11 @@ class Subgraph:
 
 
 _run = ignoring_float_errors(StepRunner.run)
+
+
+def _channels(tensor: TensorSpec) -> int:
+    """Number of channels of a tensor that kernels keep something for."""
+    if tensor.quantization is None:
+        return 0
+    outputs = tensor.shape[:1] if tensor.data is not None else ()
+    return max(len(tensor.quantization.scales), *outputs, 0)

@@ -11,8 +11,14 @@ from delegraph.errors import MalformedModelError
 TIMES_FILE = 64
 """Without other word, quantization, sparsity and options may take this many times the file."""
 
+MOST = 128 << 20
+"""Bytes that they may take beside four times the file, without other word."""
+
 LEAST = 1 << 20
 """Bytes that every file may take."""
+
+LEAST_OBJECTS = 32 << 20
+"""Bytes that what becomes of the tables of every file may take."""
 
 
 class ReadLimit:
@@ -30,8 +36,10 @@ class ReadLimit:
     def __init__(self, file_bytes: int, chosen: int | None = None) -> None:
         self.is_chosen = chosen is not None
         self._file_bytes = file_bytes
-        self._granted = max(LEAST, TIMES_FILE * file_bytes if chosen is None else chosen)
+        default = min(TIMES_FILE * file_bytes, MOST + 4 * file_bytes)
+        self._granted = max(LEAST, default if chosen is None else chosen)
         self.bytes = self._granted
+        self._objects = max(self._granted, TIMES_FILE * file_bytes, LEAST_OBJECTS)
 
     def take(self, count: int, what: str) -> None:
         """Take *count* bytes; ask before copying them.
@@ -46,9 +54,27 @@ class ReadLimit:
         self.bytes -= count
         if self.bytes < 0:
             limit = f"the limit of {self._granted} bytes"
-            if not self.is_chosen and self._granted > LEAST:
+            if self._granted == TIMES_FILE * self._file_bytes:
                 limit = f"{TIMES_FILE} times the file's {self._file_bytes} bytes"
             raise MalformedModelError(
                 f"{what}: with it, what the file describes takes more than {limit}; "
                 "Interpreter(memory_limit=...) sets another"
+            )
+
+    def take_objects(self, count: int, size: int, what: str) -> None:
+        """Take what *count* tables become: a chosen limit that is smaller does not hold for them.
+
+        Args:
+            count: tables.
+            size: bytes that one takes until the model is prepared.
+            what: they are, for the error.
+
+        Raises:
+            MalformedModelError: so many would take 64 times the file.
+        """
+        self._objects -= count * size
+        if self._objects < 0:
+            raise MalformedModelError(
+                f"{count} {what}: what the file describes takes more than {TIMES_FILE} times the "
+                f"file's {self._file_bytes} bytes; Interpreter(memory_limit=...) sets another limit"
             )

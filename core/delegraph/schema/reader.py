@@ -11,6 +11,7 @@ Source:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise, repeat
@@ -173,19 +174,27 @@ class _Reader:
         terminators = self._file.values(UINT8, ends, where)
         self._file.require(terminators == 0, starts, where, "is not terminated")
         self._file.count_characters(int(lengths.sum()), where)
-        content = self._bytes
-        return [
-            str(content[start:end], "utf-8", "backslashreplace")
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
+        places = list(zip(starts.tolist(), ends.tolist(), strict=True))
+        texts = {place: self._text(place, where) for place in dict.fromkeys(places)}
+        return [texts[place] for place in places]
+
+    def _text(self, place: tuple[int, int], where: str) -> str:
+        text = str(self._bytes[place[0] : place[1]], "utf-8", "backslashreplace")
+        if not text.isascii():  # one wide character makes all of them take four bytes
+            self._file.count_characters(sys.getsizeof(text), where)
+        return text
 
     def _tuples(self, kind: ScalarVector, at: Positions, where: str) -> list[tuple[Any, ...]]:
         width = kind.dtype.itemsize
         starts, lengths = self._file.vectors(at, width, where)
         self._file.count_numbers(int(lengths.sum()), width, where)
-        items, ends = _items(starts, lengths, width)
+        places = list(zip(starts.tolist(), lengths.tolist(), strict=True))
+        apart = list(dict.fromkeys(places))  # vectors that tables share are read once
+        firsts, counts = np.array(apart, np.int64).reshape(-1, 2).T
+        items, ends = _items(firsts, counts, width)
         numbers = _members(self._file.values(kind.dtype, items, where).tolist(), kind.enum)
-        return _split(numbers, ends)
+        tuples = dict(zip(apart, _split(numbers, ends), strict=True))
+        return [tuples[place] for place in places]
 
     def _children(self, table: type[Table], at: Positions, where: str) -> list[tuple[Table, ...]]:
         starts, lengths = self._file.vectors(at, 4, where)

@@ -19,7 +19,10 @@ LARGE_SCALES = [2.0**k for k in (14, 20, 24, 30)]
 """Output scales so large that every product becomes the zero point."""
 
 LEVELS = [level.name for level in supported_levels()]
-STACKS = [((), ()), ((3,), (3,)), ((1,), (5,)), ((2, 3), ()), ((4,), (1,)), ((2, 2, 2), (2, 2, 2))]
+STACKS = [
+    ((), ()), ((3,), (3,)), ((1,), (5,)), ((2, 3), ()), ((4,), (1,)), ((2, 2, 2), (2, 2, 2)),
+    ((2, 1), (1, 3)), ((2, 3), (3,)), ((2, 1, 2), (2, 3, 1)),
+]  # fmt: skip
 
 
 def operand(shape: tuple[int, ...], zero_point: int, seed: int) -> NDArray[Any]:
@@ -132,13 +135,6 @@ def test_threads_share_the_work(threads: int, exact: bool) -> None:
 @pytest.mark.parametrize("scale", [1e-3, 30.0])
 def test_large_and_tiny_multipliers(is_constant: bool, scale: float) -> None:
     Matmul((9, 4000, 70), scale=scale, is_constant=is_constant).assert_agrees()
-
-
-def test_broadcasting_of_some_dimensions_is_refused() -> None:
-    model = Matmul((2, 3, 4), ((2, 1), (1, 3))).model
-    delegate = NumbaCpuDelegate(NumbaCpuOptions())
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
-    assert interpreter.placement.nodes[0].delegate is None
 
 
 def test_operands_may_be_resized() -> None:

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from delegraph import Interpreter
 from delegraph.arithmetic import quantize_multiplier
+from delegraph.schema.enums import TensorType
 from delegraph.schema.options import (
+    BatchMatMulOptions,
     Conv2DOptions,
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
     TransposeConvOptions,
 )
-from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.options import NumbaCpuOptions
+
+LEVELS = [level.name for level in supported_levels()]
 
 POWERS = (20, 30, 31, 33, 40, 44, 46)
 FAR = (47, 48, 55, 62)
 X = np.int16([3, -5])
 W = np.int8([7, -3])
+
+
+def delegates_of(level: str) -> list[NumbaCpuDelegate]:
+    return [] if level == "core" else [NumbaCpuDelegate(NumbaCpuOptions(cpu=level))]  # type: ignore[arg-type]  # a name of a level
 
 
 def biases(powers: tuple[int, ...]) -> list[int]:
@@ -71,20 +82,61 @@ def wanted(op: str, bias: list[int], scale: float) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("delegates", [[], ["numba_cpu"]], ids=["core", "numba_cpu"])
+@pytest.mark.parametrize("level", ["core", *LEVELS])
 @pytest.mark.parametrize("scale", [0.007, 0.5])
 @pytest.mark.parametrize("powers", [POWERS, FAR], ids=["exact", "far"])
 @pytest.mark.parametrize(
     "op", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"]
 )
 def test_what_is_too_large_is_the_largest(
-    op: str, powers: tuple[int, ...], scale: float, delegates: list[str]
+    op: str, powers: tuple[int, ...], scale: float, level: str
 ) -> None:
     bias = biases(powers)
-    interpreter = Interpreter(model_content=model(op, bias, scale), delegates=delegates)
-    interpreter.allocate_tensors()
-    (x,) = interpreter.get_input_details()
-    interpreter.set_tensor(x["index"], X[: x["shape"][-1]].reshape(x["shape"]))
-    interpreter.invoke()
-    (y,) = interpreter.get_output_details()
-    assert interpreter.get_tensor(y["index"]).ravel().tolist() == wanted(op, bias, scale)
+    x = X[:1].reshape(1, 1, 1, 1) if op == "DEPTHWISE_CONV_2D" else X.reshape(1, 1, 1, 2)
+    x = x.reshape(1, 2) if op == "FULLY_CONNECTED" else x
+    (y,) = delegraph_outputs(model(op, bias, scale), [x], delegates=delegates_of(level))
+    assert y.ravel().tolist() == wanted(op, bias, scale)
+
+
+def wide_model(op: str, y_scale: float) -> tuple[bytes, NDArray[np.int16]]:
+    """A product of the largest numbers without INT64 bias, and its input.
+
+    Sums have 33 bits or more, but those of CONV_2D, which needs a bias: here one of INT32.
+    """
+    depth, signs = 500 if op == "CONV_2D" else 1100, np.int8([127, -127, 127])
+    x, y = {"type": "INT16", "scale": 0.01}, {"type": "INT16", "scale": y_scale}
+    if op == "BATCH_MATMUL":
+        w = constant(np.tile(signs, (depth, 1)), scale=0.5)
+        left, right = tensor((1, depth), **x), tensor((1, 3), **y)
+        model = one_op_model(op, [left, w], [right], BatchMatMulOptions(), version=4)
+        return model, np.full((1, depth), 32767, np.int16)
+    many = {"scale": [0.5] * 3, "zero_point": [0] * 3}
+    weight = np.tile(signs[:, None], (1, depth))
+    if op == "FULLY_CONNECTED":
+        w, result = constant(weight, scale=0.5), tensor((1, 3), **y)
+        model = one_op_model(
+            op, [tensor((1, depth), **x), w, None], [result], FullyConnectedOptions(), version=7
+        )
+        return model, np.full((1, depth), 32767, np.int16)
+    image, result = tensor((1, 1, 1, depth), **x), tensor((1, 1, 1, 3), **y)
+    w, shape = constant(weight.reshape(3, 1, 1, depth), **many), constant(np.int32([1, 1, 1, 3]))
+    if op == "CONV_2D":
+        conv = Conv2DOptions(stride_w=1, stride_h=1, quantized_bias_type=TensorType.INT32)
+        bias = constant(np.zeros(3, np.int32), scale=[0.005] * 3)
+        model = one_op_model(op, [image, w, bias], [result], conv, version=8)
+        return model, np.full((1, 1, 1, depth), 32767, np.int16)
+    options = TransposeConvOptions(stride_w=1, stride_h=1)
+    model = one_op_model(op, [shape, w, image], [result], options, version=5)
+    return model, np.full((1, 1, 1, depth), 32767, np.int16)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("y_scale", [1e-5, 100.0, 30000.0])
+@pytest.mark.parametrize("op", ["CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL"])
+def test_wide_sums_without_wide_bias_are_the_cores(op: str, y_scale: float, level: str) -> None:
+    content, x = wide_model(op, y_scale)
+    (right,) = delegraph_outputs(content, [x])
+    (mine,) = delegraph_outputs(content, [x], delegates=delegates_of(level))
+    np.testing.assert_array_equal(mine, right)
+    if op != "BATCH_MATMUL":  # as the official one, which keeps the lower 32 bits
+        assert np.sign(mine).ravel().tolist() == [1, -1, 1]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
-from delegraph.schema.options import FullyConnectedOptions
-from delegraph.testing import TensorDef, constant, graph_model, tensor
+from delegraph.schema.options import FullyConnectedOptions, TransposeConvOptions
+from delegraph.testing import TensorDef, constant, delegraph_outputs, graph_model, tensor
 from delegraph.testing.operator_cases.quantizing import sparse_rows
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.options import NumbaCpuOptions
@@ -64,3 +64,26 @@ def test_weights_are_widened_by_the_host_before_the_first_run(type: str, widenin
         outputs(ours), outputs(Interpreter(model_content=model)), strict=True
     ):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("taps", [1.5, np.inf])
+def test_transposed_convolutions_know_the_halves_that_their_weights_come_from(taps: float) -> None:
+    halves = np.full((4, 3, 3, 5), taps, np.float16)
+    nodes = [
+        ("DEQUANTIZE", "halves", "weight"),
+        ("TRANSPOSE_CONV", "shape weight x", "y", TransposeConvOptions(stride_h=2, stride_w=2)),
+    ]
+    tensors = {
+        "halves": constant(halves),
+        "weight": tensor(halves.shape),
+        "shape": constant(np.int32([1, 8, 8, 4])),
+        "x": tensor((1, 4, 4, 5)),
+        "y": tensor((1, 8, 8, 4)),
+    }
+    model = graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
+    interpreter = Interpreter(model_content=model, delegates=["numba_cpu"])
+    owner = "numba_cpu" if np.isfinite(taps) else None
+    assert [node.delegate for node in interpreter.placement.nodes] == [None, owner]
+    x = np.ones((1, 4, 4, 5), np.float32)
+    (mine,) = delegraph_outputs(model, [x], delegates=["numba_cpu"])
+    np.testing.assert_array_equal(mine, delegraph_outputs(model, [x])[0])

@@ -47,6 +47,9 @@ def test_a_tolerance_that_does_not_hold_is_exit_code_1(
     assert done.code == 1
     assert "further off than the tolerance: y: 1 of 1 elements" in done.err
     assert "greatest difference at [0" in done.out
+    assert "node 0 (SIN) is wrong: on the reference's inputs 1 of 1 elements" in done.out
+    cause = json.loads(delegraph(*words, "1e-3", "--json").out)["cause"]
+    assert (cause["kind"], cause["node"], cause["operator"]) == ("wrong node", 0, "SIN")
 
 
 WRONG = """

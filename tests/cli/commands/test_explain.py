@@ -8,6 +8,7 @@ import pytest
 from delegraph.testing import graph_model, tensor
 from support.command import Command
 from support.configured import configure
+from support.fake_distributions import write_plugin
 
 
 def test_stages_come_in_execution_order(delegraph: Command, sines: Path) -> None:
@@ -324,3 +325,35 @@ def test_delegates_of_the_configuration_apply_unless_options_name_others(
     assert ran["placement"]["delegates"] == ["sin"]
     none = delegraph("run", sines, "--no-default-delegates", "--json").json
     assert none["placement"]["delegates"] == []
+
+
+FAILING = """
+from delegraph import DelegateSpec, SimpleDelegateInterface, hookimpl
+
+class Failing(SimpleDelegateInterface):
+    def name(self):
+        return "failing"
+
+    def is_node_supported_by_delegate(self, registration, node, context):
+        return True
+
+    def create_delegate_kernel_interface(self):
+        raise OSError("device lost")
+
+@hookimpl
+def delegraph_delegates():
+    return [DelegateSpec("failing", "fails", lambda: Failing)]
+"""
+
+
+def test_what_a_default_delegate_fails_in_is_shown(
+    fresh_delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    write_plugin(tmp_path / "site", "failing", FAILING)
+    environment = {"DELEGRAPH_CACHE": str(tmp_path), "DELEGRAPH_DEFAULT_DELEGATES": "failing"}
+    ran = fresh_delegraph("explain", sines, **environment)
+    assert ran.code == 0
+    assert ran.err.count("DefaultDelegateWarning") == 1
+    assert "5 nodes: 5 stay with Delegraph's kernels; failing failed in init" in ran.lines
+    assert "Incidents" in ran.lines
+    assert "device lost" in ran.out

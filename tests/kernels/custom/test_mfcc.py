@@ -45,6 +45,13 @@ def test_silence_has_finite_coefficients():
     assert np.isfinite(y).all()
 
 
+@pytest.mark.parametrize("shape", [(1, 0, 1), (2, 0, 257)], ids=str)
+def test_no_sound_has_no_coefficients(shape):
+    inputs = [fed(np.zeros(shape, np.float32)), constant(np.array([16000], np.int32))]
+    (y,) = assert_agrees("Mfcc", inputs, ["FLOAT32"], custom_options=options())
+    assert y.shape == (*shape[:2], 13)
+
+
 def test_a_limit_beyond_the_spectrogram_leaves_zeros():
     inputs = [fed(SPECTROGRAM), constant(np.array([8000], np.int32))]
     given = options(upper_frequency_limit=5000)

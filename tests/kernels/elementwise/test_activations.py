@@ -1,5 +1,7 @@
 """RELU and its kin, LEAKY_RELU, ELU, HARD_SWISH, LOGISTIC and TANH."""
 
+import platform
+
 import numpy as np
 import pytest
 
@@ -81,3 +83,12 @@ def test_bounds_that_a_small_scale_makes_infinite():
     x = fed(every_value("INT8"), scale=1e-38, zero_point=3)
     output = [tensor(x.array.shape, "INT8", scale=1e-38, zero_point=-4)]
     assert_agrees("RELU6", [x], output, version=2)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="as x86 compares zeros")
+@pytest.mark.parametrize("op", RELUS)
+@pytest.mark.parametrize("length", [1, 7, 16, 33])
+def test_zeros_keep_their_sign(op, length):
+    x = np.full(length, -0.0, np.float32)
+    (y,) = assert_agrees(op, [fed(x)], ["FLOAT32"])
+    assert np.signbit(y).all()

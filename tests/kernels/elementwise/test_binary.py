@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from delegraph.errors import NodeError
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import AddOptions, DivOptions, MulOptions, SubOptions
 from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
@@ -226,6 +227,13 @@ def test_every_pair_of_8_bit_operands_divides_exactly(type, scales):
     inputs = [fed(a, scale=scales[0], zero_point=9), fed(b, scale=scales[1], zero_point=zero_point)]
     output = [tensor(a.shape, type, scale=scales[2], zero_point=20)]
     assert_agrees("DIV", inputs, output, DivOptions(), version=2)
+
+
+def test_int16_sums_need_scales_where_the_output_has_one():
+    x = tensor((2,), "INT16")
+    model = one_op_model("ADD", [x, x], [tensor((2,), "INT16", scale=0.5)], AddOptions())
+    with pytest.raises(NodeError, match=r"scale 0\.0, expected a positive one"):
+        delegraph_outputs(model, [np.int16([5, 6])])
 
 
 def test_int32_division_truncates_towards_zero():

@@ -28,6 +28,15 @@ def test_values_are_found_by_key(values):
     assert [np.array_equal(a, b) for a, b in zip(found, expected, strict=True)] == [True] * 5
 
 
+@pytest.mark.parametrize(
+    "keys", [[1, 1], [1, 1, 1], [1, 1, 1, 3], [0, 1, 1, 1, 1], [3, 1, 2]], ids=str
+)
+def test_keys_may_repeat(keys):
+    values = constant(np.arange(len(keys), dtype=np.int32))
+    inputs = [fed(np.int32([0, 1, 2, 3])), constant(np.int32(keys)), values]
+    assert_agrees("HASHTABLE_LOOKUP", inputs, ["INT32", "UINT8"])
+
+
 def test_as_many_values_as_keys_are_wanted():
     inputs = [fed(LOOKUP), constant(KEYS), constant(np.zeros(2, np.float32))]
     message = r"3 keys for values of shape \[2\]"

@@ -12,7 +12,7 @@ from delegraph import (
     Registration,
     SimpleDelegateKernelInterface,
 )
-from delegraph.errors import DelegateError
+from delegraph.errors import DelegateError, NodeError
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.testing import graph_model, tensor
 from support.by_name import ByName, ByNameKernel, partitions
@@ -109,9 +109,28 @@ def test_shapes_are_propagated_through_it_before_the_delegate_prepares() -> None
     assert [d["shape"].tolist() for d in interpreter.get_output_details()] == [[4], [4]]
 
 
-def test_a_delegate_may_do_without_what_the_kernel_lacks() -> None:
-    def refuse(context: OpContext, node: Node) -> Eval:
-        raise ValueError("not with me")
+def refuse(context: OpContext, node: Node) -> Eval:
+    raise ValueError("not with me")
 
+
+def test_a_node_that_its_kernel_refuses_may_be_a_delegates() -> None:
+    interpreter = interpreter_with(Registration("DynamicCopy", refuse), DYNAMIC)
+    assert partitions(interpreter) == [("by_name", (0,))]
+    interpreter.allocate_tensors()
+    x = np.arange(3, dtype=np.float32)
+    interpreter.set_tensor(0, x)
+    interpreter.invoke()
+    np.testing.assert_array_equal(interpreter.get_tensor(1), x)
+
+
+def test_a_delegate_that_requires_propagated_shapes_needs_the_kernel() -> None:
     interpreter = interpreter_with(Registration("DynamicCopy", refuse), PROPAGATED)
     assert partitions(interpreter) == [("by_name", (0,))]
+    for _ in range(2):
+        with pytest.raises(NodeError, match=r"DynamicCopy\) failed to prepare: .*not with me"):
+            interpreter.allocate_tensors()
+
+
+def test_a_static_delegate_needs_the_kernel() -> None:
+    with pytest.raises(DelegateError, match="not with me"):
+        interpreter_with(Registration("DynamicCopy", refuse), DelegateFlags.NONE)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from delegraph import DelegateFlags, Interpreter
-from delegraph.delegation.blob_cache import CACHE_VARIABLE
+from delegraph.delegation.blob_cache import CACHE_VARIABLE, BlobCache
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import DefaultDelegateWarning, DelegateError, DelegateNodeError, NodeError
 from delegraph.native import LiteRtInterpreter
@@ -502,3 +502,17 @@ def test_a_cache_that_cannot_be_used_costs_nothing(install: Install, cache: Path
     install("prepare")
     with pytest.warns(DefaultDelegateWarning, match="boom"):
         _used()
+
+
+@configured
+def test_a_compilation_that_fails_leaves_no_file_and_no_lock(install: Install, cache: Path) -> None:
+    def compile_badly(context: Any, params: Any) -> None:
+        context.cache("engine", "1").read_or_make("key", lambda: 1 / 0)
+
+    install("init", spoil=compile_badly)
+    with pytest.warns(DefaultDelegateWarning, match="division by zero"):
+        _used()
+    assert [file.name for file in cache.rglob("*.blob") if "engine" in file.parts] == []
+    blobs = BlobCache("engine", "1")
+    assert blobs.read("key") is None
+    assert blobs.read_or_make("key", lambda: b"compiled") == b"compiled"

@@ -276,6 +276,14 @@ def test_an_output_keeps_the_type_for_which_a_node_was_prepared() -> None:
         interpreter.allocate_tensors()
 
 
+def test_an_output_that_another_node_writes_is_not_left_open() -> None:
+    nodes = [("ADD", "x x", "y", AddOptions()), ("TOPK_V2", "x k", "y i")]
+    tensors = {"x": tensor((4,)), "k": tensor((), "INT32"), "i": tensor((4,), "INT32")}
+    model = graph_model(nodes, inputs="x k", outputs="y i", tensors=tensors)
+    with pytest.raises(NodeError, match=r"1 \(TOPK_V2\).*cannot be left open: node 0 writes it"):
+        Interpreter(model_content=model, delegates=[]).allocate_tensors()
+
+
 def test_a_variable_keeps_the_shape_in_which_it_got_memory() -> None:
     tensors = {
         "n": tensor((1,), "INT32"),

@@ -26,20 +26,28 @@ def strings() -> bytes:
     return one_op_model("GATHER", [words, at], [tensor((2,), "STRING")], GatherOptions())
 
 
-def sparse() -> bytes:
+def sparse(block_map: tuple[int, ...] | None = None) -> bytes:
     segments = tables.Int32Vector(values=np.array([0, 1, 3], np.int32))
     indices = tables.Int32Vector(values=np.array([2, 0, 1], np.int32))
     rows = tables.DimensionMetadata(dense_size=2)
     columns = tables.DimensionMetadata(
         format=DimensionType.SPARSE_CSR, array_segments=segments, array_indices=indices
     )
-    sparsity = tables.SparsityParameters(traversal_order=(0, 1), dim_metadata=(rows, columns))
+    sparsity = tables.SparsityParameters(
+        traversal_order=(0, 1), block_map=block_map, dim_metadata=(rows, columns)
+    )
     stored = constant(np.array([5, 6, 7], np.float32))
     made = type(stored)((2, 3), stored.type, data=stored.data, sparsity=sparsity)
     return one_op_model("DENSIFY", [made], [tensor((2, 3))])
 
 
-MODELS = {model.__name__: model for model in (convolution, strings, sparse, signatures)}
+def empty_block_map() -> bytes:
+    return sparse(())
+
+
+MODELS = {
+    model.__name__: model for model in (convolution, strings, sparse, empty_block_map, signatures)
+}
 
 
 def both(content: bytes) -> tuple[Interpreter, Any]:

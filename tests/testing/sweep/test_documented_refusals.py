@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from delegraph.arithmetic.fixed_point import quantize_multipliers
 from delegraph.errors import OperatorError
 from delegraph.testing.sweep.documented_refusals import REFUSALS, documented_refusal
 
@@ -25,3 +27,9 @@ def test_other_errors_are_not_documented():
 def test_a_scale_of_zero_is_documented():
     error = OperatorError("tensor 1 has scale 0.0, expected a positive one")
     assert documented_refusal(error) == "bytes-without-a-scale"
+
+
+def test_a_multiplier_beyond_32_bits_is_documented():
+    with pytest.raises(OperatorError) as refused:
+        quantize_multipliers(np.array([2.0**31]))
+    assert documented_refusal(refused.value) == "scales-too-far-apart"

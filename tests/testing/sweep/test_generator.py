@@ -10,12 +10,18 @@ import pytest
 
 from delegraph.errors import DelegraphError
 from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
 from delegraph.testing.operator_case import operator_case
+from delegraph.testing.operator_cases import cases
 from delegraph.testing.sweep.chains import FUSED
 from delegraph.testing.sweep.comparison import run_case
+from delegraph.testing.sweep.draft import Draft
 from delegraph.testing.sweep.generator import sweep_case, sweep_operators
 from delegraph.testing.sweep.hosts import open_ours
-from delegraph.testing.sweep.oddities import ODDITIES, Draft
+from delegraph.testing.sweep.lengths import stretched_weights
+from delegraph.testing.sweep.oddities import ODDITIES
+from delegraph.testing.sweep.sweep_case import SweepCase
+from delegraph.testing.sweep.weights import float16_weights, narrow_weights, sparse_weights
 
 OPERATORS = ("ADD", "CONV_2D", "FULLY_CONNECTED", "MEAN", "MUL", "RESHAPE", "SOFTMAX")
 CASES = 600
@@ -64,6 +70,16 @@ def test_most_cases_are_computed(drawn):
 
 def test_usual_chains_are_of_operators_with_cases():
     assert {name for names in FUSED for name in names} <= set(sweep_operators())
+
+
+@pytest.mark.parametrize(
+    "oddity", [stretched_weights, narrow_weights, float16_weights, sparse_weights]
+)
+def test_odd_weights_are_mostly_computed(oddity, chance):
+    drafts = [Draft(case.records, case.steps) for case in cases("FULLY_CONNECTED", count=4)]
+    odd = [changed for draft in drafts if (changed := oddity(chance, draft)) is not None]
+    found = [SweepCase("FULLY_CONNECTED", write_model(d.records), d.steps) for d in odd]
+    assert sum(run_case(open_ours, case).error is None for case in found) > len(found) / 2
 
 
 @pytest.mark.parametrize("oddity", ODDITIES, ids=lambda oddity: oddity.__name__)

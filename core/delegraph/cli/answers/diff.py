@@ -10,6 +10,7 @@ from delegraph.cli.answers.printing import heading, plural, print_table
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from delegraph.tools.differing.cause import Cause
     from delegraph.tools.differing.difference import Difference, OutputDifference
     from delegraph.tools.differing.layers import LayerDifference, LayersDifference
     from delegraph.tools.differing.metrics import Spread
@@ -108,6 +109,12 @@ def number(value: float) -> str:
 
 def _time(seconds: float) -> str:
     return f"{1e3 * seconds:.3f} ms"
+
+
+def print_cause(out: Console, cause: Cause) -> None:
+    """Print why outputs are further off than the tolerance."""
+    heading(out, "Cause")
+    out.print(f"  {cause}", soft_wrap=True)
 
 
 def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) -> None:

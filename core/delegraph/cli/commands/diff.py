@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.answers.diff import print_difference, print_layers
+from delegraph.cli.answers.diff import print_cause, print_difference, print_layers
 from delegraph.cli.answers.diff_bisection import bisect_and_print
 from delegraph.cli.answers.printing import console, print_json
 from delegraph.cli.answers.progress_bar import shown_progress
@@ -20,6 +20,8 @@ from delegraph.cli.options.without_effect import refuse_in_vain
 
 if TYPE_CHECKING:
     from delegraph.delegation.tolerance import Tolerance
+    from delegraph.tools.differing.cause import Cause
+    from delegraph.tools.differing.difference import Difference
     from delegraph.tools.differing.layers import LayersDifference
     from delegraph.tools.differing.watched_side import Inner
     from delegraph.tools.progress import Progress
@@ -168,15 +170,20 @@ def command(
             progress=progress,
         )
         seen = _layers(setup, right, inner, progress, given) if layers else None
+        cause = _cause(found, inputs, progress) if found.failures else None
     if seen is not None:
         _write_layers(seen, plot, node_data)
     if as_json:
-        print_json(found.to_json() | ({} if seen is None else {"layers": seen.to_json()}))
+        shown = {} if seen is None else {"layers": seen.to_json()}
+        shown |= {} if cause is None else {"cause": cause.to_json()}
+        print_json(found.to_json() | shown)
     else:
         out = console()
         print_difference(out, found)
         if seen is not None:
             print_layers(out, seen, worst_first=sort == "worst")
+        if cause is not None:
+            print_cause(out, cause)
     if found.failures:
         raise CheckFailed(f"further off than the tolerance: {'; '.join(found.failures)}")
 
@@ -195,6 +202,12 @@ def _require_use(*, layers: bool, bisects: bool, plot: str | None) -> None:
         from delegraph.tools.differing.layers_plot import require_drawable
 
         require_drawable(plot)
+
+
+def _cause(found: Difference, inputs: InputRequest, progress: Progress) -> Cause | None:
+    from delegraph.tools.differing.cause import cause_of
+
+    return cause_of(found, inputs=inputs, progress=progress)
 
 
 def _layers(

@@ -13,7 +13,14 @@ from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_counts, require_rank, require_type
 from delegraph.operators.flexbuffer_options import flexbuffer_options, integer_option
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import (
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    nothing,
+    output_tensor,
+)
 from delegraph.schema.enums import TensorType
 
 Doubles = NDArray[np.float64]
@@ -75,11 +82,14 @@ def prepare(context: OpContext, node: Node) -> Eval:
         require_type(tensor, {TensorType.FLOAT32})
     require_type(rate, {TensorType.INT32})
     require_rank(x, 3)
-    if 0 in x.shape or np.prod(rate.shape) != 1:
+    is_empty = 0 in x.shape[:2]
+    if (0 in x.shape and not is_empty) or np.prod(rate.shape) != 1:
         shapes = f"{list(x.shape)} and {list(rate.shape)}"
         raise OperatorError(f"inputs have shapes {shapes}, expected sounds and one sample rate")
     options = _Options.of(node)
     context.resize_tensor(y, (*x.shape[:2], options.coefficients))
+    if is_empty:
+        return nothing
     rows = x.shape[2] + options.coefficients
     context.memory_limit.require(8 * rows * options.bands, "the mel filter bank")
     transform = _cosines(options)

@@ -94,7 +94,7 @@ def _relu(
     lower, upper = np.array(low, np.float32), np.array(high, np.float32)
 
     def run_above() -> None:
-        np.maximum(x.data, lower, out=y.data)
+        np.maximum(lower, x.data, out=y.data)  # of equal ones the second: -0.0 stays
 
     def run_between() -> None:
         clip(x.data, lower, upper, y.data)

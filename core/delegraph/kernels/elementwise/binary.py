@@ -97,7 +97,8 @@ def prepare_add(context: OpContext, node: Node) -> Eval:
         tflite/kernels/add.cc. Infinite results become the largest finite numbers.
     """
     a, b, y = binary_operands(context, node, _ADDABLE)
-    if a.type in _ADDED or (a.type is TensorType.INT16 and a.quantization is None):
+    is_plain = a.quantization is None and y.quantization is None
+    if a.type in _ADDED or (a.type is TensorType.INT16 and is_plain):
         return _plain(np.add, a, b, y, _activation(node))
     return quantized_add(context, node, a, b, y)
 

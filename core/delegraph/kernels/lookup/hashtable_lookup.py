@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_counts, require_rank, require_same_type, require_type
@@ -15,7 +16,7 @@ from delegraph.schema.enums import TensorType
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the values of keys, and which keys there are; absent ones give zeros or b"".
 
-    Keys must be sorted.
+    Keys must be sorted. Which of equal ones counts, the search decides.
 
     Source:
         tflite/kernels/hashtable_lookup.cc.
@@ -39,10 +40,28 @@ def prepare(context: OpContext, node: Node) -> Eval:
     def run() -> None:
         if not keys.shape[0]:
             raise OperatorError("the table is empty")
-        at = np.searchsorted(keys.data, lookup.data).clip(max=keys.shape[0] - 1)
-        found = keys.data[at] == lookup.data
+        at, found = _search(keys.data, lookup.data)
         y.data[...] = values.data[at]
         y.data[~found] = absent
         hits.data[...] = found
 
     return run
+
+
+def _search(
+    keys: NDArray[np.int32], wanted: NDArray[np.int32]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Index of the key that ``bsearch`` of the C library finds, and whether it finds one.
+
+    >>> _search(np.int32([1, 1, 1, 4]), np.int32([1, 2, 4]))
+    (array([2, 3, 3]), array([ True, False,  True]))
+    """
+    low, high = np.zeros(len(wanted), np.intp), np.full(len(wanted), len(keys))
+    at, found = low, np.zeros(len(wanted), bool)
+    for _ in range(len(keys).bit_length()):
+        at = ((low + high) // 2).clip(max=len(keys) - 1)
+        key, is_open = keys[at], low < high
+        found |= is_open & (key == wanted)
+        low = np.where(is_open & (key < wanted), at + 1, low)
+        high = np.where(is_open & (key > wanted), at, high)
+    return at, found

@@ -24,6 +24,7 @@ from delegraph.kernels.recurrent.weights import recurrent_weights
 from delegraph.operators.checks import (
     option,
     require_counts,
+    require_one_scale,
     require_rank,
     require_same_type,
     require_shape,
@@ -100,6 +101,7 @@ class RnnTensors:
             OperatorError: a tensor does not fit.
         """
         require_type(self.weights, {TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8})
+        require_one_scale(self.weights, self.recurrent_weights)
         require_rank(self.weights, 2)
         require_shape(self.weights, (self.units, n_input))
         require_same_type(self.weights, self.recurrent_weights)
@@ -110,6 +112,7 @@ class RnnTensors:
         require_shape(self.hidden_state, (batch, self.units))
         if self.aux_weights is not None:
             require_same_type(self.weights, self.aux_weights)
+            require_one_scale(self.aux_weights)
             require_shape(self.aux_weights, (self.units, n_aux))
 
 

@@ -20,6 +20,7 @@ from delegraph.kernels.recurrent.weights import (
 from delegraph.operators.checks import (
     option,
     require_counts,
+    require_one_scale,
     require_rank,
     require_same_type,
     require_scales,
@@ -111,6 +112,7 @@ def _check(layer: _Layer) -> None:
     require_type(layer.x, {TensorType.FLOAT32, TensorType.INT8})
     for tensor in (layer.x, layer.features, layer.times):
         require_rank(tensor, 2)
+    require_one_scale(layer.features, layer.times)
     batch, n_input = layer.x.shape
     filters = layer.features.shape[0]
     if layer.rank <= 0 or filters % layer.rank:

@@ -54,14 +54,14 @@ def write_quantization(struct: Any, quantization: Quantization) -> list[Any]:
 
 def write_sparsity(struct: Any, sparsity: Sparsity) -> list[Any]:
     """Describe the storage order of a constant in its struct; return what that then points to."""
-    order, blocks = int_array(sparsity.traversal_order), int_array(sparsity.block_map)
+    order, blocks = int_array(sparsity.traversal_order), int_array(sparsity.block_map or ())
     dimensions = (_TfLiteDimensionMetadata * len(sparsity.dim_metadata))()
     kept: list[Any] = [order, blocks, dimensions]
     for target, dimension in zip(dimensions, sparsity.dim_metadata, strict=True):
         kept += _write_dimension(target, dimension)
     described = _TfLiteSparsity(
         addressof(order),
-        addressof(blocks) if sparsity.block_map else None,
+        None if sparsity.block_map is None else addressof(blocks),
         addressof(dimensions),
         len(dimensions),
     )

@@ -53,7 +53,7 @@ def check_shapes(context: LiteRtContext, delegate_node: Node, *, propagates: boo
     findings = context.findings
     if not findings.hold_for(nodes, context.tensors):
         findings = check_nodes(context, nodes, MemoryLimit.of_machine())
-        findings.raise_first()
+        findings.raise_first(needs_shapes=propagates)
     findings.give_types(nodes, context.tensors)
     if propagates:
         for index in findings.known.keys() & {*delegate_node.outputs}:

@@ -91,6 +91,7 @@ class _CheckedNodes(PrivateNodes):
         self._tensors = host.tensors
         self._follows_calls = follows_calls
         self._errors = dict(errors)
+        self._custom_errors: dict[int, DelegraphError] = {}
         self._left_open_by_kernels: set[int] = set()
 
     def findings(self, unknown: Iterable[int]) -> Findings:
@@ -104,7 +105,8 @@ class _CheckedNodes(PrivateNodes):
                 open_tensors |= self._left_open(node, registration, open_tensors)
             touched = {i for node, _ in self.nodes for i in (*node.inputs, *node.outputs) if i >= 0}
             known = {i: KnownTensor.of(self._tensors[i]) for i in touched - open_tensors}
-        return Findings(self._errors, known, frozenset(self._left_open_by_kernels))
+        left_open = frozenset(self._left_open_by_kernels)
+        return Findings(self._errors, known, left_open, self._custom_errors)
 
     def _left_open(self, node: Node, registration: Registration, unknown: set[int]) -> set[int]:
         """Prepare a node if that is possible; return its outputs of unknown shape."""
@@ -117,9 +119,9 @@ class _CheckedNodes(PrivateNodes):
         except UnresolvedOpError:  # in a subgraph that it calls
             return outputs
         except DelegraphError as error:
-            if _is_ours(registration):  # another's may be refused for what a delegate does without
-                self._errors[node.index] = error
-                _forget_frames(error)
+            _forget_frames(error)
+            errors = self._errors if _is_builtin(registration) else self._custom_errors
+            errors[node.index] = error
             return outputs
         left_open = outputs - self.steps.known_outputs()
         self._left_open_by_kernels |= left_open
@@ -131,7 +133,7 @@ class _CheckedNodes(PrivateNodes):
         return node.delegate is None and not registration.is_unresolved
 
 
-def _is_ours(registration: Registration) -> bool:
+def _is_builtin(registration: Registration) -> bool:
     own = OP_TABLE.get(registration.name)
     return own is not None and own.prepare is registration.prepare
 

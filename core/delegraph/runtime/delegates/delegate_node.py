@@ -54,19 +54,21 @@ class DelegateNodePrepare:
         The node's outputs are then as those left them: open where their shapes were.
 
         Raises:
-            NodeError: a kernel refuses one.
+            NodeError: a kernel refuses one; that of a custom operator counts if the delegate needs
+                the shapes inside.
             UnresolvedOpError: one is a custom operator without a kernel, and the delegate needs
                 the shapes inside.
         """
         delegate: Any = node.delegate
         subgraph = self.subgraph
+        needs_shapes = DelegateFlags.REQUIRE_PROPAGATED_SHAPES in delegate.flags
         nodes = original_nodes(subgraph, node, only_kernels=True)
         findings = subgraph.findings
         if not findings.hold_for(nodes, subgraph.tensors):
             limit = subgraph.session.memory_limit
             findings = check_nodes(subgraph.context, nodes, limit, follows_calls=True)
-            findings.raise_first()
-        if DelegateFlags.REQUIRE_PROPAGATED_SHAPES in delegate.flags:
+            findings.raise_first(needs_shapes=needs_shapes)
+        if needs_shapes:
             findings.give_shapes(nodes, subgraph.tensors)
         for index in findings.left_open.intersection(node.outputs):
             if subgraph.tensors[index].type not in OBJECT_TYPES:

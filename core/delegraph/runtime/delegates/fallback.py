@@ -29,9 +29,11 @@ from delegraph.operators.registration import Eval, Node, Prepare, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.delegates.failure_policy import FailurePolicy, Supervision
+from delegraph.runtime.delegates.magnified_roundings import magnified
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.delegates.partition_state import PartitionState, SavedState
 from delegraph.runtime.delegates.result_checks import (
+    RANDOM,
     Range,
     allowed_range,
     difference,
@@ -56,10 +58,6 @@ class Before(NamedTuple):
     saved: SavedState | None
     arrays: list[tuple[Tensor, tuple[int, ...], Any]]
     expected: list[_Expected]
-
-
-_RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"})
-"""Operators that need not give the same values twice, so that nothing can be compared."""
 
 
 def guarded(subgraph: Subgraph, node: Node, prepare: Prepare) -> Eval:
@@ -92,11 +90,12 @@ class Guard:
         self._expected: list[_Expected] | None = None
         self._capabilities = Capabilities()
         self._eval: Eval = _never_prepared
+        self._is_excused = False  # whether nothing but roundings was found
         self._at_start: Before | None = None  # of what has been started and not judged
 
     @cached_property
     def _is_random(self) -> bool:
-        return any(registration.name in _RANDOM for _, registration in self._replaced())
+        return any(registration.name in RANDOM for _, registration in self._replaced())
 
     @cached_property
     def _originals(self) -> OriginalNodes:
@@ -205,7 +204,7 @@ class Guard:
             return
         finding = self._finding(before.expected, before.saved)
         if finding is not None:
-            self._give_up(before, OperatorError(finding), is_wrong=True)
+            self._give_up(before, OperatorError(finding), is_wrong=not self._is_excused)
 
     def _give_up(self, before: Before, error: Exception, is_wrong: bool = False) -> None:
         for tensor, shape, data in before.arrays:
@@ -384,7 +383,11 @@ class Guard:
                 allowed = tolerances.get(tensor.index, allowed)
             other = None if allowed is None else difference(tensor, found, expected, allowed)
             if other is not None:
-                return f"{tensor!r} is {other}"
+                excuse = magnified(
+                    self._subgraph, self._originals, self._delegate, self._capabilities, tolerances
+                )
+                self._is_excused = excuse is not None
+                return excuse or f"{tensor!r} is {other}"
         return None
 
 

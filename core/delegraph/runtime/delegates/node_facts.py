@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from delegraph.delegation.rejections import Rejection
@@ -50,11 +50,14 @@ class Findings:
         errors: what the kernels of refused nodes said, by node index.
         known: tensors that the nodes read and write, as far as their shapes are known.
         left_open: outputs whose shapes a kernel leaves open until its node has run.
+        custom_errors: what the kernels of refused custom operators said. A delegate gets those
+            nodes, as in LiteRT; only one that requires propagated shapes needs their kernels.
     """
 
     errors: Mapping[int, DelegraphError]
     known: Mapping[int, KnownTensor]
     left_open: frozenset[int] = frozenset()
+    custom_errors: Mapping[int, DelegraphError] = field(default_factory=dict)
 
     @classmethod
     def of_prepared(
@@ -71,10 +74,15 @@ class Findings:
             for index, error in self.errors.items()
         }
 
-    def raise_first(self) -> None:
-        """Raise the error of the first node that is refused, if one is."""
-        for error in self.errors.values():
-            raise error.with_traceback(None)  # without that of the last time
+    def raise_first(self, *, needs_shapes: bool) -> None:
+        """Raise the error of the first node that is refused, if one is.
+
+        Args:
+            needs_shapes: whether custom operators that are refused count, too.
+        """
+        errors = {**self.errors, **self.custom_errors} if needs_shapes else self.errors
+        for index in sorted(errors):
+            raise errors[index].with_traceback(None)  # without that of the last time
 
     def give_shapes(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> None:
         """Give the tensors that nodes write their shapes, as far as they are known.

@@ -23,6 +23,9 @@ Range = tuple[int, int]
 TensorOf = Callable[[int], Tensor]
 """Gives a tensor by index, with the shape that Delegraph's kernels work out for it."""
 
+RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"})
+"""Operators that need not give the same values twice, so that nothing can be compared."""
+
 
 def wrong_array(tensor: Tensor) -> str | None:
     """Fault of the array of a computed tensor, apart from its values; None for none."""

@@ -272,6 +272,9 @@ class StepRunner:
 
     def set_dynamic(self, tensor: Tensor) -> None:
         """See ``OpContext.set_dynamic``."""
+        for node, _ in self.nodes[len(self.evals) : len(self.evals) + 1]:  # being prepared
+            if tensor.index in node.outputs and not tensor.is_dynamic:
+                self._require_unused(tensor, "be left open")
         tensor.make_dynamic()
         self._open.add(tensor.index)
         self._left_open.discard(tensor.index)

@@ -52,7 +52,7 @@ def tensor_details(tensor: Tensor) -> dict[str, Any]:
 
 def _sparsity(sparsity: Sparsity) -> dict[str, Any]:
     details: dict[str, Any] = {"traversal_order": np.array(sparsity.traversal_order, np.int32)}
-    if sparsity.block_map:
+    if sparsity.block_map is not None:
         details["block_map"] = np.array(sparsity.block_map, np.int32)
     details["dim_metadata"] = []
     for dim in sparsity.dim_metadata:

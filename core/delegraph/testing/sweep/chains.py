@@ -12,7 +12,7 @@ import numpy as np
 from delegraph.delegation.partition_tolerance import STEPS
 from delegraph.schema import tables
 from delegraph.schema.enums import TensorType
-from delegraph.testing.sweep.oddities import Draft
+from delegraph.testing.sweep.draft import Draft
 
 LONGEST = 5
 """Operators in a chain, at most."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from delegraph.schema.options import AddOptions
 from delegraph.testing.one_op import one_op_model, tensor
 from delegraph.testing.sweep import hosts
 from delegraph.testing.sweep.documented_refusals import documented_refusal
-from delegraph.testing.sweep.input_roundings import NUDGES, nudged
+from delegraph.testing.sweep.input_roundings import NUDGES, nudged_case
 from delegraph.testing.sweep.judging import (
     OFFICIAL,
     OURS,
@@ -146,10 +146,10 @@ class Comparison:
             return None  # ours computes more, and has limits
         promised = self._promised(right, case)
         fault = _difference(right, mine, promised, case.is_random)
-        if fault is None or fault.kind != "differs" or not _has_floats(case):
+        if fault is None or fault.kind != "differs":
             return fault
         announce(OFFICIAL if self.is_official_right else OURS)
-        others = [run_case(self._open_right, _nudged(case, i + 1)) for i in range(NUDGES)]
+        others = [run_case(self._open_right, nudged_case(case, i + 1)) for i in range(NUDGES)]
         announce(OURS)
         return _difference(right, mine, promised, case.is_random, others)
 
@@ -230,22 +230,6 @@ def _difference(
     others: list[Run] | None = None,
 ) -> Fault | None:
     return difference_fault(right, mine, promised, is_random, others or ())
-
-
-def _has_floats(case: SweepCase) -> bool:
-    return any(array.dtype == np.float32 for step in case.steps for array in step)
-
-
-def _nudged(case: SweepCase, number: int) -> SweepCase:
-    """Case with floats that are off by roundings, in another way for each number."""
-    rng = np.random.default_rng(number)
-    steps = tuple(
-        tuple(
-            nudged(x, rng, smoothly=number % 2 == 0) if x.dtype == np.float32 else x for x in step
-        )
-        for step in case.steps
-    )
-    return replace(case, steps=steps)
 
 
 def _is_limit(error: BaseException | None) -> bool:

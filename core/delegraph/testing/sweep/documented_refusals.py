@@ -5,9 +5,23 @@ from __future__ import annotations
 import re
 
 REFUSALS: dict[str, str] = {
-    "bytes-without-a-scale": r"scale 0\.0, expected a positive one|has no scale|no quantization",
-    "scales-that-are-no-positive-numbers": r"scale (-|nan|inf)",
-    "scales-too-far-apart": r"ratio of",
+    "bytes-without-a-scale": r"scale 0\.0, expected a positive one|has no scale|no quantization"
+    r"|output scale 0\.0",
+    "constants-that-nodes-write": r"is constant and cannot be written",
+    "hadamard-rotation-to-another-shape": r"\(aeq.hadamard_rotation\).*output has shape",
+    "int16-logistic-of-extreme-scales": r"input scale is .*, expected one from",
+    "matrix-set-diag-of-another-shape": r"diagonal \[.*\] does not fit",
+    "more-than-32-dimensions": r"32 are most",
+    "parameters-of-several-elements": r"axis has shape .*, expected one element",
+    "pools-without-a-window": r"window size is 0",
+    "prelu-int16-alpha": r"\(PRELU\).*has type INT16, expected one of INT8",
+    "scales-of-another-count": r"\d+ scales, expected one",
+    "scales-that-are-no-positive-numbers": r"scale (-|nan|inf)|give the multiplier (-|nan|inf)",
+    "scales-too-far-apart": r"ratio of|give the multiplier .*, expected less",
+    "scatter-of-other-dimensions": r"update_window_dims, expected|index vectors have"
+    r"|slices .*, expected parts",
+    "strides-of-another-count": r"begin, end and strides as INT32 vectors of one length",
+    "variables-of-another-shape": r"variable is \[.*\], expected \[",
     "zero-points-beyond-their-type": r"zero point -?\d+",
 }
 """Pattern of the error, by the id of the entry that says why."""

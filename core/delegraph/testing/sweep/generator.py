@@ -13,8 +13,9 @@ from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import MAKERS, cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
 from delegraph.testing.sweep.chains import adapted, can_read, chain_names, chained
+from delegraph.testing.sweep.draft import Draft
 from delegraph.testing.sweep.hosts import open_ours
-from delegraph.testing.sweep.oddities import ODDITIES, Draft
+from delegraph.testing.sweep.oddities import ODDITIES
 from delegraph.testing.sweep.sweep_case import SweepCase
 
 CHAINS = 0.3

@@ -1,11 +1,17 @@
-"""Inputs that are off by roundings: they show how far a right answer may move."""
+"""Inputs and constants that are off by roundings: they show how far a right answer may move."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from delegraph.schema.enums import TensorType
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
+from delegraph.testing.sweep.sweep_case import SweepCase
 
 NUDGES = 6
 """Runs that tell how far answers depend on roundings."""
@@ -32,3 +38,23 @@ def nudged(x: NDArray[Any], rng: np.random.Generator, *, smoothly: bool) -> NDAr
     with np.errstate(all="ignore"):
         moved: NDArray[Any] = (x * (1 + ups.reshape(x.shape) * 2.0**-23)).astype(np.float32)
     return moved
+
+
+def nudged_case(case: SweepCase, number: int) -> SweepCase:
+    """Case whose float32 inputs and constants are nudged, in another way for each number."""
+    rng, smoothly = np.random.default_rng(number), number % 2 == 0
+
+    def moved(x: NDArray[Any]) -> NDArray[Any]:
+        return nudged(x, rng, smoothly=smoothly) if x.dtype == np.float32 else x
+
+    steps = tuple(tuple(moved(x) for x in step) for step in case.steps)
+    model = read_model(np.frombuffer(case.content, np.uint8))
+    graphs, buffers = model.subgraphs or (), list(model.buffers or ())
+    tensors = (tensor for graph in graphs for tensor in graph.tensors or ())
+    for index in sorted({t.buffer for t in tensors if t.type is TensorType.FLOAT32}):
+        data = buffers[index].data
+        if data is not None and data.size % 4 == 0:
+            values = moved(np.frombuffer(data.tobytes(), np.float32))
+            buffers[index] = buffers[index].replace(data=values.view(np.uint8))
+    content = write_model(model.replace(buffers=tuple(buffers)))
+    return replace(case, content=content, steps=steps)

@@ -6,8 +6,8 @@ well-formed files; whether a runtime accepts them is for the runtimes to say, in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -20,76 +20,12 @@ from delegraph.schema.enums import BuiltinOperator, TensorType
 from delegraph.schema.options import ReshapeOptions, options_field
 from delegraph.schema.table import Scalar, Table
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
-from delegraph.testing.sweep.sweep_case import Arrays
-
-LENGTHS = (0, 1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127)
-"""Lengths of axes around the widths of vectors and tiles, primes, 1 and 0."""
-
-LARGEST = 1 << 14
-"""Elements of an array that an axis is stretched in."""
+from delegraph.testing.sweep.draft import Draft, Oddity, bytes_of, constant_array
+from delegraph.testing.sweep.lengths import resized, stretched_axis, stretched_weights
+from delegraph.testing.sweep.weights import float16_weights, narrow_weights, sparse_weights
 
 FLOATS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 1e-39, 1.0, -1.0, 100.0, -100.0)
 """None is so large that a sum depends on the order of its summands by more than roundings."""
-
-
-@dataclass(frozen=True, eq=False)
-class Draft:
-    """A case while it is made odd.
-
-    Attributes:
-        records: the model; the main subgraph comes first.
-        steps: arrays for its inputs at each invoke.
-    """
-
-    records: tables.Model
-    steps: tuple[Arrays, ...]
-
-    @property
-    def main(self) -> tables.SubGraph:
-        """The main subgraph."""
-        return (self.records.subgraphs or ())[0]
-
-    @property
-    def tensors(self) -> tuple[tables.Tensor, ...]:
-        """The tensors of the main subgraph."""
-        return self.main.tensors or ()
-
-    def with_main(self, **changes: Any) -> Draft:
-        """Draft with other fields of the main subgraph."""
-        others = (self.records.subgraphs or ())[1:]
-        subgraphs = (self.main.replace(**changes), *others)
-        return replace(self, records=self.records.replace(subgraphs=subgraphs))
-
-    def with_tensor(self, index: int, **changes: Any) -> Draft:
-        """Draft with other fields of a tensor."""
-        tensors = list(self.tensors)
-        tensors[index] = tensors[index].replace(**changes)
-        return self.with_main(tensors=tuple(tensors))
-
-    def with_node(self, at: int, **changes: Any) -> Draft:
-        """Draft with other fields of a node."""
-        nodes = list(self.main.operators or ())
-        nodes[at] = nodes[at].replace(**changes)
-        return self.with_main(operators=tuple(nodes))
-
-    def with_data(self, index: int, data: NDArray[Any] | None) -> Draft:
-        """Draft in which a tensor has a buffer of its own: bytes of a constant, or nothing."""
-        buffers = (*(self.records.buffers or ()), tables.Buffer(data=data))
-        changed = self.with_tensor(index, buffer=len(buffers) - 1)
-        return replace(changed, records=changed.records.replace(buffers=buffers))
-
-    def constant(self, index: int) -> NDArray[Any] | None:
-        """Bytes of a constant; None for other tensors."""
-        data: NDArray[Any] | None = (self.records.buffers or ())[self.tensors[index].buffer].data
-        return data
-
-    def constants(self) -> list[int]:
-        """Indices of constants that nodes read, without those whose type NumPy lacks."""
-        read = {i for node in self.main.operators or () for i in node.inputs or () if i >= 0}
-        return sorted(i for i in read if self.constant(i) is not None)
-
-
-Oddity = Callable[[Random, Draft], Draft | None]
 
 
 def no_quantization(chance: Random, draft: Draft) -> Draft | None:
@@ -171,7 +107,9 @@ def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
         dtype = NUMPY_DTYPES[draft.tensors[inputs[i]].type]
         if array.dtype != dtype or array.dtype.kind == "O":
             return None
-        draft = draft.with_data(inputs[i], _bytes(array)).with_tensor(inputs[i], shape=array.shape)
+        draft = draft.with_data(inputs[i], bytes_of(array)).with_tensor(
+            inputs[i], shape=array.shape
+        )
     kept = [i for i in range(len(inputs)) if i not in fixed]
     steps = tuple(tuple(step[i] for i in kept) for step in draft.steps)
     return replace(draft.with_main(inputs=tuple(inputs[i] for i in kept)), steps=steps)
@@ -188,32 +126,15 @@ def computed_constant(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _fed_constant(chance: Random, draft: Draft, *, keeps_data: bool) -> Draft | None:
-    indices = [i for i in draft.constants() if _array(draft, i) is not None]
+    indices = [i for i in draft.constants() if constant_array(draft, i) is not None]
     if not indices:
         return None
     index = chance.choice(indices)
-    array = _array(draft, index)
+    array = constant_array(draft, index)
     assert array is not None
     steps = tuple((*step, array) for step in draft.steps)
     changed = draft.with_main(inputs=(*(draft.main.inputs or ()), index))
     return replace(changed if keeps_data else changed.with_data(index, None), steps=steps)
-
-
-def _array(draft: Draft, index: int) -> NDArray[Any] | None:
-    """A dense constant's values; None for packed, sparse and text ones."""
-    tensor, data = draft.tensors[index], draft.constant(index)
-    dtype = NUMPY_DTYPES.get(tensor.type)
-    shape = tuple(tensor.shape or ())
-    if data is None or dtype is None or dtype.kind == "O" or tensor.sparsity is not None:
-        return None
-    raw = np.asarray(data, np.uint8)
-    if raw.size != dtype.itemsize * int(np.prod(shape, dtype=np.int64)):
-        return None
-    return np.frombuffer(raw.tobytes(), dtype).reshape(shape)
-
-
-def _bytes(array: NDArray[Any]) -> NDArray[Any]:
-    return np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
 
 
 def absent_input(chance: Random, draft: Draft) -> Draft | None:
@@ -305,46 +226,6 @@ def late_shape(chance: Random, draft: Draft) -> Draft | None:
     return Draft(records, tuple((*step, shape) for step in draft.steps))
 
 
-def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
-    """Another length for an axis, in the file itself and in all inputs that have it."""
-    stretched = _stretched(chance, draft)
-    if stretched is None:
-        return None
-    for index, array in zip(draft.main.inputs or (), stretched, strict=True):
-        draft = draft.with_tensor(index, shape=array.shape, shape_signature=None)
-    return replace(draft, steps=(stretched, stretched))
-
-
-def resized(chance: Random, draft: Draft) -> Draft | None:
-    """Inputs that are resized before the second invoke, and back after it."""
-    stretched = _stretched(chance, draft)
-    if stretched is None:
-        return None
-    return replace(draft, steps=(draft.steps[0], stretched, draft.steps[0]))
-
-
-def _stretched(chance: Random, draft: Draft) -> Arrays | None:
-    first = draft.steps[0]
-    axes = sorted({(axis, n) for array in first for axis, n in enumerate(array.shape)})
-    if not axes:
-        return None
-    axis, old = chance.choice(axes)
-    new = chance.choice(LENGTHS)
-    everywhere = chance.random() < 0.8
-    arrays, done = [], False
-    for array in first:
-        fits = array.ndim > axis and array.shape[axis] == old and (everywhere or not done)
-        arrays.append(_resized(array, axis, new) if fits else array)
-        done = done or fits
-    return None if any(a.size > LARGEST for a in arrays) else tuple(arrays)
-
-
-def _resized(array: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
-    if not array.size:
-        return np.zeros((*array.shape[:axis], length, *array.shape[axis + 1 :]), array.dtype)
-    return np.asarray(array.take(np.arange(length) % array.shape[axis], axis))
-
-
 def extreme_values(chance: Random, draft: Draft) -> Draft | None:
     """Inputs and 8- to 64-bit constants at the ends of their types; floats that are no numbers."""
     rng = np.random.default_rng(chance.randrange(1 << 30))
@@ -352,9 +233,9 @@ def extreme_values(chance: Random, draft: Draft) -> Draft | None:
     steps = tuple(tuple(_extreme(rng, a, alike) for a in step) for step in draft.steps)
     if chance.random() < 0.5:
         for index in draft.constants():
-            array = _array(draft, index)
+            array = constant_array(draft, index)
             if array is not None and array.dtype.itemsize <= 2 and array.dtype.kind in "iu":
-                draft = draft.with_data(index, _bytes(_extreme(rng, array, alike)))
+                draft = draft.with_data(index, bytes_of(_extreme(rng, array, alike)))
     return replace(draft, steps=steps)
 
 
@@ -378,5 +259,5 @@ def _extreme(rng: np.random.Generator, array: NDArray[Any], alike: bool) -> NDAr
 ODDITIES: tuple[Oddity, ...] = (
     no_quantization, odd_quantization, constant_inputs, constant_is_input, computed_constant,
     absent_input, same_tensor_twice, other_option, other_version, late_shape, stretched_axis,
-    resized, extreme_values,
+    stretched_weights, resized, extreme_values, narrow_weights, float16_weights, sparse_weights,
 )  # fmt: skip

@@ -7,9 +7,8 @@ import os
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 from delegraph.errors import ArgumentError, did_you_mean
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 NO_END = 1 << 40
 """Cases of a sweep that only time ends."""
-
-TWO_THREADS = 0.1
-"""Share of the cases whose tested side has two threads."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +57,7 @@ class Plan:
 
     def case(self, number: int) -> SweepCase:
         """Case with a number; the same one in any process."""
-        made = sweep_case(self.seed, number, self.operators or sweep_operators())
-        two = Random(f"threads:{self.seed}:{number}").random() < TWO_THREADS
-        return replace(made, threads=2) if two else made
+        return sweep_case(self.seed, number, self.operators or sweep_operators())
 
 
 @dataclass(frozen=True)

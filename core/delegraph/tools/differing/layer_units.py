@@ -26,7 +26,7 @@ from delegraph.tools.setup import Setup
 Values = Mapping[int, tuple[Mapping[str, Any], NDArray[Any]]]
 """Details and values of tensors, by index."""
 
-_SAME_KERNELS = "the reference has the same kernel"
+SAME_KERNELS = "the reference has the same kernel"
 
 HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 """Types of tensors whose values mean nothing outside of the runtime that made them."""
@@ -170,7 +170,7 @@ def units_of(
     hosted = [o for o in whole.spec.operators if o.index not in taken]
     plain = replace(alone, delegates=("none",), delegate_files=(), use_default_delegates=False)
     for operator in hosted:
-        unit = Unit((operator.index,), _SAME_KERNELS if shares_kernels else "")
+        unit = Unit((operator.index,), SAME_KERNELS if shares_kernels else "")
         if not shares_kernels:
             outputs = [i for i in operator.outputs if i >= 0]
             unit.open(stack, folder / f"node{operator.index}.tflite", plain, whole, outputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +11,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import PartitionPlacement
-from delegraph.tools.differing.difference import OutputDifference, own_kernels, type_name
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.tools.differing.difference import (
+    OutputDifference,
+    outside,
+    own_kernels,
+    type_name,
+)
 from delegraph.tools.differing.input_runs import OFFICIAL, InputRuns
 from delegraph.tools.differing.layer_units import HANDLES, Unit, Values, Whole, units_of
 from delegraph.tools.differing.matching import converted, matched_inputs, matched_names
@@ -23,6 +30,12 @@ from delegraph.tools.differing.watched_side import Inner, Watched
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
+
+LayerTolerance = Callable[[NDArray[Any], Mapping[str, Any]], Tolerance]
+"""Returns how far a tensor may be off, from the reference's values and details."""
+
+_Found = dict[int, list[tuple[TensorDifference, int]]]
+"""Of each run, by tensor: the difference, and how many elements are outside the tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +172,9 @@ def diff_layers(
     inner: Inner = "boundaries",
     inputs: InputRequest = OFFICIAL,
     runs: int | None = None,
+    first: int = 0,
     signature: str | None = None,
+    tolerance: LayerTolerance | None = None,
     progress: Progress = untold,
 ) -> LayersDifference:
     """Run a model in two set-ups, and return how far every tensor that its nodes compute is off.
@@ -180,7 +195,9 @@ def diff_layers(
         inputs: what both are fed; a folder among the values stands for each of its files in turn.
         runs: how many; None for one a file, one where nothing is random, else 50. Random values
             have the seed of *inputs* in the first, and the next one in each after it.
+        first: number of the first run.
         signature: of both models; None for the whole models.
+        tolerance: how far tensors may be off; for ``OutputDifference.outside``.
         progress: is told how many runs are done.
 
     Raises:
@@ -207,15 +224,15 @@ def diff_layers(
             ]
             return str(run)
 
-        feed_both(0)
+        feed_both(first)
         with fed.explained():
             for side in (test, right):
                 side.open(stack, folder, inner)
-        comparison = _Comparison(stack, folder, test, right, order)
+        comparison = _Comparison(stack, folder, test, right, order, tolerance)
         told = []
         for number in range(len(fed)):
             progress("comparing layers", number, len(fed))
-            told.append(feed_both(number))
+            told.append(feed_both(first + number))
             with fed.explained():
                 comparison.take(test.computed(), right.computed())
         notes = (*test.notes, *right.notes)
@@ -232,15 +249,16 @@ class _Comparison:
         test: Watched,
         right: Watched,
         order: Sequence[int],
+        tolerance: LayerTolerance | None,
     ) -> None:
-        self._test, self._right = test, right
+        self._test, self._right, self._tolerance = test, right, tolerance
         self._is_same_file = os.path.realpath(test.setup.model) == os.path.realpath(
             right.setup.model
         )
         self._placed = {(n.subgraph, n.index): n for n in test.placement.nodes}
         self._twin = _twins(test, right, order, self._is_same_file)
-        self._drift: dict[int, list[TensorDifference]] = {}
-        self._same: dict[int, list[TensorDifference]] = {}
+        self._drift: _Found = {}
+        self._same: _Found = {}
         self._details: dict[int, tuple[Any, Any]] = {}
         self._notes: dict[int, str] = {}  # why nodes did not run alone
         self._units: list[Unit] = units_of(
@@ -258,15 +276,17 @@ class _Comparison:
         for unit in self._units:
             self._compare(unit.computed(known), known, self._same)
 
-    def _compare(
-        self, test: Values, known: Values, found: dict[int, list[TensorDifference]]
-    ) -> None:
+    def _compare(self, test: Values, known: Values, found: _Found) -> None:
         for tensor, (entry, values) in test.items():
             if tensor in known:
                 other, right = known[tensor]
                 self._details[tensor] = entry, other
                 difference = tensor_difference(values, right, entry, other)
-                found.setdefault(tensor, []).append(difference)
+                count = 0
+                if self._tolerance is not None:
+                    allowed = self._tolerance(right, other)
+                    count = outside(difference, values, right, entry, other, allowed)
+                found.setdefault(tensor, []).append((difference, count))
 
     def layers(self) -> tuple[LayerDifference, ...]:
         """Return the differences of all tensors, in execution order."""
@@ -296,15 +316,14 @@ class _Comparison:
             "" if same is not None else self._why_not_same(node, tensor),
         )
 
-    def _over_runs(
-        self, tensor: int, differences: Mapping[int, list[TensorDifference]]
-    ) -> OutputDifference | None:
+    def _over_runs(self, tensor: int, differences: _Found) -> OutputDifference | None:
         if tensor not in differences:
             return None
         entry, other = self._details[tensor]
         names = self._test.spec.tensors[tensor].name, str(other["name"])
         kinds = type_name(entry), type_name(other)
-        return OutputDifference(*names, *kinds, tuple(differences[tensor]))
+        runs, counts = zip(*differences[tensor], strict=True)
+        return OutputDifference(*names, *kinds, runs, sum(counts) if self._tolerance else None)
 
     def _why_no_drift(self, tensor: int) -> str:
         if tensor in self._test.inside:

@@ -9,11 +9,18 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph import DelegateContext, DelegateParams, Node, SimpleDelegateKernelInterface
+from delegraph import (
+    DelegateContext,
+    DelegateParams,
+    Node,
+    PartitionModel,
+    SimpleDelegateKernelInterface,
+)
 from delegraph.errors import DelegateError, OperatorError
 from delegraph_jax.compiling import version
 from delegraph_jax.executable import compiled, contents_of, loaded
 from delegraph_jax.graphs import calls
+from delegraph_jax.open_shapes import OpenPartition, has_open_shapes
 from delegraph_jax.traced import TracedPartition
 
 
@@ -76,6 +83,9 @@ class ExecutableKernel(SimpleDelegateKernelInterface):
 class JaxKernel(ExecutableKernel):
     """Compiles its partition for the shapes of its inputs; other shapes compile it again.
 
+    Delegraph's kernels run a partition with loops or branches while its inputs have shapes with
+    which others are open.
+
     Args:
         device: what computes.
         partitions: where the partition is noted while it is taken.
@@ -85,6 +95,7 @@ class JaxKernel(ExecutableKernel):
         super().__init__(device)
         self._partitions = partitions
         self._shapes: list[tuple[int, ...]] | None = None
+        self._open: OpenPartition | None = None
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
         super().init(context, params)
@@ -92,7 +103,8 @@ class JaxKernel(ExecutableKernel):
         self._traced = TracedPartition(params, context.numerics)
         self._partitions.append(self._traced)
         nodes = [context.get_node_and_registration(i)[0] for i in params.nodes_to_replace]
-        if any(map(calls, nodes)):
+        self._calls = any(map(calls, nodes))
+        if self._calls:
             for index in params.partition_model().called:
                 with suppress(DelegateError):  # LiteRT cannot; it never prepares them either
                     context.mark_subgraph_as_delegation_skippable(index)
@@ -100,18 +112,46 @@ class JaxKernel(ExecutableKernel):
     def prepare(self, context: DelegateContext, node: Node) -> None:
         shapes = [tensor.shape for tensor in self._inputs]
         if shapes != self._shapes:
-            self._compile(context)
+            self._take_shapes(context)
             self._shapes = shapes
-        super().prepare(context, node)
+        if self._open is None:
+            super().prepare(context, node)
+        else:
+            for tensor in self._outputs:
+                context.set_dynamic(tensor)
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        if self._open is None:
+            super().eval(context, node)
+            return
+        results = self._open.run([tensor.data for tensor in self._inputs])
+        for tensor, result in zip(self._outputs, results, strict=True):
+            context.resize_tensor(tensor, result.shape)
+            np.copyto(tensor.data, result)
 
     def close(self) -> None:
         super().close()
+        self._close_open()
         if self._traced in self._partitions:
             self._partitions.remove(self._traced)
 
-    def _compile(self, context: DelegateContext) -> None:
+    def _close_open(self) -> None:
+        if self._open is not None:
+            self._open.close()
+        self._open = None
+
+    def _take_shapes(self, context: DelegateContext) -> None:
+        """Compile for the shapes of now, or leave them to Delegraph's kernels."""
+        self._close_open()
+        model = self._params.partition_model()
+        if self._calls and has_open_shapes(model):
+            self._open = OpenPartition(model, context.numerics)
+        else:
+            self._compile(model, context)
+
+    def _compile(self, model: PartitionModel, context: DelegateContext) -> None:
         """Take the executable for the shapes of now, from the cache if it is there."""
-        model, device, numerics = self._params.partition_model(), self._device, context.numerics
+        device, numerics = self._device, context.numerics
         key = f"{model.digest} {numerics} {device.platform} {device.device_kind}"
         cache = context.cache("jax", version())
         self.load(cache.read_or_make(key, lambda: compiled(model, device, numerics)))

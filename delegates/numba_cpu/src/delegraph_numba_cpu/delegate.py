@@ -20,6 +20,7 @@ from delegraph import (
 )
 from delegraph.delegation import is_dry_run, limited_num_threads, raise_if_requested
 from delegraph.errors import DelegateError
+from delegraph_numba_cpu.instructions.memory import Memory
 from delegraph_numba_cpu.library.cpu import level_named, physical_cores
 from delegraph_numba_cpu.library.kernel_library import library
 from delegraph_numba_cpu.lowering import OPERATORS, Call
@@ -123,7 +124,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
         self._border = (*params.input_tensors, *params.output_tensors)
-        self._packed: dict[object, object] = {}  # weights as kernels want them
+        self._packed: dict[object, Memory] = {}  # weights as kernels want them
         calls = [
             Call.of(context, *context.get_node_and_registration(index))
             for index in params.nodes_to_replace

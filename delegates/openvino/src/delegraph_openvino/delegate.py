@@ -15,6 +15,7 @@ from delegraph import (
 )
 from delegraph_openvino import program
 from delegraph_openvino.claims import QUANTIZED, capabilities
+from delegraph_openvino.magnified import check_magnified, magnified_tensors
 from delegraph_openvino.options import OpenvinoOptions
 from delegraph_openvino.wrong_results import check_numbers
 
@@ -26,12 +27,17 @@ class OpenvinoDelegate(EngineDelegate):
 
     options: OpenvinoOptions
     version = program.VERSION
+    _magnified: frozenset[int] = frozenset()
 
     def name(self) -> str:
         return "openvino"
 
     def capabilities(self) -> Capabilities:
         return capabilities(self.options.quantized)
+
+    def initialize(self, context: DelegateContext) -> None:
+        exact = not self.options.quantized
+        self._magnified = magnified_tensors(context) if exact else frozenset()
 
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
@@ -41,7 +47,8 @@ class OpenvinoDelegate(EngineDelegate):
             if is_8_bit and not self.options.quantized:
                 return Rejection("quantized", EIGHT_BITS, tensor=index)
         right = check_numbers(registration, node, context)
-        return right and super().is_node_supported_by_delegate(registration, node, context)
+        right = right and super().is_node_supported_by_delegate(registration, node, context)
+        return right and check_magnified(registration.name, node, self._magnified)
 
     def delegate_options(self) -> DelegateOptions:
         return DelegateOptions(min_nodes_per_partition=self.options.min_nodes)

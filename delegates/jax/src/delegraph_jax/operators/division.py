@@ -31,7 +31,10 @@ def div(call: Call) -> Any:
 @operator("FLOOR_DIV", ("FLOAT32",))
 def float_floor_div(call: Call) -> Any:
     """Return quotients, rounded down, in float64 as the official kernel does."""
-    return jnp.floor(call.input(0).astype(np.float64) / _divisor(call).astype(np.float64))
+    divisor = jnp.asarray(call.input(1))
+    magnitude = lax.bitcast_convert_type(divisor, np.uint32) << 1  # to XLA denormals equal 0
+    call.doubts.append(((magnitude == 0).any(), "a divisor is zero"))
+    return jnp.floor(call.input(0).astype(np.float64) / divisor.astype(np.float64))
 
 
 @operator("FLOOR_DIV", _INTEGERS)

@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from delegraph_jax.operators.fused import check_clamp, clamp_to_finite
@@ -40,11 +41,23 @@ _enter_unary("SIN", (*FLOATS, "FLOAT16"), jnp.sin)
 _enter_unary("LOGICAL_NOT", ("BOOL",), jnp.logical_not)
 _enter_unary("ZEROS_LIKE", PLAIN, jnp.zeros_like)
 
+
+def _quotient(a: Any, b: Any) -> Any:
+    """Return ``a / b``, rounded once.
+
+    XLA multiplies by the inverse of a constant, which is rounded as well: in float64 that is lost
+    where the quotient becomes a float32.
+    """
+    if not isinstance(b, np.ndarray):
+        return a / b
+    return (a.astype(np.float64) / b.astype(np.float64)).astype(np.float32)
+
+
 _FUSED: dict[str, tuple[tuple[str, ...], Callable[[Any, Any], Any]]] = {
     "ADD": ((*PLAIN, "FLOAT16"), jnp.add),
     "SUB": (PLAIN, jnp.subtract),
     "MUL": ((*PLAIN, "FLOAT16"), jnp.multiply),
-    "DIV": (FLOATS, jnp.divide),
+    "DIV": (FLOATS, _quotient),
 }
 
 

@@ -11,6 +11,7 @@ from jax import lax
 
 from delegraph import Node, Rejection, Tensor
 from delegraph.arithmetic import convolution_windows
+from delegraph.arithmetic.hybrid import rows_have_zero_points
 from delegraph_jax.operators.convolution import finish, pads, sum_of_taps
 from delegraph_jax.operators.fused import check_clamp
 from delegraph_jax.operators.quantized_products import convolution, exact_sums, product
@@ -91,6 +92,8 @@ def fully_connected(call: Call) -> Any:
     weight = call.input(1).transpose(1, 0)
     rows = call.rows(0, weight.shape[0])
     is_asymmetric = bool(call.options.asymmetric_quantize_inputs)
+    if call.numerics == "builtin":
+        is_asymmetric = rows_have_zero_points(call.tensor(1), asked=is_asymmetric)
     q, scales, zero_points = quantized_rows(rows, is_asymmetric)
     sums = exact_sums(q, 0, weight, 0, product)
     sums = sums - zero_points[:, None] * weight.astype(np.int32).sum(0)

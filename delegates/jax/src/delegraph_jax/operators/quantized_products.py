@@ -23,6 +23,7 @@ from delegraph.arithmetic import (
     quantized_activation_range,
     scaling_of,
 )
+from delegraph.arithmetic.requantize import LARGEST_BIAS
 from delegraph_jax.operators.convolution import MOST_TAPS, pads, sum_of_taps
 from delegraph_jax.operators.registry import Call, operator
 
@@ -79,7 +80,7 @@ def finish(call: Call, sums: Any, scaling: Scaling, bias: Any) -> Any:
     low, high = quantized_activation_range(call.options.fused_activation_function, y)
     wide = sums.astype(np.int64)
     if bias is not None:
-        wide = wide + bias.reshape(-1).astype(np.int64)
+        wide = wide + bias.reshape(-1).astype(np.int64).clip(-LARGEST_BIAS, LARGEST_BIAS)
     scaled = scaling.exact(wide).astype(np.int64)
     return (scaled + y.zero_point).clip(low, high).astype(y.dtype)
 

@@ -12,7 +12,7 @@ from delegraph import Node, Rejection, Tensor
 from delegraph.arithmetic import channel_parameters
 from delegraph.operators import every_value
 from delegraph_jax.operators.registry import QUANTIZED, Call, operator
-from delegraph_jax.operators.rounding import round_half_away
+from delegraph_jax.operators.rounding import round_half_away, rounded
 from delegraph_jax.operators.tabulated import look_up
 
 _LANES = 8
@@ -41,7 +41,7 @@ def _affine(call: Call, x: Any) -> Any:
     """Return ``round(x / scale) + zero_point``, as vector loops and what they leave over do."""
     y = call.outputs[0]
     limits = np.iinfo(y.dtype)
-    flat = x.reshape(-1)
+    flat = rounded(x.reshape(-1))  # XLA would make one factor of two
     end = flat.size - flat.size % _LANES if call.numerics == "builtin" else 0
     inverse = np.float32(1) / np.float32(y.scale)
     low, high = (np.float32(limit - y.zero_point) for limit in (limits.min, limits.max))
@@ -84,4 +84,4 @@ def dequantize(call: Call) -> Any:
     """Real numbers of integers with one scale or a scale a channel."""
     x = call.input(0)
     scale, zero_point = channel_parameters(call.tensor(0))
-    return (x.astype(np.int32) - zero_point).astype(np.float32) * scale
+    return rounded((x.astype(np.int32) - zero_point).astype(np.float32) * scale)

@@ -14,7 +14,10 @@ def rounded(product: Any) -> Any:
 
     XLA may otherwise make a fused multiply-add of the two. One limit would not prevent it: XLA
     drops the lower one where it can prove that no product is negative. Infinities become numbers.
+    What NumPy has computed, of constants, is rounded.
     """
+    if isinstance(product, np.ndarray | np.generic):
+        return product
     limits = np.finfo(product.dtype)
     return lax.clamp(limits.min, product, limits.max)
 

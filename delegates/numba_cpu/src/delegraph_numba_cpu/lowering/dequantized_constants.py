@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from delegraph import Tensor
 from delegraph_numba_cpu.lowering.registry import Call
 
 WIDENERS = ("DENSIFY", "DEQUANTIZE")
 
 
 def is_widened(call: Call, tensor: int) -> bool:
-    """Return whether a tensor comes from a constant alone, through nodes that only widen it.
+    """Whether a tensor comes from a constant alone, through nodes that only widen it."""
+    return widened_constant(call, tensor) is not None
+
+
+def widened_constant(call: Call, tensor: int) -> Tensor | None:
+    """The constant that a tensor is made of through nodes that only widen it; None without one.
 
     Delegraph runs such nodes while preparing; their results are known when kernels are lowered.
     """
@@ -16,7 +22,7 @@ def is_widened(call: Call, tensor: int) -> bool:
         node, registration = call.context.get_node_and_registration(index)
         if tensor in node.outputs:
             if registration.name not in WIDENERS or not node.inputs:
-                return False
-            source = node.inputs[0]
-            return call.context.tensors[source].is_constant or is_widened(call, source)
-    return False
+                return None
+            source = call.context.tensors[node.inputs[0]]
+            return source if source.is_constant else widened_constant(call, source.index)
+    return None

@@ -33,6 +33,7 @@ from delegraph_numba_cpu.program.guarded_memory import GuardedMemory, is_guarded
 from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.run_time_estimate import Pace
 from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
+from delegraph_numba_cpu.shared_constants import SharedConstants
 
 
 class ProgramBuilder:
@@ -52,7 +53,7 @@ class ProgramBuilder:
         library: Library,
         workers: int,
         exact: bool,
-        packed: dict[object, object],
+        packed: dict[object, Memory],
         working_memory: WorkingMemory | None = None,
     ) -> None:
         self.context = context
@@ -65,13 +66,15 @@ class ProgramBuilder:
         self._tensors: dict[int, Memory] = {}
         self._packed = packed
         self._working_memory = working_memory or WorkingMemory()
+        self._shared = SharedConstants(self._working_memory.limit)
 
     def tensor(self, index: int) -> Memory:
         """Return the memory of a tensor, inside the partition or at its border."""
         found = self._tensors.get(index)
         if found is None:
             tensor = self.context.tensors[index]
-            found = self.constant(tensor.data) if tensor.is_constant else Memory(tensor.bytes)
+            keep = self._shared.memory
+            found = keep(tensor.data, self.constant) if tensor.is_constant else Memory(tensor.bytes)
             found.name = _name(tensor)
             self._tensors[index] = found
         return found
@@ -128,8 +131,7 @@ class ProgramBuilder:
         """
         found = self._packed.get(key)
         if found is None:
-            found = self._packed[key] = self.constant(pack())
-        assert isinstance(found, Memory)
+            found = self._packed[key] = self._shared.memory(pack(), self.constant)
         found.last = -1  # of an earlier program
         return found
 

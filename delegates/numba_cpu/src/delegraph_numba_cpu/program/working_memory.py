@@ -14,11 +14,12 @@ class WorkingMemory:
         limit: of its size; None for what the machine has.
 
     Attributes:
+        limit: of its size, and of copies of constants.
         buffer: the bytes, uint8; another array when it has grown, so users look before each run.
     """
 
     def __init__(self, limit: MemoryLimit | None = None) -> None:
-        self._limit = MemoryLimit.of_machine() if limit is None else limit
+        self.limit = MemoryLimit.of_machine() if limit is None else limit
         self.buffer = aligned_buffer(0)
 
     def reserve(self, size: int) -> None:
@@ -37,7 +38,7 @@ class WorkingMemory:
         Raises:
             OperatorError: they are more than the limit.
         """
-        self._limit.require(size, "working memory")
+        self.limit.require(size, "working memory")
 
 
 def planned(rows: list[Row]) -> tuple[int, dict[int, int]]:

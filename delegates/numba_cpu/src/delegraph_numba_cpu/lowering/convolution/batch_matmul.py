@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from delegraph.arithmetic import Window, fixed_point_scaling
 from delegraph.errors import OperatorError
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.instructions import batch_matmul_f32
-from delegraph_numba_cpu.lowering.checks import check_types, first_rejection
+from delegraph_numba_cpu.lowering.checks import check_types
 from delegraph_numba_cpu.lowering.convolution import batch_matmul_int8_weights as by_bytes
 from delegraph_numba_cpu.lowering.convolution import (
     conv_f32,
@@ -35,42 +35,40 @@ COLUMNS_A_TILE = 64
 
 def check_f32(call: Call) -> Rejection | None:
     """Reject all but float32."""
-    return first_rejection(check_types(call, "FLOAT32"), check_stacks(call))
+    return check_types(call, "FLOAT32")
 
 
-def check_stacks(call: Call) -> Rejection | None:
-    """Reject all but stacks of the same shape, or one matrix for all."""
-    left, right = (call.input(i).shape[:-2] for i in (0, 1))
-    if left != right and math.prod(left) != 1 and math.prod(right) != 1:
-        return Rejection("broadcast", actual=f"{left} and {right}", expected="equal stacks, or one")
-    return None
+class Stack(NamedTuple):
+    """Matrices of an operand: one for all products, or one for each."""
+
+    part: Part
+    matrices: int
 
 
-def _require_stacks(call: Call) -> None:
-    refused = check_stacks(call)
-    if refused is not None:
-        raise OperatorError(str(refused))
+def _stack(builder: ProgramBuilder, tensor: Tensor, y: Tensor) -> Stack:
+    """An operand's matrices, copied where several products read one of several."""
+    part, count = Part.of(builder, tensor), math.prod(y.shape[:-2])
+    if math.prod(tensor.shape[:-2]) in (1, count):
+        return Stack(part, math.prod(tensor.shape[:-2]))
+    target = Part.scratch(builder, (*y.shape[:-2], *tensor.shape[-2:]), tensor.dtype)
+    move(builder, part.seen(np.broadcast_to(part.array, target.array.shape)), target)
+    return Stack(target, count)
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the packing of the right matrices, and the products.
-
-    Raises:
-        OperatorError: after a resize the stacks are no longer of the same shape.
-    """
-    _require_stacks(call)
+    """Emit the packing of the right matrices, and the products."""
     x, w, y = call.input(0), call.input(1), call.output()
     rows, columns = y.shape[-2:]
     depth = x.shape[-2] if call.options.adj_x else x.shape[-1]
     if 0 in y.shape or depth == 0:
         fill(builder, Part.of(builder, y), np.zeros((), np.float32))
         return
-    left, right = math.prod(x.shape[:-2]), math.prod(w.shape[:-2])
-    images = max(left, right)
-    if right == 1:
+    left, right = _stack(builder, x, y), _stack(builder, w, y)
+    images = math.prod(y.shape[:-2])
+    if right.matrices == 1:
         images, rows = 1, images * rows
     if rows == 1 and not _is_packed_once(w):
-        _emit_rows(call, builder, (images, depth, columns))
+        _emit_rows(call, builder, left, right, (images, depth, columns))
         return
     _emit_products(
         builder,
@@ -78,26 +76,27 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
         x=_left(call, builder, left, depth),
         y=builder.tensor(y.index),
         weight=_right(call, builder, right, depth, columns),
-        is_stack=(left > 1, right > 1),
+        is_stack=(left.matrices > 1, right.matrices > 1),
     )
 
 
-def _emit_rows(call: Call, builder: ProgramBuilder, sizes: tuple[int, int, int]) -> None:
+def _emit_rows(
+    call: Call, builder: ProgramBuilder, left: Stack, right: Stack, sizes: tuple[int, int, int]
+) -> None:
     """Emit products of single rows and matrices, which are read as they are.
 
     Such are the keys and values that a decoder has kept: packing them takes longer than the
     products. *sizes* are how many, depth, and columns.
     """
     images, depth, columns = sizes
-    x, w, y = call.input(0), call.input(1), call.output()
     builder.emit(
         batch_matmul_f32.DOTS if call.options.adj_y else batch_matmul_f32.SUMS,
         tiles_for(builder, 4 * depth * columns * images, images * -(-columns // COLUMNS_A_TILE)),
-        x=builder.tensor(x.index),
-        y=builder.tensor(y.index),
-        weights=builder.tensor(w.index),
-        x_image=4 * depth if math.prod(x.shape[:-2]) > 1 else 0,
-        weights_image=4 * depth * columns if math.prod(w.shape[:-2]) > 1 else 0,
+        x=left.part.memory,
+        y=builder.tensor(call.output().index),
+        weights=right.part.memory,
+        x_image=4 * depth if left.matrices > 1 else 0,
+        weights_image=4 * depth * columns if right.matrices > 1 else 0,
         images=images,
         depth=depth,
         columns=columns,
@@ -137,19 +136,18 @@ def _emit_products(
     )
 
 
-def _left(call: Call, builder: ProgramBuilder, images: int, depth: int) -> Memory:
+def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memory:
     """Return the left matrices, transposed if they must be."""
-    x = call.input(0)
-    source = builder.tensor(x.index)
+    source = left.part.memory
     if not call.options.adj_x:
         return source
-    rows = x.shape[-1]
-    target = builder.scratch(x.bytes)
+    rows = call.input(0).shape[-1]
+    target = builder.scratch(4 * rows * depth * left.matrices)
     conv_f32_packing.emit_pack(
         builder,
         source=source,
         target=target,
-        images=images,
+        images=left.matrices,
         source_image=4 * rows * depth,
         target_image=4 * rows * depth,
         rows=rows,
@@ -164,20 +162,20 @@ def _left(call: Call, builder: ProgramBuilder, images: int, depth: int) -> Memor
     return target
 
 
-def _right(call: Call, builder: ProgramBuilder, images: int, depth: int, columns: int) -> Memory:
+def _right(call: Call, builder: ProgramBuilder, right: Stack, depth: int, columns: int) -> Memory:
     """Return the right matrices in blocks of columns; constant ones are brought there once."""
     w, lanes = call.input(1), builder.level.vector_bytes // 4
     is_transposed = bool(call.options.adj_y)
-    if w.is_constant and images == 1:
+    if _is_packed_once(w):
         return builder.packed(
             ("batch_matmul_f32", w.index, is_transposed, lanes),
             lambda: conv_f32_packing.pack_matrix(
                 _plain(w, is_transposed), np.zeros(columns, np.float32), lanes
             ),
         )
-    sizes = images, depth, columns
+    sizes = right.matrices, depth, columns
     return conv_f32_packing.emit_packed(
-        builder, builder.tensor(w.index), sizes, is_transposed=is_transposed
+        builder, right.part.memory, sizes, is_transposed=is_transposed
     )
 
 
@@ -188,7 +186,7 @@ def _plain(w: Tensor, is_transposed: bool) -> NDArray[Any]:
 
 def check_int8(call: Call) -> Rejection | None:
     """Reject all but int8 with one scale each, which kernels compute exactly."""
-    found = first_rejection(check_types(call, "INT8"), check_stacks(call))
+    found = check_types(call, "INT8")
     if found is not None:
         return found
     for tensor in (call.input(0), call.input(1), call.output()):
@@ -225,10 +223,8 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     """Emit the packing of the right matrices, and the products.
 
     Raises:
-        OperatorError: after a resize there are more products to add up than 32 bits hold, or the
-            stacks are no longer of the same shape.
+        OperatorError: after a resize there are more products to add up than 32 bits hold.
     """
-    _require_stacks(call)
     x, w, y = call.input(0), call.input(1), call.output()
     product = _product_of(call)
     refused = product.rejection()
@@ -238,30 +234,29 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     if 0 in y.shape or depth == 0:
         fill(builder, Part.of(builder, y), np.array(y.zero_point, np.int8))
         return
-    left, right = math.prod(x.shape[:-2]), math.prod(w.shape[:-2])
-    images = max(left, right)
+    left, right = _stack(builder, x, y), _stack(builder, w, y)
+    images = math.prod(y.shape[:-2])
     stack = conv_int8.Stack(
-        images, depth * rows if left > 1 else 0, conv_int8_computed_weights.MATRIX_BYTES
+        images, depth * rows if left.matrices > 1 else 0, conv_int8_computed_weights.MATRIX_BYTES
     )
-    if right == 1:
+    if right.matrices == 1:
         stack, rows = conv_int8.Stack(), images * rows
     one = Window(1, 1, 1, 1, 1, 0)
     windows = conv_int8.pack_windows(builder, depth, (one, one), product)
     if _is_packed_once(w):
         matrix = conv_int8.pack_matrix(builder, call, product)
     else:
-        stored = builder.tensor(w.index) if call.options.adj_y else _turned(builder, w)
+        stored = right.part.memory if call.options.adj_y else _turned(builder, right.part)
         matrix = conv_int8_computed_weights.emit_packed(
-            call, builder, product, stored, right, w.zero_point
+            call, builder, product, stored, right.matrices, w.zero_point
         )
-    source = _turned(builder, x) if call.options.adj_x else builder.tensor(x.index)
+    source = _turned(builder, left.part) if call.options.adj_x else left.part.memory
     target = builder.tensor(y.index)
     conv_int8.emit_product(builder, source, target, windows, matrix, product, rows, True, stack)
 
 
-def _turned(builder: ProgramBuilder, tensor: Tensor) -> Memory:
+def _turned(builder: ProgramBuilder, source: Part) -> Memory:
     """Emit the transposition of matrices; return where they will be."""
-    source = Part.of(builder, tensor)
     view = source.array.swapaxes(-1, -2)
     target = Part.scratch(builder, view.shape, view.dtype)
     move(builder, source.seen(view), target)

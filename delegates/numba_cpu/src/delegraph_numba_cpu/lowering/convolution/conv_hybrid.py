@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
 from delegraph.arithmetic import Window, bias_or_zeros, dense_values
+from delegraph.arithmetic.hybrid import rows_have_zero_points
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.instructions import conv_hybrid as blocks
 from delegraph_numba_cpu.instructions import conv_int8
@@ -141,8 +142,15 @@ def emit_rows(
     row_bytes = words["parts"] * words["steps"] * inputs
     windows = pack_windows_record(builder, row_bytes, (one, one), zero=ACTIVATION_ZERO, flip=0)
     source, sizes = (rows, depth, row_bytes), (rows, row_bytes, outputs)
-    is_asymmetric = call.options.asymmetric_quantize_inputs or words["form"] == blocks.PARTS
-    emit_product(call, builder, windows, blocks.DIRECT, source, bool(is_asymmetric), sizes, **words)
+    is_asymmetric = words["form"] == blocks.PARTS or _has_zero_points(call)
+    emit_product(call, builder, windows, blocks.DIRECT, source, is_asymmetric, sizes, **words)
+
+
+def _has_zero_points(call: Call) -> bool:
+    asked = bool(call.options.asymmetric_quantize_inputs)
+    if call.name != "FULLY_CONNECTED" or call.context.numerics != "builtin":
+        return asked
+    return rows_have_zero_points(call.input(1), asked=asked)
 
 
 def emit_product(

@@ -22,6 +22,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
     check_constants,
     product_of,
 )
+from delegraph_numba_cpu.lowering.dequantized_constants import widened_constant
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
 
@@ -51,7 +52,11 @@ def _check_window(call: Call) -> Rejection | None:
         return Rejection("weights-shape", actual=list(weight.shape), expected="4 dimensions")
     if weight.shape[1] < options.stride_h or weight.shape[2] < options.stride_w:
         return Rejection("stride", expected="a stride no larger than the kernel")
-    if not np.isfinite(weight.data).all():  # the zeros around x would meet them and give NaN
+    known = weight if weight.data is not None else widened_constant(call, weight.index)
+    if known is None:
+        return Rejection("computed-weights", expected="a constant", tensor=weight.index)
+    # The zeros around x would meet what is not finite and give NaN.
+    if not np.isfinite(known.data.astype(np.float32)).all():
         return Rejection("weights", actual="NaN or infinity", expected="finite numbers")
     activation = Act(options.fused_activation_function)
     if activation not in conv_f32.CLAMPS:

@@ -1,0 +1,93 @@
+"""A case of a sweep while it is made odd, and how one writes to its records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.schema import tables
+from delegraph.testing.sweep.sweep_case import Arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A case while it is made odd.
+
+    Attributes:
+        records: the model; the main subgraph comes first.
+        steps: arrays for its inputs at each invoke.
+    """
+
+    records: tables.Model
+    steps: tuple[Arrays, ...]
+
+    @property
+    def main(self) -> tables.SubGraph:
+        """The main subgraph."""
+        return (self.records.subgraphs or ())[0]
+
+    @property
+    def tensors(self) -> tuple[tables.Tensor, ...]:
+        """The tensors of the main subgraph."""
+        return self.main.tensors or ()
+
+    def with_main(self, **changes: Any) -> Draft:
+        """Draft with other fields of the main subgraph."""
+        others = (self.records.subgraphs or ())[1:]
+        subgraphs = (self.main.replace(**changes), *others)
+        return replace(self, records=self.records.replace(subgraphs=subgraphs))
+
+    def with_tensor(self, index: int, **changes: Any) -> Draft:
+        """Draft with other fields of a tensor."""
+        tensors = list(self.tensors)
+        tensors[index] = tensors[index].replace(**changes)
+        return self.with_main(tensors=tuple(tensors))
+
+    def with_node(self, at: int, **changes: Any) -> Draft:
+        """Draft with other fields of a node."""
+        nodes = list(self.main.operators or ())
+        nodes[at] = nodes[at].replace(**changes)
+        return self.with_main(operators=tuple(nodes))
+
+    def with_data(self, index: int, data: NDArray[Any] | None) -> Draft:
+        """Draft in which a tensor has a buffer of its own: bytes of a constant, or nothing."""
+        buffers = (*(self.records.buffers or ()), tables.Buffer(data=data))
+        changed = self.with_tensor(index, buffer=len(buffers) - 1)
+        return replace(changed, records=changed.records.replace(buffers=buffers))
+
+    def constant(self, index: int) -> NDArray[Any] | None:
+        """Bytes of a constant; None for other tensors."""
+        data: NDArray[Any] | None = (self.records.buffers or ())[self.tensors[index].buffer].data
+        return data
+
+    def constants(self) -> list[int]:
+        """Indices of constants that nodes read, without those whose type NumPy lacks."""
+        read = {i for node in self.main.operators or () for i in node.inputs or () if i >= 0}
+        return sorted(i for i in read if self.constant(i) is not None)
+
+
+Oddity = Callable[[Random, Draft], Draft | None]
+
+
+def constant_array(draft: Draft, index: int) -> NDArray[Any] | None:
+    """A dense constant's values; None for packed, sparse and text ones."""
+    tensor, data = draft.tensors[index], draft.constant(index)
+    dtype = NUMPY_DTYPES.get(tensor.type)
+    shape = tuple(tensor.shape or ())
+    if data is None or dtype is None or dtype.kind == "O" or tensor.sparsity is not None:
+        return None
+    raw = np.asarray(data, np.uint8)
+    if raw.size != dtype.itemsize * int(np.prod(shape, dtype=np.int64)):
+        return None
+    return np.frombuffer(raw.tobytes(), dtype).reshape(shape)
+
+
+def bytes_of(array: NDArray[Any]) -> NDArray[Any]:
+    """Bytes of an array in C order, as buffers have them."""
+    return np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)

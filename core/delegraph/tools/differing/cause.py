@@ -1,0 +1,193 @@
+"""Why outputs are further off than a tolerance: a wrong node, or roundings that nodes magnify.
+
+Every node runs alone, on the values that the reference has there. One that is further off than by
+roundings is wrong. If none is, and results still drift apart, right nodes have made large
+differences of small ones: a QUANTIZE makes a step of a last bit, and so do nodes that quantize
+their inputs to meet integer weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.partition_tolerance import STEPS
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.errors import in_words
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.tools.differing.difference import Difference, OutputDifference
+from delegraph.tools.differing.layer_units import SAME_KERNELS
+from delegraph.tools.differing.layers import LayerDifference, diff_layers
+from delegraph.tools.progress import Progress, untold
+from delegraph.tools.requested_inputs import InputRequest
+from delegraph.tools.setup import Setup
+
+Kind = Literal["wrong node", "magnified roundings", "nodes together", "unknown"]
+
+_JUMPING = STEPS | {"CAST", "QUANTIZE"}
+"""Operators that make a step of a rounding."""
+
+_ROOM = 1 << 34
+"""Bytes of a model's tensors, none of which takes the place of another."""
+
+_TYPES = {np.dtype(dtype): type_ for type_, dtype in reversed(tuple(NUMPY_DTYPES.items()))}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why outputs are further off than a tolerance.
+
+    Attributes:
+        kind: ``wrong node``, ``magnified roundings``, ``nodes together`` where each node alone is
+            right and so is what they give one after the other, or ``unknown``.
+        layer: the first tensor that shows it: of a wrong node on the reference's inputs, or the
+            first that is further off than by roundings where each side goes on with its own values.
+        not_compared: nodes that could not run alone.
+        why_unknown: why nothing is known; empty otherwise.
+    """
+
+    kind: Kind
+    layer: LayerDifference | None = None
+    not_compared: tuple[int, ...] = ()
+    why_unknown: str = ""
+
+    def __str__(self) -> str:
+        return f"{self._finding()}{self._rest()}"
+
+    def _finding(self) -> str:
+        node = "" if self.layer is None else f"node {self.layer.node} ({self.layer.op})"
+        if self.kind == "wrong node" and self.layer is not None:
+            return f"{node} is wrong: on the reference's inputs {_extent(self.layer.same_inputs)}"
+        if self.kind == "magnified roundings" and self.layer is not None:
+            return (
+                "roundings were magnified: each node is right on the reference's inputs; of "
+                f"roundings before it {node} makes more: {_extent(self.layer.drift)}"
+            )
+        if self.kind == "nodes together":
+            return (
+                "each node alone is right, so the difference comes of nodes that are computed "
+                "together: --layers --inner exposed or --bisect tells more"
+            )
+        return f"it is not known why: {self.why_unknown}"
+
+    def _rest(self) -> str:
+        if not self.not_compared or self.kind == "wrong node":
+            return ""
+        nodes = ", ".join(map(str, self.not_compared))
+        return f" (not compared, since they do not run alone: nodes {nodes})"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the kind, the node, its tensor and the text."""
+        layer = self.layer
+        return {
+            "kind": self.kind,
+            "node": None if layer is None else layer.node,
+            "operator": None if layer is None else layer.op,
+            "tensor": None if layer is None else layer.name,
+            "not_compared": list(self.not_compared),
+            "text": str(self),
+        }
+
+
+def _extent(found: OutputDifference | None) -> str:
+    assert found is not None
+    differences = found.runs
+    unequal, count = (sum(getattr(d, name) for d in differences) for name in ("unequal", "count"))
+    far = "" if found.worst.compared is None else f", by up to {found.worst.compared.max:.4g}"
+    return f"{unequal} of {count} elements of {found.name!r} differ{far}"
+
+
+def rounding(values: NDArray[Any], details: Mapping[str, Any]) -> Tolerance:
+    """How far a tensor may be off by roundings of the node that computes it.
+
+    A step of a quantized tensor; of floats the usual share, of the largest among them.
+
+    >>> rounding(np.float32([-50, 1]), {}).absolute
+    0.005
+    """
+    if values.dtype.kind in "iu":
+        return Tolerance(absolute=1.0 if len(_scales(details)) else 0.0)
+    if values.dtype not in _TYPES or not values.size or values.dtype.kind in "ObSU":
+        return Tolerance()
+    with np.errstate(all="ignore"):
+        sizes = np.abs(values).astype(np.float64)
+    largest = float(sizes.max(where=np.isfinite(sizes), initial=0.0))
+    return Tolerance(absolute=Capabilities().tolerance_of(_TYPES[values.dtype]).relative * largest)
+
+
+def _scales(details: Mapping[str, Any]) -> Sequence[float]:
+    scales: Sequence[float] = details.get("quantization_parameters", {}).get("scales", ())
+    return scales
+
+
+def cause_of(
+    difference: Difference, *, inputs: InputRequest, progress: Progress = untold
+) -> Cause | None:
+    """Return why the outputs of two set-ups are further off than the tolerance.
+
+    None where they are not, or where the set-ups have different models.
+
+    Args:
+        difference: with a tolerance.
+        inputs: as of :func:`~delegraph.tools.differing.difference.diff`.
+        progress: is told what goes on.
+    """
+    test, reference = difference.test, difference.reference
+    if not difference.failures or test.model != reference.model:
+        return None
+    outside = [output for output in difference.outputs if output.outside]
+    worst = max(outside, key=lambda output: output.outside or 0).worst_run if outside else 0
+    try:
+        found = diff_layers(
+            with_room_for_all(test),
+            with_room_for_all(reference),
+            inner="alone",
+            inputs=inputs,
+            runs=1,
+            first=worst,
+            signature=difference.signature,
+            tolerance=rounding,
+            progress=progress,
+        )
+    except (RuntimeError, ValueError) as error:  # ours, and the official interpreter's
+        return Cause("unknown", why_unknown=in_words(error))
+    return _judged(found.layers)
+
+
+def with_room_for_all(setup: Setup) -> Setup:
+    """Set-up with room for every tensor at once, unless it has a limit of its own."""
+    if setup.runtime != "delegraph" or setup.memory_limit is not None:
+        return setup
+    return replace(setup, memory_limit=_ROOM)
+
+
+def _judged(layers: Sequence[LayerDifference]) -> Cause:
+    wrong = next((layer for layer in layers if _is_outside(layer.same_inputs)), None)
+    if wrong is not None:
+        return Cause("wrong node", wrong)
+    unknown = {
+        layer.node
+        for layer in layers
+        if layer.same_inputs is None and layer.same_inputs_note != SAME_KERNELS
+    }
+    drifted = next((layer for layer in layers if _has_drifted(layer)), None)
+    kind: Kind = "nodes together" if drifted is None else "magnified roundings"
+    if drifted is not None and drifted.node in unknown:
+        text = f"node {drifted.node} ({drifted.op}) cannot run alone, and differs first"
+        return Cause("unknown", drifted, tuple(sorted(unknown)), text)
+    return Cause(kind, drifted, tuple(sorted(unknown)))
+
+
+def _has_drifted(layer: LayerDifference) -> bool:
+    if layer.drift is not None and layer.op in _JUMPING:
+        return any(difference.unequal for difference in layer.drift.runs)
+    return _is_outside(layer.drift)
+
+
+def _is_outside(found: OutputDifference | None) -> bool:
+    return found is not None and bool(found.outside)

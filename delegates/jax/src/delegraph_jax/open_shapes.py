@@ -1,0 +1,56 @@
+"""Partitions with shapes that depend on values, which XLA does not compile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Interpreter, PartitionModel
+from delegraph.operators import Numerics
+from delegraph_jax.graphs import prepared
+
+
+def has_open_shapes(model: PartitionModel) -> bool:
+    """Whether the shape of some tensor is known only while the partition runs.
+
+    A loop has fixed shapes with some shapes of its inputs, and may have open ones with others: a
+    state of one row that becomes as long as the batch in the first turn.
+    """
+    with prepared(model) as contexts:
+        return any(
+            context.tensors[i].is_dynamic
+            for context in contexts
+            for number in context.get_execution_plan()
+            for i in context.get_node_and_registration(number)[0].outputs
+            if i >= 0
+        )
+
+
+class OpenPartition:
+    """A partition that Delegraph's kernels run.
+
+    Args:
+        model: the partition, with the shapes of its inputs.
+        numerics: which official kernels to round like.
+    """
+
+    def __init__(self, model: PartitionModel, numerics: Numerics) -> None:
+        self._interpreter = Interpreter(
+            model_content=model.content, delegates=[], numerics=numerics
+        )
+        self._interpreter.allocate_tensors()
+
+    def run(self, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return the outputs."""
+        opened = self._interpreter
+        for detail, values in zip(opened.get_input_details(), inputs, strict=True):
+            opened.set_tensor(detail["index"], values)
+        opened.invoke()
+        return [np.array(opened.get_tensor(each["index"])) for each in opened.get_output_details()]
+
+    def close(self) -> None:
+        """Close the interpreter."""
+        self._interpreter.close()

@@ -1,0 +1,45 @@
+"""Large constants of a program, each kept once however many nodes use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.operators import MemoryLimit
+from delegraph_numba_cpu.instructions.memory import Memory
+
+LEAST = 64 << 10
+"""Bytes of a constant that is worth the search for an equal one."""
+
+
+class SharedConstants:
+    """The large constants of one program.
+
+    Args:
+        limit: of what they take together.
+    """
+
+    def __init__(self, limit: MemoryLimit) -> None:
+        self._limit = limit
+        self._found: dict[object, Memory] = {}
+        self._bytes = 0
+
+    def memory(self, array: NDArray[Any], keep: Callable[[NDArray[Any]], Memory]) -> Memory:
+        """Return the memory of an equal constant, or else what *keep* makes of this one.
+
+        Raises:
+            OperatorError: together they take more than the limit allows.
+        """
+        if array.nbytes < LEAST:
+            return keep(array)
+        content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        key = array.shape, array.dtype.str, blake2b(content.data, digest_size=16).digest()
+        if key not in self._found:
+            self._bytes += array.nbytes
+            self._limit.require_copies(self._bytes, "what kernels keep of constants")
+            self._found[key] = keep(array)
+        return self._found[key]
