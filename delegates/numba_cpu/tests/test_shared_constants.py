@@ -6,7 +6,7 @@ import pytest
 from delegraph.errors import OperatorError
 from delegraph.operators import MemoryLimit
 from delegraph_numba_cpu.instructions.memory import Memory
-from delegraph_numba_cpu.shared_constants import LEAST, SharedConstants
+from delegraph_numba_cpu.program.shared_constants import LEAST, SharedConstants
 
 CONSTANT = np.arange(LEAST, dtype=np.uint8)
 

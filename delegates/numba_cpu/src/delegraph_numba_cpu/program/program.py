@@ -32,8 +32,8 @@ from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.guarded_memory import GuardedMemory, is_guarded
 from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.run_time_estimate import Pace
+from delegraph_numba_cpu.program.shared_constants import SharedConstants
 from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
-from delegraph_numba_cpu.shared_constants import SharedConstants
 
 
 class ProgramBuilder:
