@@ -97,6 +97,8 @@ class QuantizedProduct:
             )
             return weights.matrices, requantize
 
+        self.current: Callable[[], Plan]
+        self.dtype: np.dtype[Any]
         if not is_fixed:
             self.current, self.dtype = lambda: plan(integers()), np.dtype(np.float64)
             return

@@ -13,7 +13,7 @@ from delegraph.testing import one_op_model, tensor
 from delegraph.tools.array_files import read_npz
 from support.command import Command
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 BRIEF = ("--runs", 3, "--min-seconds", 0, "--warmup-runs", 2, "--warmup-seconds", 0)
 

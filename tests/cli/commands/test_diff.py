@@ -140,7 +140,7 @@ def test_options_of_layers_are_checked_first(
 
 # -- --bisect --------------------------------------------------------------------------------------
 
-WRONG_SINES = Path(__file__).parents[2] / "docs" / "demo" / "wrong_sines.py"
+WRONG_SINES = Path(__file__).parents[3] / "docs" / "demo" / "wrong_sines.py"
 """A delegate of SIN that is wrong at node 3 of the demo's model."""
 
 

@@ -8,7 +8,7 @@ from delegraph.graph.loader import load_model
 from delegraph.micro.offline_plans import offline_plan
 from support.command import Command
 
-DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
+DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
 
 def test_a_memory_limit_is_the_users(delegraph: Command) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from support.command import Command
 
-DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
+DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
 
 @pytest.mark.parametrize("missing", [["kserve", "ray"], ["kserve"]])

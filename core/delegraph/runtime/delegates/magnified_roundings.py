@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.delegate import Delegate
-from delegraph.delegation.node_traits import NodeForm
+from delegraph.delegation.node_traits import NodeTraits
 from delegraph.delegation.partition_model import PartitionModel, partition_model
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import OperatorError, in_words
@@ -127,7 +127,7 @@ class _Comparison:
             node, registration = step
             alone = partition_model(self._context, _OneNode.of(step))
             expected = self._outputs(alone, right)
-            form = NodeForm.of(registration.name, node, self._tensors)
+            form = NodeTraits.of(registration.name, node, self._tensors)
             own = {
                 i: self._capabilities.tolerance_of(self._tensors[i].type, form) for i in expected
             }

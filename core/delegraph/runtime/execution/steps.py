@@ -342,8 +342,7 @@ class StepRunner:
 
     def _forget_stale_preparation(self, stop: int) -> None:
         """Drop what is prepared after a stop unless the shapes it was made for are still right."""
-        end = self._stops[stop].end
-        node, _ = self.nodes[end - 1]
+        node, _ = self.nodes[(end := self._stops[stop].end) - 1]
         shapes = tuple(self._tensors[i].shape for i in node.outputs if i >= 0)
         if self._stops[stop].shapes != shapes:
             self._stops[stop].shapes = shapes
@@ -365,13 +364,13 @@ class StepRunner:
         if wrap is not None:
             nodes = self.nodes[first:end]
             evals = [wrap(run, *node) for run, node in zip(evals, nodes, strict=True)]
-        after_each, cancellation = self._after_each, self._cancellation
+        how = self._cancellation, self._invoke_failure
         if self.overlap is not None and first == 0:
-            self.overlap.run(None if wrap is None else evals, cancellation, self._invoke_failure)
+            self.overlap.run(None if wrap is None else evals, *how)
             return
-        if after_each is not None:
-            evals = [_followed(run, after_each) for run in evals]
-        run_in_order(evals, first, cancellation, self._invoke_failure)
+        if self._after_each is not None:
+            evals = [_followed(run, self._after_each) for run in evals]
+        run_in_order(evals, first, *how)
 
     def native_run(self) -> Eval | None:
         """Step function equal to :meth:`run`, valid until nodes are prepared again."""
