@@ -51,6 +51,7 @@ PACKAGES = (
     "tools",
     "scale",
     "testing",
+    "json_records",
     "errors",
 )
 """Public packages of the core, each with a page of its own beside that of ``delegraph``."""

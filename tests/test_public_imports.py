@@ -44,6 +44,7 @@ PACKAGES = {
     "delegation",
     "errors",
     "graph",
+    "json_records",
     "memory",
     "micro",
     "native",
@@ -58,6 +59,7 @@ PACKAGES = {
 
 NAMESPACES = {
     "delegraph.errors",
+    "delegraph.json_records",
     "delegraph.micro.runtime",
     "delegraph.scale.beam",
     "delegraph.scale.ray",

@@ -32,7 +32,7 @@ def unset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_the_one_of_the_rest_is_named_where_it_is_ready() -> None:
     found = defaults_among(plugins())
     assert found.to_json() == {
-        "delegates": ("numba_cpu",),
+        "delegates": ["numba_cpu"],
         "why": "it is ready, and computes what other delegates leave",
     }
     assert str(found).startswith("By default: numba_cpu (it is ready")

@@ -12,8 +12,8 @@ import pytest
 
 from delegraph.errors import PluginLoadError
 from delegraph.plugins import Plugin, PluginState
-from delegraph.tools.plugin_check import Level
-from delegraph.tools.plugin_report import finding_from_json, finding_json, plugin_from_json
+from delegraph.tools.plugin_check import Finding, Level
+from delegraph.tools.plugin_report import plugin_from_json
 from delegraph.tools.plugin_survey import SurveyedPlugin, SurveyRequest, survey_plugins
 from support.fake_distributions import write_plugin
 
@@ -260,7 +260,7 @@ def test_plugins_and_findings_come_back_as_they_went(site: Path) -> None:
     assert isinstance(plugin_from_json(surveyed.description), Plugin)
     assert str(plugin_from_json(surveyed.description)) == str(surveyed.plugin)
     [finding] = surveyed.findings
-    assert finding_from_json(finding_json(finding)) == finding
+    assert Finding.from_json(finding.to_json()) == finding
 
 
 def test_what_another_process_imported_is_not_loaded_here(site: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import click
 
 from delegraph.cli.exit_codes import CHECK_FAILED, INTERRUPTED, exit_code_of
 from delegraph.errors import DelegraphError, printable
+from delegraph.json_records import JsonRecord
 
 
 class CheckFailed(click.ClickException):
@@ -19,7 +19,7 @@ class CheckFailed(click.ClickException):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(JsonRecord):
     """Why a command did not do what it was asked for.
 
     Attributes:
@@ -32,7 +32,7 @@ class Failure:
     type: str
     message: str
     exit_code: int
-    is_expected: bool = True
+    is_expected: bool = field(default=True, metadata={"json_key": None})
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
@@ -48,10 +48,6 @@ class Failure:
         if code is not None:
             return cls(kind, _on_one_line(str(error)), code)
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
-
-    def to_json(self) -> dict[str, Any]:
-        """Value of ``error`` in the answer of ``--json``."""
-        return {"type": self.type, "message": self.message, "exit_code": self.exit_code}
 
 
 def _on_one_line(message: str) -> str:

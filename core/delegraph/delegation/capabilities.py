@@ -7,7 +7,7 @@ tolerances, and ``Capabilities.check`` turns the claims into an answer with a re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import product
 
 from delegraph.delegation.node_features import node_features
@@ -15,6 +15,7 @@ from delegraph.delegation.node_traits import NO_ACTIVATION, NodeTraits
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
+from delegraph.json_records import JsonRecord
 from delegraph.operators.registration import Node, OpContext, Registration
 from delegraph.operators.roles import operands, roles_of
 from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
@@ -49,7 +50,7 @@ _MOST_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(JsonRecord):
     """Operators that a delegate takes, and in which form.
 
     >>> print(Claim("CONV_2D", "FLOAT32", "broadcast", weights=["INT8", "INT4"], versions=(1, 5)))
@@ -73,9 +74,9 @@ class Claim:
     """
 
     operators: tuple[str, ...]
-    types: tuple[str, ...]
+    types: tuple[str, ...] = field(metadata={"json_value": lambda types: types or None})
     features: frozenset[str]
-    roles: tuple[tuple[str, tuple[str, ...]], ...]
+    roles: tuple[tuple[str, tuple[str, ...]], ...] = field(metadata={"json_value": dict})
     versions: tuple[int, int] | None
     activations: tuple[str, ...]
     tolerance: Tolerance | None
@@ -145,18 +146,6 @@ class Claim:
     def __str__(self) -> str:
         return f"{', '.join(self.operators)}: {self.form}"
 
-    def to_json(self) -> dict[str, object]:
-        """Return the claim as a JSON-ready dictionary; None for what it leaves open."""
-        return {
-            "operators": list(self.operators),
-            "types": list(self.types) or None,
-            "roles": {role: list(types) for role, types in self.roles},
-            "versions": None if self.versions is None else list(self.versions),
-            "activations": list(self.activations),
-            "features": sorted(self.features),
-            "tolerance": None if self.tolerance is None else asdict(self.tolerance),
-        }
-
     def _check(self) -> None:
         for name in (*self.types, *(name for _, types in self.roles for name in types)):
             if name not in TensorType.__members__:
@@ -181,7 +170,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(JsonRecord):
     """All that a delegate claims; empty when it declares nothing.
 
     >>> Capabilities(
@@ -219,13 +208,6 @@ class Capabilities:
         special = (claim.tolerance for claim in claims if claim.tolerance is not None)
         given = next(special, self.tolerance.get(type.name))
         return _DEFAULT_TOLERANCES.get(type, Tolerance()) if given is None else given
-
-    def to_json(self) -> dict[str, object]:
-        """Return claims and tolerances as a JSON-ready dictionary."""
-        return {
-            "claims": [claim.to_json() for claim in self.claims],
-            "tolerance": {name: asdict(each) for name, each in self.tolerance.items()},
-        }
 
     def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
         """Return whether one claim names the operator in this form, and all the features."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from delegraph.errors import DelegatePhase
+from delegraph.json_records import JsonRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Incident:
+class Incident(JsonRecord):
     """Something a delegate did wrong while Delegraph went on.
 
     Attributes:
@@ -39,7 +39,3 @@ class Incident:
             f"delegate {self.delegate!r}, node {self.node_index} of subgraph {self.subgraph}, "
             f"{self.phase}: {self.error}{times}{state}"
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the incident as a JSON-ready dictionary."""
-        return asdict(self) | {"nodes": list(self.nodes)}

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON, Rejection
+from delegraph.json_records import to_json
 
 _VALIDATION = "VALIDATION:"
 
@@ -265,7 +266,7 @@ class Placement:
             "default_delegate": self.default_delegate,
             "quarantined": list(self.quarantined),
             "notes": dict(self.notes),
-            "incidents": [incident.to_json() for incident in self.incidents],
+            "incidents": to_json(self.incidents),
             "totals": {
                 "nodes": len(self.nodes),
                 "delegated": sum(node.delegate is not None for node in self.nodes),
@@ -277,19 +278,10 @@ class Placement:
                 "copies": sum(crossing.is_copied for crossing in self.crossings),
             },
             "subgraphs": list(self.subgraph_names),
-            "partitions": [record_json(partition) for partition in self.partitions],
-            "crossings": [record_json(crossing) for crossing in self.crossings],
+            "partitions": to_json(self.partitions),
+            "crossings": to_json(self.crossings),
             "nodes": [_node_json(node, self.delegates) for node in self.nodes],
         }
-
-
-def record_json(record: Any) -> dict[str, Any]:
-    """Return a dataclass as a JSON-ready dictionary: its fields by name, tuples as lists."""
-
-    def with_lists(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in fields}
-
-    return asdict(record, dict_factory=with_lists)
 
 
 def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:

@@ -8,20 +8,25 @@ limits on partitions leave. ``Interpreter.placement`` shows them by node and del
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from delegraph.errors import DelegateError, in_words
+from delegraph.json_records import JsonRecord
 from delegraph.operators.registration import Node, Registration
 
 Ask: TypeAlias = "Callable[[Registration, Node], bool | Rejection]"
 """Whether a delegate takes a node, or why not."""
 
 
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(JsonRecord):
     """Why a delegate leaves a node to others. Falsy, so ``if supported:`` reads as expected.
 
     Attributes:
@@ -32,10 +37,12 @@ class Rejection:
         tensor: index of the tensor concerned, None when it is the node as a whole.
     """
 
+    json_properties: ClassVar = {"message": "__str__"}
+
     constraint: str
     message: str = ""
-    actual: object = None
-    expected: object = None
+    actual: object = field(default=None, metadata={"json_value": _text})
+    expected: object = field(default=None, metadata={"json_value": _text})
     tensor: int | None = None
 
     def __bool__(self) -> bool:
@@ -51,16 +58,6 @@ class Rejection:
             parts.append(f"needs {self.expected}")
         where = "" if self.tensor is None else f" (tensor {self.tensor})"
         return " ".join(parts[:1]) + (": " if len(parts) > 1 else "") + ", ".join(parts[1:]) + where
-
-    def to_json(self) -> dict[str, object]:
-        """Return the reason as a JSON-ready dictionary; ``actual`` and ``expected`` as text."""
-        return {
-            "constraint": self.constraint,
-            "message": str(self),
-            "actual": None if self.actual is None else str(self.actual),
-            "expected": None if self.expected is None else str(self.expected),
-            "tensor": self.tensor,
-        }
 
 
 NO_REASON = Rejection("no-reason", "no reason given")

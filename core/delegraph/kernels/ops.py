@@ -137,5 +137,4 @@ KERNELS = {
 }
 """Names of operators by the module under ``delegraph.kernels`` that registers them."""
 
-for _module, _names in KERNELS.items():
-    OP_TABLE.declare(f"{__package__}.{_module}", _names.split())
+OP_TABLE.declare(__package__, KERNELS)

@@ -11,6 +11,7 @@ For kernels, delegates and custom operators alike. Open first ``registration`` a
 - ``numerics``: the choice between builtin and reference rounding
 - ``memory_limit``: the bytes that tensors, and kernels beside them, may take
 - ``op_table``: which kernel each operator has, and how one is registered
+- ``lazy_table``: tables of operators whose modules are imported when one is looked up
 - ``custom_op``: custom operators written as Python functions
 - ``custom_options``, ``flexbuffer_options``: the options of custom operators
 - ``lstm_node``, ``svdf_node``: where nodes of many inputs keep each tensor

@@ -11,6 +11,7 @@ from .evaluation import every_value as every_value
 from .evaluation import prepare_alone as prepare_alone
 from .flexbuffer_options import flexbuffer_options as flexbuffer_options
 from .flexbuffer_options import integer_option as integer_option
+from .lazy_table import LazyTable as LazyTable
 from .lstm_node import LstmInput as LstmInput
 from .lstm_node import LstmOptions as LstmOptions
 from .lstm_node import LstmTensors as LstmTensors

@@ -9,54 +9,15 @@ operator up with all of them declared. The table, with versions, types and files
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Collection
 from functools import wraps
-from importlib import import_module
 
 from delegraph.operators.checks import require_dense
+from delegraph.operators.lazy_table import LazyTable
 from delegraph.operators.registration import Eval, InPlace, Node, OpContext, Prepare, Registration
 from delegraph.schema.enums import BuiltinOperator
 
-
-class OpTable(MutableMapping[str, Registration]):
-    """Registrations by name; the module of a declared one is imported when it is looked up."""
-
-    def __init__(self) -> None:
-        self._registered: dict[str, Registration] = {}
-        self._modules: dict[str, str] = {}
-
-    def declare(self, module: str, names: Iterable[str]) -> None:
-        """Say that importing *module* registers operators."""
-        self._modules.update(dict.fromkeys(names, module))
-
-    def __getitem__(self, name: str) -> Registration:
-        if name not in self._registered:
-            import_module(self._modules[name])
-        return self._registered[name]
-
-    def __setitem__(self, name: str, registration: Registration) -> None:
-        self._registered[name] = registration
-
-    def register(self, registration: Registration) -> None:
-        """Enter a kernel under its name, which no other one has."""
-        name = registration.name
-        assert name not in self._registered, f"{name} is registered twice"
-        self[name] = registration
-
-    def __delitem__(self, name: str) -> None:
-        del self._registered[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._registered or name in self._modules
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**self._modules, **self._registered})
-
-    def __len__(self) -> int:
-        return len(self._modules.keys() | self._registered)
-
-
-OP_TABLE = OpTable()
+OP_TABLE = LazyTable[Registration]()
 """Builtin operators by schema name, custom operators of TFLite and TFLM by custom name."""
 
 
@@ -87,7 +48,8 @@ def kernel(
             require_dense(context, node, sparse_inputs)
             return prepare(context, node)
 
-        OP_TABLE.register(Registration(name, checked, code, versions, inplace, uses_blas=uses_blas))
+        entry = Registration(name, checked, code, versions, inplace, uses_blas=uses_blas)
+        OP_TABLE.enter(name, entry)
         return prepare
 
     return register

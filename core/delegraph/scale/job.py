@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from delegraph.errors import PredictionError
+from delegraph.json_records import JsonRecord
 from delegraph.scale.batching import Batching
 from delegraph.scale.job_folder import JobFolder, Record
 from delegraph.scale.job_process import Work, begin, compute
@@ -33,8 +34,12 @@ TRIED_ROWS = 8
 """Rows by which a job finds out whether the model takes several at a time."""
 
 
+def _rows(bad: Mapping[int, str]) -> list[dict[str, Any]]:
+    return [{"row": row, "reason": reason} for row, reason in bad.items()]
+
+
 @dataclass(frozen=True, slots=True)
-class JobResult:
+class JobResult(JsonRecord):
     """What a job did.
 
     Attributes:
@@ -51,10 +56,12 @@ class JobResult:
         fingerprint: of the predictor.
     """
 
+    json_properties: ClassVar = {"rows_per_second": "rate"}
+
     output: str
     rows: int
     written: int
-    bad: Mapping[int, str]
+    bad: Mapping[int, str] = field(metadata={"json_value": _rows})
     resumed: int
     seconds: float
     processes: int
@@ -67,24 +74,6 @@ class JobResult:
     def rate(self) -> float:
         """Rows a second, of this run."""
         return (self.rows - self.resumed) / self.seconds
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
-        bad = [{"row": row, "reason": reason} for row, reason in self.bad.items()]
-        return {
-            "output": self.output,
-            "rows": self.rows,
-            "written": self.written,
-            "bad": bad,
-            "resumed": self.resumed,
-            "seconds": self.seconds,
-            "rows_per_second": self.rate,
-            "processes": self.processes,
-            "batching": self.batching,
-            "incidents": self.incidents,
-            "lost_processes": self.lost_processes,
-            "fingerprint": self.fingerprint,
-        }
 
 
 def predict(

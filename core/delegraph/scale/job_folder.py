@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from delegraph.errors import ArgumentError
+from delegraph.json_records import from_json, to_json
 from delegraph.tools.whole_file import write_whole
 
 FORMAT = 1
@@ -106,13 +107,13 @@ class JobFolder:
 
     def add(self, number: int, record: Record) -> None:
         """Note that a piece is done."""
-        write_whole(str(self.path / f"{number:08}.done"), json.dumps(asdict(record)).encode())
+        write_whole(str(self.path / f"{number:08}.done"), json.dumps(to_json(record)).encode())
 
     def records(self) -> dict[int, Record]:
         """Return the records of what is done, by the number of the piece."""
         found = {}
         for path in sorted(self.path.glob("*.done")):
-            found[int(path.stem)] = Record(**json.loads(path.read_text(encoding="utf-8")))
+            found[int(path.stem)] = from_json(Record, json.loads(path.read_text(encoding="utf-8")))
         return found
 
     def leave(self) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
 
+from delegraph.json_records import JsonRecord
 from delegraph.tools.latency import Latency
 
 KEPT = 10_000
 """Batches of which the times are kept: the last ones."""
 
 
+def _latency(seconds: Collection[float]) -> Latency | None:
+    return Latency.of(list(seconds)) if seconds else None
+
+
 @dataclass
-class Metrics:
+class Metrics(JsonRecord):
     """Counts and times of a predictor in this process.
 
     Attributes:
@@ -32,7 +37,10 @@ class Metrics:
     incidents: int = 0
     lost_processes: int = 0
     load_seconds: float = 0.0
-    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+    seconds: deque[float] = field(
+        default_factory=lambda: deque(maxlen=KEPT),
+        metadata={"json_key": "latency", "json_value": _latency},
+    )
 
     def add(self, rows: int, errors: int, seconds: float) -> None:
         """Count a batch."""
@@ -40,15 +48,3 @@ class Metrics:
         self.batches += 1
         self.errors += errors
         self.seconds.append(seconds)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it; the latency is None before the first batch."""
-        return {
-            "rows": self.rows,
-            "batches": self.batches,
-            "errors": self.errors,
-            "incidents": self.incidents,
-            "lost_processes": self.lost_processes,
-            "load_seconds": self.load_seconds,
-            "latency": Latency.of(list(self.seconds)).to_json() if self.seconds else None,
-        }

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, PredictionError, did_you_mean
+from delegraph.json_records import JsonRecord
 from delegraph.scale.predictor import ERROR
 from delegraph.scale.rows import Columns, is_ragged, row_count
 from delegraph.tools.model_call import Details, declared_shape
@@ -29,7 +30,7 @@ DATATYPES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ServedTensor:
+class ServedTensor(JsonRecord):
     """An input or an output.
 
     Attributes:
@@ -41,10 +42,6 @@ class ServedTensor:
     name: str
     datatype: str
     shape: tuple[int, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the protocol's metadata of a tensor."""
-        return {"name": self.name, "datatype": self.datatype, "shape": list(self.shape)}
 
 
 @dataclass(frozen=True, slots=True)

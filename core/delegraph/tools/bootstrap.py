@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delegraph.json_records import JsonRecord
 from delegraph.tools.progress import Progress, untold
 
 RESAMPLES = 1000
@@ -23,7 +23,7 @@ Statistic = Callable[[NDArray[np.int64]], ArrayLike]
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(JsonRecord):
     """Where a figure lies, with some confidence.
 
     Attributes:
@@ -41,10 +41,6 @@ class Interval:
     def excludes(self, value: float) -> bool:
         """Return whether *value* lies outside."""
         return value < self.low or value > self.high
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the ends and the confidence."""
-        return {"low": self.low, "high": self.high, "confidence": self.confidence}
 
 
 def resampled(

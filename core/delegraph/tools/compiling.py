@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from delegraph.delegation.control_edges import (
 from delegraph.errors import ArgumentError
 from delegraph.graph.associated_files import with_associated_files
 from delegraph.graph.model import Model
+from delegraph.json_records import to_json
 from delegraph.runtime.arguments import AnyPath
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegate, compilers_of
 from delegraph.runtime.delegates.custom_op_delegates import called_for
@@ -82,7 +83,7 @@ class CompiledModel:
         return {
             "bytes": len(self.content),
             "seconds": self.seconds,
-            "compiled": [asdict(partition) for partition in self.partitions],
+            "compiled": to_json(self.partitions),
             **self.explanation.to_json(),
         }
 

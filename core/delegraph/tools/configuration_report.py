@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from delegraph.delegation.blob_cache import CACHE_VARIABLE, LIMIT
 from delegraph.delegation.cache_files import user_cache_folder
@@ -16,6 +15,7 @@ from delegraph.delegation.configuration import (
     configuration_path,
 )
 from delegraph.errors import PluginError
+from delegraph.json_records import JsonRecord
 from delegraph.plugins.choice import ALLOW_VARIABLE, DISABLE_VARIABLE
 from delegraph.plugins.plugin import PluginState
 from delegraph.plugins.plugin_set import PluginSet
@@ -38,7 +38,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigurationReport:
+class ConfigurationReport(JsonRecord):
     """Which file was read, and what it changes.
 
     Attributes:
@@ -50,10 +50,6 @@ class ConfigurationReport:
     file: str | None
     why_not: str
     settings: tuple[Setting, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it, ready for JSON."""
-        return asdict(self)
 
 
 def configuration_report(plugins: PluginSet) -> ConfigurationReport:

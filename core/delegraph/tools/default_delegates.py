@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from delegraph.delegation.configuration import default_delegates
 from delegraph.errors import PluginError, UnknownDelegateError
+from delegraph.json_records import JsonRecord
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.plugin import is_ready
 from delegraph.plugins.plugin_set import PluginSet
@@ -14,7 +14,7 @@ from delegraph.runtime.delegates.default_delegate import ADDRESS
 
 
 @dataclass(frozen=True, slots=True)
-class DefaultDelegates:
+class DefaultDelegates(JsonRecord):
     """What a model gets by default here.
 
     Attributes:
@@ -27,10 +27,6 @@ class DefaultDelegates:
 
     def __str__(self) -> str:
         return f"By default: {', '.join(self.delegates) or 'no delegate'} ({self.why})"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it, ready for JSON."""
-        return asdict(self)
 
 
 def defaults_among(plugins: PluginSet) -> DefaultDelegates:

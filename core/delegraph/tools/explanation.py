@@ -10,8 +10,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from delegraph.delegation.placement import Placement, record_json
+from delegraph.delegation.placement import Placement
 from delegraph.graph.model import Model, SubgraphSpec
+from delegraph.json_records import to_json
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
@@ -73,7 +74,7 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the placement's JSON with the stages added."""
-        return {**self.placement.to_json(), "stages": list(map(record_json, self.stages))}
+        return {**self.placement.to_json(), "stages": to_json(self.stages)}
 
 
 def explain(interpreter: Interpreter) -> Explanation:

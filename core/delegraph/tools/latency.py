@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+
+from delegraph.json_records import JsonRecord
 
 PERCENTILES = (5, 50, 90, 95, 99)
 
 
+def _named(percentiles: Mapping[int, float]) -> dict[str, float]:
+    return {f"p{percent}": value for percent, value in percentiles.items()}
+
+
 @dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(JsonRecord):
     """What is to say of the times of several runs, in seconds.
 
     Source:
@@ -39,8 +44,10 @@ class Latency:
     mean: float
     std: float
     median: float
-    percentiles: dict[int, float]
-    nearest: dict[int, float]
+    percentiles: dict[int, float] = field(metadata={"json_value": _named})
+    nearest: dict[int, float] = field(
+        metadata={"json_key": "nearest_percentiles", "json_value": _named}
+    )
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> Latency:
@@ -70,18 +77,3 @@ class Latency:
     def variation(self) -> float:
         """Coefficient of variation: the standard deviation as a share of the mean."""
         return self.std / self.mean if self.mean else 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the statistics, in seconds."""
-        return {
-            "count": self.count,
-            "first": self.first,
-            "last": self.last,
-            "min": self.min,
-            "max": self.max,
-            "mean": self.mean,
-            "std": self.std,
-            "median": self.median,
-            "percentiles": {f"p{p}": value for p, value in self.percentiles.items()},
-            "nearest_percentiles": {f"p{p}": value for p, value in self.nearest.items()},
-        }

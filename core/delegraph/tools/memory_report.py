@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import ClassVar
 
-from delegraph.delegation.placement import record_json
 from delegraph.errors import ArgumentError
+from delegraph.json_records import JsonRecord
 from delegraph.memory import (
     ArenaPlanner,
     MemoryStrategy,
@@ -61,7 +61,7 @@ class PlannedTensor:
 
 
 @dataclass(frozen=True)
-class PlannerResult:
+class PlannerResult(JsonRecord):
     """What one planner makes of a graph.
 
     Attributes:
@@ -72,6 +72,8 @@ class PlannerResult:
         offsets: first byte of each tensor.
         is_optimal: whether it is known that no plan is smaller.
     """
+
+    json_properties: ClassVar = {"ratio": "ratio", "is_optimal": "is_optimal"}
 
     planner: str
     bytes: int
@@ -110,7 +112,7 @@ class Peak:
 
 
 @dataclass(frozen=True)
-class MemoryReport:
+class MemoryReport(JsonRecord):
     """The memory of a model's first subgraph.
 
     Attributes:
@@ -123,9 +125,11 @@ class MemoryReport:
         alignment: bytes that offsets are multiples of.
     """
 
+    json_properties: ClassVar = {"lower_bound": "bound"}
+
     tensors: tuple[PlannedTensor, ...]
-    operators: tuple[str, ...]
-    results: tuple[PlannerResult, ...]
+    operators: tuple[str, ...] = field(metadata={"json_key": None})
+    results: tuple[PlannerResult, ...] = field(metadata={"json_key": "planners"})
     peak: Peak | None
     persistent_bytes: int
     is_complete: bool
@@ -151,21 +155,6 @@ class MemoryReport:
             if result.planner == planner:
                 return result
         raise ArgumentError(f"no result of planner {planner!r}")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return everything as a JSON-ready dictionary."""
-        return {
-            "alignment": self.alignment,
-            "is_complete": self.is_complete,
-            "lower_bound": self.bound,
-            "persistent_bytes": self.persistent_bytes,
-            "planners": [
-                record_json(result) | {"ratio": result.ratio, "is_optimal": result.is_optimal}
-                for result in self.results
-            ],
-            "peak": None if self.peak is None else vars(self.peak) | {"tensors": self.peak.tensors},
-            "tensors": [vars(tensor) for tensor in self.tensors],
-        }
 
 
 def _strategy(strategy: MemoryStrategy) -> Plan:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partition
 from delegraph.errors import DelegraphError, MalformedModelError, PartitionRejected
 from delegraph.graph.metadata import ModelMetadata, read_metadata
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
+from delegraph.json_records import JsonRecord
 from delegraph.kernels import ops  # noqa: F401 - declares the kernels
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.plugins.creation import describe_custom_op
@@ -105,7 +105,7 @@ class SignatureSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSummary:
+class ModelSummary(JsonRecord):
     """A whole model in brief.
 
     Attributes:
@@ -134,10 +134,6 @@ class ModelSummary:
     metadata: dict[str, int]
     described: tuple[OperatorDescription, ...] = ()
     author_metadata: ModelMetadata | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the summary as dictionaries and lists."""
-        return asdict(self)
 
 
 def summarize_model(model: Model) -> ModelSummary:

@@ -15,12 +15,13 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from delegraph.delegation.placement import Placement, reason_in_words
 from delegraph.errors import ArgumentError
+from delegraph.json_records import JsonRecord
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
@@ -88,7 +89,7 @@ class NodeChange:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacementDifference:
+class PlacementDifference(JsonRecord):
     """How a placement differs from a lock; falsy when it does not. ``str()`` is one line.
 
     Attributes:
@@ -97,6 +98,8 @@ class PlacementDifference:
         partitions: delegates that have the same nodes in another number of partitions, a sentence
             each.
     """
+
+    json_properties: ClassVar = {"summary": "__str__"}
 
     causes: tuple[str, ...] = ()
     nodes: tuple[NodeChange, ...] = ()
@@ -115,15 +118,6 @@ class PlacementDifference:
             *self.partitions,
         ]
         return "; ".join(phrases) or "no difference"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the difference as JSON-ready dictionaries and lists."""
-        return {
-            "summary": str(self),
-            "causes": list(self.causes),
-            "nodes": [asdict(change) for change in self.nodes],
-            "partitions": list(self.partitions),
-        }
 
 
 def lock_of(

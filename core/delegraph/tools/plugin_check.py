@@ -8,6 +8,7 @@ from enum import Enum
 from itertools import groupby
 
 from delegraph.errors import PluginError
+from delegraph.json_records import JsonRecord
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.options import describe_options
 from delegraph.plugins.plugin import Plugin, PluginState, one_line
@@ -22,7 +23,7 @@ class Level(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(JsonRecord):
     """Something wrong with a plugin, and what to do about it (may be empty)."""
 
     level: Level

@@ -6,16 +6,16 @@ import contextlib
 import json
 import os
 import sys
-from dataclasses import asdict
 from typing import Any
 
 from delegraph.errors import PluginLoadError
+from delegraph.json_records import to_json
 from delegraph.plugins.discovery import import_plugin
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.plugin_set import PluginSet
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 from delegraph.plugins.standard_output import printed_to_stderr
-from delegraph.tools.plugin_check import Finding, Level, check_loads
+from delegraph.tools.plugin_check import Finding, check_loads
 
 
 def plugin_from_json(content: dict[str, Any]) -> Plugin:
@@ -57,16 +57,6 @@ def _is_elsewhere(*_: Any) -> Any:
     )
 
 
-def finding_from_json(content: dict[str, str]) -> Finding:
-    """Return the finding of which :func:`finding_json` told."""
-    return Finding(**{**content, "level": Level(content["level"])})  # type: ignore[arg-type]
-
-
-def finding_json(finding: Finding) -> dict[str, str]:
-    """Return a finding, ready for JSON."""
-    return {**asdict(finding), "level": finding.level.value}
-
-
 # -- the program -----------------------------------------------------------------------------------
 
 
@@ -91,7 +81,7 @@ def report_plugins() -> None:
                 print(json.dumps(answer), file=answers, flush=True)
                 answer = {}
                 findings = check_loads(PluginSet(plugins=(plugin,)), question["builtin"])
-            answer["findings"] = [finding_json(finding) for finding in findings]
+            answer["findings"] = to_json(findings)
             print(json.dumps(answer), file=answers, flush=True)
     os._exit(0)  # what plugins have registered for the end, or left running, is not asked for
 

@@ -18,12 +18,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
+from delegraph.json_records import from_json
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.discovery import declared_plugins
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.tools.child_process import end_with_its_own, how_it_ended
 from delegraph.tools.plugin_check import Finding, Level
-from delegraph.tools.plugin_report import finding_from_json, plugin_from_json
+from delegraph.tools.plugin_report import plugin_from_json
 
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[1:]; "
@@ -121,7 +122,7 @@ def _survey_alone(
 def _surveyed(answer: dict[str, Any]) -> SurveyedPlugin:
     """Plugin from the answer of a process."""
     plugin = plugin_from_json(answer["plugin"])
-    findings = tuple(finding_from_json(finding) for finding in answer["findings"])
+    findings = from_json(tuple[Finding, ...], answer["findings"])
     outcome = _outcome(plugin)
     if any(finding.level is Level.ERROR for finding in findings):
         outcome = _FAILED

@@ -15,7 +15,7 @@ from delegraph.schema import tables
 from delegraph_flex import convert
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executors import has_tensorflow
-from delegraph_flex.numpy_executor.operators import OPERATORS
+from delegraph_flex.numpy_executor.registry import OPERATORS
 from delegraph_flex.side_effects import reaches
 from flex_models import FLOAT, flex_model, results
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from delegraph.cli.answers.printing import heading, print_table, shortened
 from delegraph.cli.answers.run_findings import print_findings
 from delegraph.errors import printable
+from delegraph.json_records import to_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,11 +62,11 @@ class RunAnswer:
             "signature": self.signature,
             "numerics": self.numerics,
             "inputs": [_input(given) for given in self.inputs],
-            "outputs": [asdict(output) for output in self.outputs],
+            "outputs": to_json(self.outputs),
             **self.findings.to_json(),
             "drawn": self.drawn,
             "placement": self.placement.to_json(),
-            "incidents": [incident.to_json() for incident in self.incidents],
+            "incidents": to_json(self.incidents),
             "milliseconds": {
                 **allocate,
                 "invoke": statistics.median(self.invokes),

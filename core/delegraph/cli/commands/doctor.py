@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -44,12 +43,12 @@ def command(time_limit: float, as_json: bool) -> int:
     module, so it may take a while. Exits with 1 when something is broken.
     """
     from delegraph.cli import COMMANDS
+    from delegraph.json_records import to_json
     from delegraph.plugins import PluginSet
     from delegraph.runtime.delegates.failure_memory import known_failures
     from delegraph.tools.default_delegates import defaults_among
     from delegraph.tools.machine_report import check_machine, machine_report
     from delegraph.tools.plugin_check import Level, errors_first
-    from delegraph.tools.plugin_report import finding_json
     from delegraph.tools.plugin_survey import SurveyRequest
 
     with progress("looking at the machine and importing the delegates"):
@@ -62,13 +61,13 @@ def command(time_limit: float, as_json: bool) -> int:
     is_ok = not any(finding.level is Level.ERROR for finding in findings)
     if as_json:
         plugins = [_plugin(each) for each in surveyed]
-        shown = [finding_json(finding) for finding in findings]
+        shown = to_json(findings)
         offered = {
             "plugins": plugins,
             "by_default": by_default.to_json(),
-            "default_failures": [failure.to_json() for failure in failures],
+            "default_failures": to_json(failures),
         }
-        print_json({"ok": is_ok, **asdict(report), **offered, "findings": shown})
+        print_json({"ok": is_ok, **to_json(report), **offered, "findings": shown})
     else:
         out = console()
         _print(out, report, surveyed, by_default)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from delegraph.cli.options.arguments import (
     limit_options,
     model_argument,
 )
+from delegraph.json_records import to_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -200,12 +201,11 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
 
 
 def _json(request: MemoryRequest, answer: MemoryAnswer) -> dict[str, Any]:
-    estimate = answer.estimate
     return {
         "model": request.model,
         **answer.report.to_json(),
-        "without_delegates": None if answer.plain is None else answer.plain.to_json(),
-        "micro": None if estimate is None else asdict(estimate),
+        "without_delegates": to_json(answer.plain),
+        "micro": to_json(answer.estimate),
         "budget": request.budget,
         "needed": answer.needed,
     }

@@ -255,7 +255,7 @@ def _print_diagnosis_json(
     surveyed: Sequence[SurveyedPlugin],
     findings: Sequence[Finding],
 ) -> None:
-    from delegraph.tools.plugin_report import finding_json
+    from delegraph.json_records import to_json
 
     print_json(
         {
@@ -265,7 +265,7 @@ def _print_diagnosis_json(
                 {"name": name, "distribution": distribution, "version": version, "outcome": outcome}
                 for name, distribution, version, outcome in map(_outcome, surveyed)
             ],
-            "findings": [finding_json(finding) for finding in findings],
+            "findings": to_json(findings),
         }
     )
 

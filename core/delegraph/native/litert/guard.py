@@ -22,6 +22,7 @@ from importlib_metadata import version
 
 from delegraph.delegation.cache_files import CacheFolder, user_cache_folder
 from delegraph.errors import UnsupportedRuntimeError
+from delegraph.json_records import from_json
 from delegraph.native.litert.installed_runtimes import MODULES, OfficialRuntime, runtime_of
 
 KNOWN = {
@@ -132,13 +133,10 @@ def _read_verdicts() -> dict[str, str | None]:
         OSError: it cannot be read, or others may have written it.
     """
     try:
-        verdicts = json.loads(CacheFolder(user_cache_folder()).read(VERDICTS))
+        content = json.loads(CacheFolder(user_cache_folder()).read(VERDICTS))
+        return from_json(dict[str, str | None], content)
     except (FileNotFoundError, ValueError, RecursionError):
         return {}
-    is_right = isinstance(verdicts, dict) and all(
-        isinstance(v, str | None) for v in verdicts.values()
-    )
-    return verdicts if is_right else {}
 
 
 def check(runtime: OfficialRuntime) -> str | None:

@@ -13,7 +13,7 @@ import logging
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,8 @@ from importlib_metadata import version
 from delegraph.delegation.blob_cache import BlobCache, cache_entries
 from delegraph.delegation.cache_files import read_safe
 from delegraph.delegation.incident import Incident
-from delegraph.errors import DelegateProcessError, DelegraphError
+from delegraph.errors import DelegatePhase, DelegateProcessError, DelegraphError
+from delegraph.json_records import JsonRecord
 from delegraph.plugins.plugin_set import installed
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _PASSING = (MemoryError, OSError, DelegateProcessError)  # may be over the next 
 
 
 @dataclass(frozen=True, slots=True)
-class KnownFailure:
+class KnownFailure(JsonRecord):
     """A failure of a default delegate, in this or an earlier process.
 
     Attributes:
@@ -57,13 +58,9 @@ class KnownFailure:
     origin: str
     model: str
     shapes: tuple[tuple[int, ...], ...]
-    phase: str
+    phase: DelegatePhase
     error: str
     is_skipped: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a JSON-ready dictionary."""
-        return asdict(self)
 
 
 class FailureMemory:
@@ -99,14 +96,14 @@ class FailureMemory:
         try:
             cache = self._cache(name)
             found = cache.read(self._key(address, inputs)) if cache.folder.is_dir() else None
-            known = None if found is None else json.loads(found)
+            known = None if found is None else KnownFailure.from_json(json.loads(found))
         except (OSError, ValueError, DelegraphError) as error:
             logger.debug("failures of earlier processes cannot be read: %s", error)
             return None
-        if known is None or not known["is_skipped"]:
+        if known is None or not known.is_skipped:
             return None
         when = "known from an earlier process; 'delegraph cache clear' lets it try again"
-        return Incident(name, 0, -1, (), known["phase"], f"{known['error']} ({when})")
+        return Incident(name, 0, -1, (), known.phase, f"{known.error} ({when})")
 
     def keep(
         self, delegate: object, incident: Incident, error: BaseException, inputs: Sequence[Tensor]
@@ -156,10 +153,8 @@ def known_failures(folder: Path | None = None) -> list[KnownFailure]:
         return []
     for entry in entries:
         try:
-            told = json.loads(read_safe(entry.path))
-            told["shapes"] = tuple(map(tuple, told["shapes"]))
-            found.append(KnownFailure(**told))
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            found.append(KnownFailure.from_json(json.loads(read_safe(entry.path))))
+        except (OSError, ValueError) as error:
             logger.debug("%s cannot be read: %s", entry.path, error)
     return found
 

@@ -20,6 +20,7 @@ from delegraph.delegation.simple_delegate import (
 )
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import DelegateError, DelegateProcessError
+from delegraph.json_records import from_json
 from delegraph.operators.registration import Node, Registration
 from delegraph.runtime.isolation.claims import (
     model_of_nodes,
@@ -146,7 +147,7 @@ class _Outside(SimpleDelegateInterface):
 
     def delegate_options(self) -> DelegateOptions:
         """Return the limits on partitions that the delegate has."""
-        return DelegateOptions(**self._process.facts.get("options", {}))
+        return from_json(DelegateOptions, self._process.facts.get("options", {}))
 
     def flags(self) -> DelegateFlags:
         """Return whether the delegate takes any shapes; its other abilities stay there."""
@@ -156,7 +157,7 @@ class _Outside(SimpleDelegateInterface):
     def capabilities(self) -> Capabilities:
         """Return how exactly the delegate computes; its claims stay there."""
         tolerance = self._process.facts.get("tolerance", {})
-        return Capabilities(tolerance={name: Tolerance(**each) for name, each in tolerance.items()})
+        return Capabilities(tolerance=from_json(dict[str, Tolerance], tolerance))
 
     def note(self) -> str:
         """Return the delegate's note, and that it is isolated."""

@@ -8,7 +8,6 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from delegraph.delegation.driver import SimpleDelegate
 from delegraph.delegation.graph_partition_helper import GraphPartitionHelper
 from delegraph.delegation.rejections import NO_REASON, Rejection
 from delegraph.errors import DelegateError, NodeError, in_words
+from delegraph.json_records import to_json
 from delegraph.operators.tensor import Tensor
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.delegate_file import delegate_from_file
@@ -117,7 +117,7 @@ class _Served:
 
     def load(self, source: Mapping[str, Any]) -> Answer:
         """Get the delegate; answer what it says of itself."""
-        self.delegate = delegate = _delegate_of(DelegateSource(**source))
+        self.delegate = delegate = _delegate_of(DelegateSource.from_json(source))
         options = DelegateOptions()
         if isinstance(delegate, SimpleDelegate):
             options = delegate.simple.delegate_options()
@@ -127,8 +127,8 @@ class _Served:
             "rank": _rank(source),
             "flags": int(delegate.flags),
             "note": delegate.note(),
-            "options": asdict(options),
-            "tolerance": {name: asdict(each) for name, each in tolerance.items()},
+            "options": to_json(options),
+            "tolerance": to_json(tolerance),
         }
         return facts, ()
 

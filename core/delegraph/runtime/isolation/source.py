@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from delegraph.errors import PluginOptionError
+from delegraph.json_records import JsonRecord
 
 _PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
-class DelegateSource:
+class DelegateSource(JsonRecord):
     """A delegate as another process can be told of it.
 
     Attributes:
@@ -55,10 +56,6 @@ class DelegateSource:
     def shown(self) -> str:
         """What messages call the delegate before it says its own name."""
         return Path(self.name).stem if self.is_python_file else self.name
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON record; ``DelegateSource(**content)`` is this source again."""
-        return asdict(self)
 
 
 def _plain(delegate: str, key: object, value: object) -> object:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from delegraph.operators.lazy_table import LazyTable
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.random_operands import RandomOperands
 
 MakeCases = Callable[[str, RandomOperands], Iterator[OperatorCase]]
 
-MAKERS: dict[str, list[MakeCases]] = {}
+MAKERS = LazyTable[list[MakeCases]](__package__)
 """Operator name to the functions that make its cases."""
 
 
@@ -22,7 +23,7 @@ def cases_of(*ops: str) -> Callable[[MakeCases], MakeCases]:
 
     def register(make: MakeCases) -> MakeCases:
         for op in ops:
-            MAKERS.setdefault(op, []).append(make)
+            MAKERS.entered.setdefault(op, []).append(make)
         return make
 
     return register
@@ -36,7 +37,8 @@ def cases(op: str, *, seed: int = 0, count: int = 40) -> Iterator[OperatorCase]:
         seed: of the random cases.
         count: random cases of each maker.
     """
-    for make in MAKERS.get(op, ()):
+    makers = sorted(MAKERS.get(op, ()), key=lambda make: make.__module__)  # in whatever order known
+    for make in makers:
         yield from make(
             op, RandomOperands(f"{op}:{make.__module__}.{make.__qualname__}", seed, count)
         )

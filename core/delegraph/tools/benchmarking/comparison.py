@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError, DelegraphError
+from delegraph.json_records import JsonRecord
 from delegraph.tools.benchmarking.block_process import (
     BlockRequest,
     BlockTimes,
@@ -41,8 +42,18 @@ SECONDS = 12.0
 _ONE, _AGAIN = "one", "again"
 
 
+DEFINITIONS = {
+    "ratio": "time of the one by that of the other: the median over blocks of the median log-ratio "
+    "of rounds, the quickest run of each turn; low and high: 95 % of bootstrap resamples of blocks",
+    "floor": "how far from 1 the interval of the one by itself reaches",
+    "variation": "standard deviation of the log-ratio from block to block, by the quartiles",
+    "blocks": "seconds of invoke alone, by block, round, turn and run",
+}
+"""What the figures mean, by their names in JSON."""
+
+
 @dataclass(frozen=True, slots=True)
-class Timed:
+class Timed(JsonRecord):
     """A set-up that took turns with others.
 
     Attributes:
@@ -53,10 +64,12 @@ class Timed:
         verdict: on the compared set-up, beside this one; None for itself, and where this failed.
     """
 
+    json_properties: ClassVar = {"error": "error", "median": "median"}
+
     name: str
     setup: Mapping[str, Any]
     blocks: Sequence[Block] = ()
-    failure: Exception | None = None
+    failure: Exception | None = field(default=None, metadata={"json_key": None})
     verdict: Verdict | None = None
 
     @property
@@ -71,20 +84,9 @@ class Timed:
         """The median of all runs in seconds; None where it failed."""
         return float(np.median(all_times(self.blocks))) if self.blocks else None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return all figures, the seconds of each run included."""
-        return {
-            "name": self.name,
-            "setup": dict(self.setup),
-            "error": self.error,
-            "median": self.median,
-            "verdict": None if self.verdict is None else self.verdict.to_json(),
-            "blocks": [[list(map(list, pair)) for pair in block] for block in self.blocks],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(JsonRecord):
     """A set-up beside others.
 
     Attributes:
@@ -99,6 +101,9 @@ class Comparison:
         machine: where the figures hold.
     """
 
+    json_properties: ClassVar = {"control": "control", "definitions": "definitions"}
+
+    definitions: ClassVar = DEFINITIONS
     one: Timed
     again: Timed
     others: tuple[Timed, ...]
@@ -127,37 +132,11 @@ class Comparison:
         columns = ("set-up", "median ms", "ratio [95 %]", f"{self.one.name} is")
         return html_table(f"{self.one.name} beside others", columns, rows)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return all figures, the seconds of each run included."""
-        return {
-            "one": self.one.to_json(),
-            "again": self.again.to_json(),
-            "control": self.control.to_json(),
-            "others": [other.to_json() for other in self.others],
-            "seconds": self.seconds,
-            "seed": self.seed,
-            "same_within": self.same_within,
-            "processes": self.processes,
-            "signature": self.signature,
-            "definitions": DEFINITIONS,
-            "machine": self.machine.to_json(),
-        }
-
 
 def _words(timed: Timed) -> tuple[str, str]:
     """Return the ratio and the verdict; none for the compared set-up, an error where there is."""
     verdict = timed.verdict
     return ("", timed.error) if verdict is None else (str(verdict.ratio), str(verdict))
-
-
-DEFINITIONS = {
-    "ratio": "time of the one by that of the other: the median over blocks of the median log-ratio "
-    "of rounds, the quickest run of each turn; low and high: 95 % of bootstrap resamples of blocks",
-    "floor": "how far from 1 the interval of the one by itself reaches",
-    "variation": "standard deviation of the log-ratio from block to block, by the quartiles",
-    "blocks": "seconds of invoke alone, by block, round, turn and run",
-}
-"""What the figures mean, by their names in JSON."""
 
 
 @dataclass(slots=True)

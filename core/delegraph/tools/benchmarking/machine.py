@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
+from delegraph.json_records import JsonRecord
 from delegraph.tools.machine_report import Processor, processor, versions
 
 _GOVERNORS = "cpu*/cpufreq/scaling_governor"
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(JsonRecord):
     """What times depend on beside the model and what runs it.
 
     Attributes:
@@ -35,10 +35,6 @@ class Machine:
     governors: tuple[str, ...]
     load: tuple[float, float, float] | None
     date: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the attributes by name."""
-        return asdict(self)
 
 
 def machine(cpus: Path = Path("/sys/devices/system/cpu")) -> Machine:

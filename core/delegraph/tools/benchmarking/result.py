@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from delegraph.delegation.html_tables import html_table
+from delegraph.json_records import JsonRecord
 from delegraph.tools.benchmarking.machine import Machine
 from delegraph.tools.benchmarking.run_control import RunControl
 from delegraph.tools.benchmarking.stages import Stage
@@ -16,8 +17,19 @@ from delegraph.tools.latency import Latency
 MEBIBYTE = 1 << 20
 
 
+DEFINITIONS = {
+    "std": "population: divided by the count",
+    "median": "the mean of the two in the middle",
+    "percentiles": "linear: interpolated between the two nearest samples, as numpy.percentile",
+    "nearest_percentiles": "nearest: sorted[floor(count * percent / 100)], as benchmark_model",
+    "official": "std population, percentiles and median nearest",
+    "time": "seconds of invoke alone; inputs are copied before",
+}
+"""What the figures mean, by their names in JSON."""
+
+
 @dataclass(frozen=True, slots=True)
-class BenchmarkResult:
+class BenchmarkResult(JsonRecord):
     """How long a set-up takes, and what memory.
 
     Attributes:
@@ -39,6 +51,19 @@ class BenchmarkResult:
         machine: where they hold.
     """
 
+    json_properties: ClassVar = {
+        "definitions": "definitions",
+        "init_seconds": "init_seconds",
+        "first_inference_seconds": "first_inference_seconds",
+        "warmup": "warmup_latency",
+        "latency": "latency",
+        "inferences_per_second": "inferences_per_second",
+        "peak_memory": "peak",
+        "official": "official",
+        "samples": "samples",
+    }
+
+    definitions: ClassVar = DEFINITIONS
     name: str
     setup: Mapping[str, Any]
     signature: str | None
@@ -50,9 +75,9 @@ class BenchmarkResult:
     stages: tuple[Stage, ...]
     memory_before: int | None
     warmup: tuple[float, ...]
-    runs: tuple[float, ...]
-    model_bytes: int
-    input_bytes: int
+    runs: tuple[float, ...] = field(metadata={"json_key": None})
+    model_bytes: int = field(metadata={"json_key": None})
+    input_bytes: int = field(metadata={"json_key": None})
     cautions: tuple[str, ...]
     machine: Machine
 
@@ -65,6 +90,11 @@ class BenchmarkResult:
     def warmup_latency(self) -> Latency | None:
         """The statistics of the warm-up; None without any."""
         return Latency.of(self.warmup) if self.warmup else None
+
+    @property
+    def samples(self) -> dict[str, tuple[float, ...]]:
+        """Seconds of every run, of the warm-up and of those that count."""
+        return {"warmup": self.warmup, "runs": self.runs}
 
     @property
     def init_seconds(self) -> float:
@@ -85,32 +115,6 @@ class BenchmarkResult:
     def peak(self) -> int | None:
         """Most bytes of the process in RAM during all stages; None: not told."""
         return max((s.peak for s in self.stages if s.peak is not None), default=None)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all figures, the raw samples included; seconds and bytes."""
-        return {
-            "name": self.name,
-            "setup": dict(self.setup),
-            "signature": self.signature,
-            "placement": self.placement,
-            "inputs": [dict(entry) for entry in self.inputs],
-            "seed": self.seed,
-            "distribution": self.distribution,
-            "control": self.control.to_json(),
-            "definitions": DEFINITIONS,
-            "init_seconds": self.init_seconds,
-            "first_inference_seconds": self.first_inference_seconds,
-            "warmup": _latency_json(self.warmup_latency),
-            "latency": _latency_json(self.latency),
-            "inferences_per_second": self.inferences_per_second,
-            "memory_before": self.memory_before,
-            "peak_memory": self.peak,
-            "stages": [stage.to_json() for stage in self.stages],
-            "cautions": list(self.cautions),
-            "official": self.official(),
-            "samples": {"warmup": list(self.warmup), "runs": list(self.runs)},
-            "machine": self.machine.to_json(),
-        }
 
     def _repr_html_(self) -> str:
         """Return the statistics and the stages, as notebooks show it."""
@@ -174,21 +178,6 @@ class BenchmarkResult:
     def _throughput(self) -> float | None:
         total = sum(self.runs)
         return self.input_bytes * len(self.runs) / total / MEBIBYTE if total else None
-
-
-DEFINITIONS = {
-    "std": "population: divided by the count",
-    "median": "the mean of the two in the middle",
-    "percentiles": "linear: interpolated between the two nearest samples, as numpy.percentile",
-    "nearest_percentiles": "nearest: sorted[floor(count * percent / 100)], as benchmark_model",
-    "official": "std population, percentiles and median nearest",
-    "time": "seconds of invoke alone; inputs are copied before",
-}
-"""What the figures mean, by their names in JSON."""
-
-
-def _latency_json(latency: Latency | None) -> dict[str, Any] | None:
-    return None if latency is None else latency.to_json()
 
 
 def _more(after: int | None, before: int | None, unit: int) -> float | None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from delegraph.errors import ArgumentError
+from delegraph.json_records import JsonRecord
 from delegraph.tools.benchmarking.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
-class RunControl:
+class RunControl(JsonRecord):
     """How often a model runs; the defaults are those of ``benchmark_model``.
 
     Attributes:
@@ -40,10 +40,6 @@ class RunControl:
         _require("delay", self.delay, self.delay >= 0, ">= 0 seconds")
         frequency = self.frequency
         _require("frequency", frequency, frequency is None or frequency > 0, "> 0 runs a second")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the attributes by name."""
-        return asdict(self)
 
     @property
     def warm_up(self) -> RunControl:

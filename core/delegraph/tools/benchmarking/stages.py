@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
+from delegraph.json_records import JsonRecord
 from delegraph.tools.benchmarking.clock import Clock
 from delegraph.tools.benchmarking.memory import Memory, memory, reset_peak
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(JsonRecord):
     """A part of the work.
 
     Attributes:
@@ -25,10 +25,6 @@ class Stage:
     seconds: float
     memory: int | None
     peak: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the attributes by name."""
-        return asdict(self)
 
 
 @dataclass(slots=True)

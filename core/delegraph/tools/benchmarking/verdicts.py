@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.json_records import JsonRecord
 from delegraph.tools.benchmarking.cautions import UNSTABLE
 from delegraph.tools.bootstrap import percentile_ends, resampled
 
@@ -36,7 +37,7 @@ _MOST_BLOCKS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(JsonRecord):
     """A ratio of times, with the interval that holds 95 % of what resampling gives."""
 
     value: float
@@ -52,13 +53,9 @@ class Ratio:
         value, low, high = map(_short, (self.value, self.low, self.high))
         return f"{value} [{low}-{high}]"
 
-    def to_json(self) -> dict[str, float]:
-        """Return the attributes by name."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(JsonRecord):
     """How the time of one compares with that of another.
 
     Attributes:
@@ -71,6 +68,8 @@ class Verdict:
         more_blocks: about how many more blocks a verdict takes; None where there is one, or where
             no number of blocks would help.
     """
+
+    json_properties: ClassVar = {"text": "__str__"}
 
     word: Word
     ratio: Ratio
@@ -101,10 +100,6 @@ class Verdict:
     def is_slower_than(self, share: float) -> bool:
         """Return whether the one is slower by more than *share*, its whole interval included."""
         return self.word == "slower" and self.ratio.low > 1 + share
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the attributes by name, and the verdict in words."""
-        return {**asdict(self), "text": str(self)}
 
 
 def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -> Verdict:

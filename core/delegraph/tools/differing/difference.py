@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
+from delegraph.json_records import JsonRecord, to_json
 from delegraph.tools.differing.input_runs import OFFICIAL, FedRun, InputRuns
 from delegraph.tools.differing.matching import converted, matched, matched_inputs
 from delegraph.tools.differing.metrics import (
@@ -36,7 +37,7 @@ Tolerances = Tolerance | Mapping[str, Tolerance]
 
 
 @dataclass(frozen=True, slots=True)
-class OutputDifference:
+class OutputDifference(JsonRecord):
     """How far one output is off, over all runs.
 
     Attributes:
@@ -47,12 +48,19 @@ class OutputDifference:
         outside: elements that are further off than the tolerance, over all runs; None without one.
     """
 
+    json_properties: ClassVar = {
+        "remarks": "remarks",
+        "worst_run": "worst_run",
+        "raw": "raw",
+        "real": "real",
+    }
+
     name: str
     reference_name: str
     dtype: str
     reference_dtype: str
     runs: tuple[TensorDifference, ...]
-    outside: int | None = None
+    outside: int | None = field(default=None, metadata={"json_key": "outside_tolerance"})
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -85,21 +93,6 @@ class OutputDifference:
         """Values for SNR and cosine: see :attr:`TensorDifference.signal`."""
         return _spreads([d.signal for d in self.runs])
 
-    def to_json(self) -> dict[str, Any]:
-        """Return names and types, metrics over the runs, and the differences of each run."""
-        return {
-            "name": self.name,
-            "reference_name": self.reference_name,
-            "dtype": self.dtype,
-            "reference_dtype": self.reference_dtype,
-            "remarks": list(self.remarks),
-            "outside_tolerance": self.outside,
-            "worst_run": self.worst_run,
-            "raw": {name: _spread_json(s) for name, s in self.raw().items()},
-            "real": {name: _spread_json(s) for name, s in self.real().items()},
-            "runs": [difference.to_json() for difference in self.runs],
-        }
-
 
 def _badness(difference: TensorDifference) -> float:
     compared = difference.compared
@@ -109,10 +102,6 @@ def _badness(difference: TensorDifference) -> float:
 def _spreads(metrics: Sequence[Metrics | None]) -> dict[str, Spread]:
     found = [m for m in metrics if m is not None]
     return spreads(found) if found else {}
-
-
-def _spread_json(spread: Spread) -> dict[str, float]:
-    return {"avg": spread.avg, "std": spread.std, "min": spread.min, "max": spread.max}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +160,8 @@ class Difference:
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it; what is NaN or infinite is a float still."""
+        is_one = isinstance(self.tolerance, Tolerance)
+        by_name = {"": self.tolerance} if is_one else self.tolerance
         return {
             "test": _side_json(self.test, self.test_placement, self.test_latency),
             "reference": _side_json(
@@ -178,10 +169,10 @@ class Difference:
             ),
             "signature": self.signature,
             "runs": list(self.runs),
-            "outputs": [output.to_json() for output in self.outputs],
+            "outputs": to_json(self.outputs),
             "only_in_test": list(self.only_in_test),
             "only_in_reference": list(self.only_in_reference),
-            "tolerance": _tolerance_json(self.tolerance),
+            "tolerance": to_json(by_name),
             "failures": list(self.failures),
         }
 
@@ -197,13 +188,6 @@ def _worst(spreads: Mapping[str, Spread], metric: str) -> float | None:
 def _side_json(setup: Setup, placement: Placement, latency: Latency) -> dict[str, Any]:
     placed = str(placement)
     return {"setup": setup.to_json(), "placement": placed, "latency": latency.to_json()}
-
-
-def _tolerance_json(tolerance: Tolerances | None) -> dict[str, Any] | None:
-    if tolerance is None:
-        return None
-    by_name = {"": tolerance} if isinstance(tolerance, Tolerance) else tolerance
-    return {n: {"absolute": t.absolute, "relative": t.relative} for n, t in by_name.items()}
 
 
 def own_kernels(setup: Setup) -> Setup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from delegraph.delegation.html_tables import html_table
@@ -12,6 +12,7 @@ from delegraph.delegation.placement import NodePlacement
 from delegraph.delegation.rules import PlacementRules
 from delegraph.delegation.rules_file import placement_rules
 from delegraph.errors import ArgumentError, DelegraphError, PluginError
+from delegraph.json_records import JsonRecord
 from delegraph.native.litert.placement import RUNTIME_DELEGATE
 from delegraph.tools.differing.bisection import (
     Fault,
@@ -38,8 +39,13 @@ TIME_LIMIT = 60.0
 MOST_PROBES = 500
 
 
+def _nodes(nodes: Sequence[NodePlacement]) -> list[dict[str, Any]]:
+    keys = ("subgraph", "index", "op", "name", "delegate")
+    return [{key: getattr(node, key) for key in keys} for node in nodes]
+
+
 @dataclass(frozen=True, slots=True)
-class Culprit:
+class Culprit(JsonRecord):
     """A smallest set of nodes that make the result wrong when a delegate has them.
 
     Attributes:
@@ -50,7 +56,7 @@ class Culprit:
         reproduction: the files that show it; None where no folder was asked for.
     """
 
-    nodes: tuple[NodePlacement, ...]
+    nodes: tuple[NodePlacement, ...] = field(metadata={"json_value": _nodes})
     outcome: Outcome
     named_after: int
     is_smallest: bool
@@ -59,19 +65,9 @@ class Culprit:
     def __str__(self) -> str:
         return f"{', '.join(map(str, self.nodes))}: {self.outcome}"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
-        return {
-            "nodes": [_node_json(node) for node in self.nodes],
-            "outcome": _outcome_json(self.outcome),
-            "named_after": self.named_after,
-            "is_smallest": self.is_smallest,
-            "reproduction": None if self.reproduction is None else self.reproduction.to_json(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Bisection:
+class Bisection(JsonRecord):
     """Which nodes are to blame for a wrong result.
 
     Attributes:
@@ -88,7 +84,7 @@ class Bisection:
 
     setup: Setup
     reference: Setup
-    candidates: tuple[NodePlacement, ...]
+    candidates: tuple[NodePlacement, ...] = field(metadata={"json_value": _nodes})
     culprits: tuple[Culprit, ...]
     probes: tuple[Probe, ...]
     run: str
@@ -113,43 +109,6 @@ class Bisection:
         found = "the result is right" if self.is_right else f"culprits: {len(self.culprits)}"
         title = f"{self.setup} against {self.reference}"
         return html_table("; ".join((title, found, *self.remarks)), columns, rows)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it; nodes of probes as ``[subgraph, index]``."""
-        return {
-            "setup": self.setup.to_json(),
-            "reference": self.reference.to_json(),
-            "candidates": [_node_json(node) for node in self.candidates],
-            "culprits": [culprit.to_json() for culprit in self.culprits],
-            "probes": [
-                {
-                    "nodes": [list(node) for node in probe.nodes],
-                    "outcome": _outcome_json(probe.outcome),
-                    "runs": list(probe.runs),
-                    "seconds": probe.seconds,
-                }
-                for probe in self.probes
-            ],
-            "run": self.run,
-            "baseline": None if self.baseline is None else _outcome_json(self.baseline),
-            "is_complete": self.is_complete,
-            "remarks": list(self.remarks),
-            "rules_file": self.rules_file,
-        }
-
-
-def _node_json(node: NodePlacement) -> dict[str, Any]:
-    return {
-        "subgraph": node.subgraph,
-        "index": node.index,
-        "op": node.op,
-        "name": node.name,
-        "delegate": node.delegate,
-    }
-
-
-def _outcome_json(outcome: Outcome) -> dict[str, str]:
-    return {"kind": outcome.kind, "text": outcome.text}
 
 
 def bisect(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import PartitionPlacement
 from delegraph.delegation.tolerance import Tolerance
+from delegraph.json_records import JsonRecord
 from delegraph.tools.differing.difference import (
     OutputDifference,
     outside,
@@ -39,7 +40,7 @@ _Found = dict[int, list[tuple[TensorDifference, int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class LayerDifference:
+class LayerDifference(JsonRecord):
     """How far one tensor is off that a node of the model computes.
 
     Attributes:
@@ -75,26 +76,9 @@ class LayerDifference:
         """What this layer itself adds: the difference on the same inputs, else the drift."""
         return self.drift if self.same_inputs is None else self.same_inputs
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the attributes, the differences over the runs."""
-        shown = {
-            "subgraph": self.subgraph,
-            "node": self.node,
-            "op": self.op,
-            "tensor": self.tensor,
-            "name": self.name,
-            "delegate": self.delegate,
-            "partition": self.partition,
-            "drift_note": self.drift_note,
-            "same_inputs_note": self.same_inputs_note,
-        }
-        for way, found in (("drift", self.drift), ("same_inputs", self.same_inputs)):
-            shown[way] = None if found is None else found.to_json()
-        return shown
-
 
 @dataclass(frozen=True, slots=True)
-class LayersDifference:
+class LayersDifference(JsonRecord):
     """How far the intermediate tensors of a model are off.
 
     Attributes:
@@ -125,17 +109,6 @@ class LayersDifference:
         ways = ("drift max", "drift noise", "same inputs max", "same inputs noise")
         title = "; ".join((f"{self.test} against {self.reference}", *self.notes))
         return html_table(title, ("node", "operator", "name", "runs on", *ways), rows)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it; what is NaN or infinite is a float still."""
-        return {
-            "test": self.test.to_json(),
-            "reference": self.reference.to_json(),
-            "inner": self.inner,
-            "runs": list(self.runs),
-            "notes": list(self.notes),
-            "layers": [layer.to_json() for layer in self.layers],
-        }
 
 
 def _figures(found: OutputDifference | None) -> tuple[float | None, float | None]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.graph.dtypes import has_nan
+from delegraph.json_records import JsonRecord
 
 Details = Mapping[str, Any]
 """An entry of ``Interpreter.get_tensor_details()``."""
@@ -51,7 +52,7 @@ class Metrics:
 
 
 @dataclass(frozen=True, slots=True)
-class TensorDifference:
+class TensorDifference(JsonRecord):
     """How far one array is from another.
 
     Attributes:
@@ -94,10 +95,6 @@ class TensorDifference:
         A quantised tensor stores another value for it, which would count as a part of the signal.
         """
         return self.raw if self.real is None else self.real
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the attributes; NaN and infinities are as they are."""
-        return asdict(self)
 
 
 def tensor_difference(

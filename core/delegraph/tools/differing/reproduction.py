@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from delegraph.delegation.rules import PlacementRule, PlacementRules
 from delegraph.delegation.rules_file import rules_text
 from delegraph.errors import ArgumentError, DelegraphError
+from delegraph.json_records import JsonRecord
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
@@ -34,7 +35,7 @@ SHRINKING_TIME = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reproduction:
+class Reproduction(JsonRecord):
     """Files that show a fault.
 
     Attributes:
@@ -54,17 +55,6 @@ class Reproduction:
     rules: str
     command: str
     is_whole: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
-        return {
-            "model": self.model,
-            "inputs": self.inputs,
-            "outputs": self.outputs,
-            "rules": self.rules,
-            "command": self.command,
-            "is_whole": self.is_whole,
-        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from delegraph.json_records import JsonRecord
 from delegraph.tools.evaluation.task import Row
 from delegraph.tools.latency import Latency
 from delegraph.tools.setup import Setup
 
 
 @dataclass(frozen=True, slots=True)
-class BadSample:
+class BadSample(JsonRecord):
     """A sample that could not be used.
 
     Attributes:
@@ -21,10 +22,6 @@ class BadSample:
 
     key: str
     reason: str
-
-    def to_json(self) -> dict[str, str]:
-        """Return both attributes."""
-        return {"key": self.key, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)

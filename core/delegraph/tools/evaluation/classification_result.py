@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError
+from delegraph.json_records import JsonRecord
 from delegraph.tools.bootstrap import Interval
 from delegraph.tools.evaluation.answers import Answers
 from delegraph.tools.evaluation.mcnemar import drop_interval, mcnemar_p_value
@@ -23,7 +24,7 @@ RANKS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(JsonRecord):
     """What a set-up loses against the first one, on the same pictures.
 
     Attributes:
@@ -41,10 +42,6 @@ class Drop:
     drop: float
     interval: Interval
     p_value: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all attributes."""
-        return {**asdict(self), "interval": self.interval.to_json()}
 
 
 @dataclass(frozen=True, slots=True)

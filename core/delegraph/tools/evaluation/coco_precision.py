@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.json_records import JsonRecord
 from delegraph.tools.evaluation.coco_matching import in_pixels
 from delegraph.tools.evaluation.detections import Detections
 from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
@@ -23,8 +24,12 @@ FIGURES = (
 10 detections a picture at most."""
 
 
+def _by_share(figures: Mapping[float, float]) -> dict[str, float]:
+    return {f"{share:.2f}": figure for share, figure in figures.items()}
+
+
 @dataclass(frozen=True, slots=True)
-class CocoPrecision:
+class CocoPrecision(JsonRecord):
     """COCO's figures; NaN where there is nothing to measure.
 
     Attributes:
@@ -34,16 +39,8 @@ class CocoPrecision:
     """
 
     figures: Mapping[str, float]
-    by_threshold: Mapping[float, float]
+    by_threshold: Mapping[float, float] = field(metadata={"json_value": _by_share})
     by_class: Mapping[int, float]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all, under the names of the attributes."""
-        return {
-            "figures": dict(self.figures),
-            "by_threshold": {f"{key:.2f}": value for key, value in self.by_threshold.items()},
-            "by_class": {str(key): value for key, value in self.by_class.items()},
-        }
 
 
 def coco_precision(truth: GroundTruth, found: Sequence[Detections]) -> CocoPrecision:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.loader import load_model
+from delegraph.json_records import JsonRecord
 from delegraph.tools.bootstrap import Interval, percentile_interval, resampled
 from delegraph.tools.evaluation.answers import Answers
 from delegraph.tools.evaluation.metric import (
@@ -106,7 +107,7 @@ def _real(values: NDArray[Any], details: Details) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class FigureDrop:
+class FigureDrop(JsonRecord):
     """What a set-up loses against the first one, in one figure.
 
     Attributes:
@@ -116,10 +117,6 @@ class FigureDrop:
 
     drop: float
     interval: Interval
-
-    def to_json(self) -> dict[str, Any]:
-        """Return both attributes."""
-        return {"drop": self.drop, "interval": self.interval.to_json()}
 
 
 @dataclass(frozen=True, slots=True)

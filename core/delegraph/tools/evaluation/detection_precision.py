@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.json_records import JsonRecord
 from delegraph.tools.bootstrap import RESAMPLES, Interval, percentile_interval, resampled
 from delegraph.tools.evaluation.average_precision import AveragePrecisions, Tally
 from delegraph.tools.evaluation.coco_matching import CocoDefinition
@@ -65,7 +66,7 @@ class Precision:
 
 
 @dataclass(frozen=True, slots=True)
-class PrecisionDrop:
+class PrecisionDrop(JsonRecord):
     """What a set-up loses of the mean average precision of the first one, by one definition.
 
     Attributes:
@@ -75,10 +76,6 @@ class PrecisionDrop:
 
     drop: float
     interval: Interval
-
-    def to_json(self) -> dict[str, Any]:
-        """Return both attributes."""
-        return {"drop": self.drop, "interval": self.interval.to_json()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

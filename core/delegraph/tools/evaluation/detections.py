@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.model import SubgraphSpec
+from delegraph.json_records import JsonRecord
 from delegraph.tools.evaluation.task import Outputs
 from delegraph.tools.model_call import Details, declared_shape
 from delegraph.tools.quantizing import dequantized
@@ -22,8 +22,12 @@ PARTS = ("boxes", "classes", "scores", "count")
 """What the outputs are, in the official tool's order."""
 
 
+def _boxes(rows: object) -> NDArray[np.float32]:
+    return np.array(rows, np.float32).reshape(-1, 4)  # none have a shape as well
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Detections:
+class Detections(JsonRecord):
     """Objects that a model says are in a picture.
 
     Attributes:
@@ -33,29 +37,10 @@ class Detections:
         no_numbers: how many more there were with infinities or NaN in them.
     """
 
-    boxes: NDArray[np.float32]
+    boxes: NDArray[np.float32] = field(metadata={"json_read": _boxes})
     classes: NDArray[np.int64]
     scores: NDArray[np.float32]
     no_numbers: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all as lists; :meth:`from_json` gets exactly the same numbers back."""
-        return {
-            "boxes": self.boxes.tolist(),
-            "classes": self.classes.tolist(),
-            "scores": self.scores.tolist(),
-            "no_numbers": self.no_numbers,
-        }
-
-    @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> Detections:
-        """Detections from the JSON of :meth:`to_json`."""
-        return cls(
-            np.array(row["boxes"], np.float32).reshape(-1, 4),
-            np.array(row["classes"], np.int64),
-            np.array(row["scores"], np.float32),
-            row["no_numbers"],
-        )
 
 
 def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Detections:

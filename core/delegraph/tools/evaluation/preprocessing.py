@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.json_records import JsonRecord
 from delegraph.tools.evaluation.picture_files import PictureFile
 from delegraph.tools.evaluation.picture_resizing import Filter, resized
 from delegraph.tools.model_call import Details, declared_shape, input_name
@@ -25,7 +26,7 @@ Pixels = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Preprocessing:
+class Preprocessing(JsonRecord):
     """How a picture becomes an input.
 
     Attributes:
@@ -64,10 +65,6 @@ class Preprocessing:
                 raise ArgumentError(f"{what} {_listed(numbers)}: expected one number, or three")
         if 0 in self.std:
             raise ArgumentError(f"std {_listed(self.std)}: nothing can be divided by 0")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all attributes."""
-        return asdict(self)
 
     def input(self, picture: PictureFile, details: Details) -> Pixels:
         """Return a picture as an input takes it, ``[1, H, W, 3]`` of its dtype.

@@ -10,12 +10,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import node_numbers
+from delegraph.json_records import JsonRecord, to_json
 from delegraph.runtime.execution.profile import ProfileEvent
 from delegraph.tools.benchmarking.run_control import RunControl
 from delegraph.tools.benchmarking.stages import Stage
@@ -27,7 +28,7 @@ from delegraph.tools.setup import Setup
 
 
 @dataclass(frozen=True, slots=True)
-class NodeTime:
+class NodeTime(JsonRecord):
     """One node, or some that are computed together, over all runs.
 
     Attributes:
@@ -44,8 +45,10 @@ class NodeTime:
         output_bytes: of its outputs; None where that is not known.
     """
 
+    json_properties: ClassVar = {"seconds": "seconds"}
+
     subgraph: int
-    node_index: int
+    node_index: int = field(metadata={"json_key": "node"})
     node_type: str
     name: str
     run_order: int
@@ -131,8 +134,30 @@ class Section:
         return list(zip(own, accumulate(own), strict=True))
 
 
+def _sections_json(sections: Iterable[Section]) -> list[dict[str, Any]]:
+    return [_section_json(section, section.by_type()) for section in sections]
+
+
+def _section_json(section: Section, kinds: Sequence[TypeTime]) -> dict[str, Any]:
+    shares, kind_shares = section.shares(section.nodes), section.shares(kinds)
+    return {
+        "title": section.title,
+        "subgraph": section.subgraph,
+        "delegate": section.delegate,
+        "seconds": section.seconds,
+        "nodes": [
+            {**node.to_json(), "share": share}
+            for node, (share, _) in zip(section.nodes, shares, strict=True)
+        ],
+        "by_type": [
+            {**to_json(kind), "share": share, "cdf": cdf}
+            for kind, (share, cdf) in zip(kinds, kind_shares, strict=True)
+        ],
+    }
+
+
 @dataclass(frozen=True, slots=True)
-class OpProfile:
+class OpProfile(JsonRecord):
     """How long each operator takes.
 
     Attributes:
@@ -151,24 +176,11 @@ class OpProfile:
     setup: dict[str, Any]
     placement: str
     runs: Latency
-    stages: tuple[Stage, ...]
-    sections: tuple[Section, ...]
-    outside: float
+    stages: tuple[Stage, ...] = field(metadata={"json_key": "initialization"})
+    sections: tuple[Section, ...] = field(metadata={"json_value": _sections_json})
+    outside: float = field(metadata={"json_key": "outside_seconds"})
     notes: tuple[str, ...]
-    saved: float = 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the profile: seconds, bytes, and shares from 0 to 1."""
-        return {
-            "setup": self.setup,
-            "placement": self.placement,
-            "runs": self.runs.to_json(),
-            "initialization": [stage.to_json() for stage in self.stages],
-            "sections": [_section_json(section) for section in self.sections],
-            "outside_seconds": self.outside,
-            "saved_seconds": self.saved,
-            "notes": list(self.notes),
-        }
+    saved: float = field(default=0.0, metadata={"json_key": "saved_seconds"})
 
     def _repr_html_(self) -> str:
         """Return the nodes of every section, the slowest first, as notebooks show it."""
@@ -321,48 +333,6 @@ def _total(sizes: Iterable[int | None]) -> int | None:
     found = list(sizes)
     known = [size for size in found if size is not None]
     return sum(known) if len(known) == len(found) else None
-
-
-def _section_json(section: Section) -> dict[str, Any]:
-    kinds = section.by_type()
-    return {
-        "title": section.title,
-        "subgraph": section.subgraph,
-        "delegate": section.delegate,
-        "seconds": section.seconds,
-        "nodes": [_node_json(section, node) for node in section.nodes],
-        "by_type": [
-            {
-                "node_type": kind.node_type,
-                "count": kind.count,
-                "seconds": kind.seconds,
-                "share": share,
-                "cdf": cdf,
-                "times_called": kind.times_called,
-                "output_bytes": kind.output_bytes,
-            }
-            for kind, (share, cdf) in zip(kinds, section.shares(kinds), strict=True)
-        ],
-    }
-
-
-def _node_json(section: Section, node: NodeTime) -> dict[str, Any]:
-    total = section.seconds
-    return {
-        "run_order": node.run_order,
-        "subgraph": node.subgraph,
-        "node": node.node_index,
-        "node_type": node.node_type,
-        "name": node.name,
-        "delegate": node.delegate,
-        "partition": node.partition,
-        "model_nodes": list(node.model_nodes),
-        "calls": node.calls.to_json(),
-        "times_called": node.times_called,
-        "seconds": node.seconds,
-        "share": node.seconds / total if total else 0.0,
-        "output_bytes": node.output_bytes,
-    }
 
 
 def _rows(section: Section) -> Iterator[dict[str, Any]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from delegraph.json_records import JsonRecord
 
 Edges = tuple[tuple[int, int], ...]
 """Points that lines join, by their positions."""
@@ -57,7 +59,7 @@ class Pose:
 
     points: tuple[KeyPoint, ...]
     score: float
-    edges: Edges
+    edges: Edges = field(metadata={"json_key": None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class PixelClass:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Segmentation:
+class Segmentation(JsonRecord):
     """A class for each pixel.
 
     Attributes:
@@ -78,12 +80,24 @@ class Segmentation:
         classes: those that occur, the largest first.
     """
 
-    mask: NDArray[np.int64]
+    json_properties: ClassVar = {"height": "height", "width": "width"}
+
+    mask: NDArray[np.int64] = field(metadata={"json_key": None})
     classes: tuple[PixelClass, ...]
+
+    @property
+    def height(self) -> int:
+        """Rows of the mask."""
+        return len(self.mask)
+
+    @property
+    def width(self) -> int:
+        """Pixels of a row of the mask."""
+        return int(self.mask.shape[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Findings:
+class Findings(JsonRecord):
     """What outputs say of a picture; each part is None where they are no such thing.
 
     Attributes:
@@ -95,28 +109,9 @@ class Findings:
         segmentation: the classes of pixels.
     """
 
-    tensors: frozenset[int] = frozenset()
-    threshold: float = 0.0
-    candidates: int = 0
-    boxes: tuple[Box, ...] | None = None
+    tensors: frozenset[int] = field(default=frozenset(), metadata={"json_key": None})
+    threshold: float = field(default=0.0, metadata={"json_key": None})
+    candidates: int = field(default=0, metadata={"json_key": None})
+    boxes: tuple[Box, ...] | None = field(default=None, metadata={"json_key": "detections"})
     poses: tuple[Pose, ...] | None = None
     segmentation: Segmentation | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the parts as dictionaries and lists; masks as the pixels of each class."""
-        mask = self.segmentation
-        return {
-            "detections": None if self.boxes is None else [asdict(box) for box in self.boxes],
-            "poses": None if self.poses is None else [_pose(pose) for pose in self.poses],
-            "segmentation": None
-            if mask is None
-            else {
-                "height": mask.mask.shape[0],
-                "width": mask.mask.shape[1],
-                "classes": [asdict(found) for found in mask.classes],
-            },
-        }
-
-
-def _pose(pose: Pose) -> dict[str, Any]:
-    return {"score": pose.score, "points": [asdict(point) for point in pose.points]}

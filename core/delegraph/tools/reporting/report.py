@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from importlib_metadata import version
 
-from delegraph.delegation.placement import Placement, record_json
+from delegraph.delegation.placement import Placement
 from delegraph.errors import ArgumentError, DelegraphError, TimeLimitError
 from delegraph.graph.loader import load_model
 from delegraph.graph.model import Model
+from delegraph.json_records import to_json
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.tools.explanation import (
     Explanation,
@@ -203,13 +204,13 @@ def _placement_json(explanation: Explanation) -> dict[str, Any]:
         "delegates": list(placement.delegates),
         "notes": dict(placement.notes),
         "stages": [_stage_json(placement, stage) for stage in explanation.stages],
-        "crossings": list(map(record_json, placement.crossings)),
-        "refusals": list(map(record_json, explanation.refusals)),
+        "crossings": to_json(placement.crossings),
+        "refusals": to_json(explanation.refusals),
     }
 
 
 def _stage_json(placement: Placement, stage: Stage) -> dict[str, Any]:
-    told = record_json(stage) | {"ops": operator_counts(stage.ops)}
+    told: dict[str, Any] = to_json(stage) | {"ops": operator_counts(stage.ops)}
     if stage.partition is not None:
         found = placement.partitions[stage.partition]
         told |= {"input_bytes": found.input_bytes, "output_bytes": found.output_bytes}

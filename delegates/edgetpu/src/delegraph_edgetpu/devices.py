@@ -12,9 +12,10 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from delegraph.errors import ArgumentError
+from delegraph.json_records import JsonRecord
 
 CACHE_BYTES = 8 << 20
 """Bytes on the chip that hold parameters."""
@@ -45,7 +46,7 @@ class Parameters:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceStatistics:
+class DeviceStatistics(JsonRecord):
     """What a device has done since the process began.
 
     Attributes:
@@ -71,10 +72,6 @@ class DeviceStatistics:
     caching_token: int = 0
     cached_executables: int = 0
     cached_bytes: int = 0
-
-    def to_json(self) -> dict[str, int | str]:
-        """Return the numbers by name, ready for JSON."""
-        return asdict(self)
 
 
 class Device:

@@ -14,8 +14,10 @@ left out. The figures behind it are in :mod:`delegraph_edgetpu.chip`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
+from delegraph.json_records import JsonRecord
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.chip import CLOCK, LINK
 from delegraph_edgetpu.operator_cost import cycles
@@ -24,7 +26,7 @@ FORMULA = "cycles / 480 MHz + (input + output + streamed parameter bytes) / 500 
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(JsonRecord):
     """Seconds of one inference.
 
     Attributes:
@@ -33,24 +35,17 @@ class Estimate:
         streaming: of parameters that the cache does not hold.
     """
 
-    compute: float
-    transfer: float
-    streaming: float
+    json_properties: ClassVar = {"seconds": "seconds", "formula": "formula"}
+
+    formula: ClassVar = FORMULA
+    compute: float = field(metadata={"json_key": "compute_seconds"})
+    transfer: float = field(metadata={"json_key": "transfer_seconds"})
+    streaming: float = field(metadata={"json_key": "streaming_seconds"})
 
     @property
     def seconds(self) -> float:
         """The sum."""
         return self.compute + self.transfer + self.streaming
-
-    def to_json(self) -> dict[str, float | str]:
-        """Return the numbers by name, and how they are made."""
-        return {
-            "seconds": self.seconds,
-            "compute_seconds": self.compute,
-            "transfer_seconds": self.transfer,
-            "streaming_seconds": self.streaming,
-            "formula": FORMULA,
-        }
 
 
 def estimate(calls: Iterable[Call], transferred: int, streamed: int) -> Estimate:

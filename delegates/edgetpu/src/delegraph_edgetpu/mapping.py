@@ -9,20 +9,21 @@ that partitioning for a delegate yields, so the core's partitioner finds it.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import ClassVar
 
 from delegraph.delegation import GraphInfo, NodeInfo, partition_graph_into_independent_node_subsets
 from delegraph.errors import ArgumentError
 from delegraph.graph import SubgraphSpec
+from delegraph.json_records import JsonRecord
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.operator_rules import broken_rules
 from delegraph_edgetpu.reasons import Reason, Status
 
 
 @dataclass(frozen=True)
-class OperatorMapping:
+class OperatorMapping(JsonRecord):
     """What becomes of one operator.
 
     Attributes:
@@ -31,8 +32,10 @@ class OperatorMapping:
         reasons: why it stays on the CPU; empty when it maps.
     """
 
-    index: int
-    name: str
+    json_properties: ClassVar = {"mapped": "is_mapped", "status": "status"}
+
+    index: int = field(metadata={"json_key": "node"})
+    name: str = field(metadata={"json_key": "operator"})
     reasons: tuple[Reason, ...] = ()
 
     @property
@@ -44,16 +47,6 @@ class OperatorMapping:
     def status(self) -> Status:
         """What the real compiler's log says of it."""
         return self.reasons[0].status if self.reasons else Status.MAPPED
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return {
-            "node": self.index,
-            "operator": self.name,
-            "mapped": self.is_mapped,
-            "status": self.status.value,
-            "reasons": [reason.to_json() for reason in self.reasons],
-        }
 
 
 @dataclass(frozen=True)

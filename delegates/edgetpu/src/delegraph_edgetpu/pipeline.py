@@ -13,12 +13,13 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
+from delegraph.json_records import JsonRecord
 from delegraph_edgetpu.pipeline_simulation import AssemblyLine
 from delegraph_edgetpu.segment_chain import Arrays, SegmentChain
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineStatistics:
+class PipelineStatistics(JsonRecord):
     """How fast a pipeline was so far.
 
     Attributes:
@@ -35,6 +36,8 @@ class PipelineStatistics:
         seconds: from the first ``push`` to the last of these results.
         busy_seconds: that each segment has computed; the busiest one limits the throughput.
     """
+
+    json_properties: ClassVar = {"results_per_second": "results_per_second"}
 
     results: int
     seconds: float
@@ -44,10 +47,6 @@ class PipelineStatistics:
     def results_per_second(self) -> float:
         """The throughput; 0.0 before the first result."""
         return self.results / self.seconds if self.results else 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the numbers by name, ready for JSON."""
-        return {**asdict(self), "results_per_second": self.results_per_second}
 
 
 _BETWEEN = 2

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
+
+from delegraph.json_records import JsonRecord
 
 
 class Status(str, Enum):
@@ -19,7 +21,7 @@ class Status(str, Enum):
 
 
 @dataclass(frozen=True)
-class Reason:
+class Reason(JsonRecord):
     """One rule that an operator breaks.
 
     Attributes:
@@ -41,7 +43,3 @@ class Reason:
 
     def __str__(self) -> str:
         return f"{self.actual}, {self.expected}"
-
-    def to_json(self) -> dict[str, str]:
-        """Return the fields by name."""
-        return {**asdict(self), "status": self.status.value}

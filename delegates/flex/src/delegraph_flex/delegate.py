@@ -20,7 +20,7 @@ from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.kernel import FlexKernel
 from delegraph_flex.node_def import NodeDefError
 from delegraph_flex.node_environment import surroundings
-from delegraph_flex.numpy_executor.operators import OPERATORS
+from delegraph_flex.numpy_executor.registry import OPERATORS
 from delegraph_flex.options import FlexOptions
 from delegraph_flex.side_effects import reject_by_reach
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from delegraph.graph import parse_model
 from delegraph_flex.custom_options import PREFIX
-from delegraph_flex.numpy_executor.operators import OPERATORS
+from delegraph_flex.numpy_executor.registry import OPERATORS
 from delegraph_flex.side_effects import reaches
 
 

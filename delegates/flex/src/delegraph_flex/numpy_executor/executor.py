@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from delegraph import TensorType
 from delegraph_flex.executor import Executor, Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor import operators
+from delegraph_flex.numpy_executor import registry
 
 _HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
@@ -24,7 +24,7 @@ class NumpyExecutor(Executor):
     name = "numpy"
 
     def bind(self, node: FlexNode) -> Step:
-        return operators.bind(node)
+        return registry.bind(node)
 
     def enter(self, array: NDArray[Any], type: TensorType) -> Any:
         return array[()] if type in _HANDLES else array

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from delegraph.operators import LazyTable
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
@@ -40,8 +41,8 @@ class Operator:
     broadcasts: bool = False
 
 
-OPERATORS: dict[str, Operator] = {}
-"""Every operator, by name; filled when ``delegraph_flex.numpy_executor.operators`` is imported."""
+OPERATORS = LazyTable[Operator]("delegraph_flex.numpy_executor.operators")
+"""Every operator, by name."""
 
 
 def operator(
@@ -62,9 +63,7 @@ def operator(
 
     def register(bind: Bind) -> Bind:
         for name in names:
-            if name in OPERATORS:
-                raise ValueError(f"operator {name!r} is registered twice")
-            OPERATORS[name] = Operator(name, bind, types, broadcasts)
+            OPERATORS.enter(name, Operator(name, bind, types, broadcasts))
         return bind
 
     return register

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from delegraph import Claim, Node, Registration, Rejection, Tensor, builtin_registration
 from delegraph.delegation import NodeTraits
 from delegraph.errors import OperatorError
-from delegraph.operators import Numerics, evaluate_node, options_or_defaults
+from delegraph.operators import LazyTable, Numerics, evaluate_node, options_or_defaults
 
 FLOATS = ("FLOAT32",)
 HALVES = ("BFLOAT16", "FLOAT16")
@@ -205,9 +205,8 @@ class Operator:
     numerics: Sequence[Numerics] = get_args(Numerics)
 
 
-OPERATORS: dict[str, list[Operator]] = {}
-"""Operator name to what is known about it, one entry for each group of types; the modules of this
-package fill it."""
+OPERATORS = LazyTable[list[Operator]](__package__)
+"""Operator name to what is known about it: an entry for each group of types."""
 
 _FEATURES = (
     "activation",
@@ -250,7 +249,7 @@ def operator(
         for name in (names,) if isinstance(names, str) else names:
             claim = Claim(name, types, *offered, **roles)
             entry = Operator(compute, claim, tuple(constants), check, numerics)
-            OPERATORS.setdefault(name, []).append(entry)
+            OPERATORS.entered.setdefault(name, []).append(entry)
         return compute
 
     return enter

@@ -61,6 +61,6 @@ MODULES = {
 }
 """Module to the operators that it registers, some of them for one type only."""
 
-OPERATORS.declare(MODULES)
+OPERATORS.declare(__name__, MODULES)
 
 __all__ = ["OPERATORS", "Call", "Operator"]

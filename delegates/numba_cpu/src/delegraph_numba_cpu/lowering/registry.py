@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
-from importlib import import_module
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from delegraph import Claim, DelegateContext, Node, Registration, Rejection, Tensor
 from delegraph.errors import OperatorError
-from delegraph.operators import options_or_defaults
+from delegraph.operators import LazyTable, options_or_defaults
 from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
@@ -87,6 +86,7 @@ class Operator:
         features: what else may occur, names of ``delegraph.delegation.capabilities.FEATURES``.
         variants: what is claimed instead, when that depends on types.
         roles: role and types of the operands that have others, for the claims.
+        by_type: the variants by the type that tells them apart, see :func:`register_variants`.
     """
 
     check: Check
@@ -95,6 +95,7 @@ class Operator:
     features: tuple[str, ...] = ()
     variants: tuple[Operator, ...] = ()
     roles: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    by_type: Mapping[str, Operator] = field(default_factory=dict, hash=False)
 
     def rejection(self, call: Call) -> Rejection | None:
         """Return why a node cannot be taken; None when it can."""
@@ -111,66 +112,7 @@ class Operator:
         return [Claim(name, self.types, *self.features, **roles)]
 
 
-class OperatorTable(MutableMapping[str, Operator]):
-    """What is known of operators, by name; their modules are imported when one is looked up.
-
-    A model uses few of them, and to import all takes longer than to prepare a small one.
-    """
-
-    def __init__(self) -> None:
-        self._modules: dict[str, tuple[str, ...]] = {}
-        self._variants: dict[str, dict[str, Operator]] = {}  # by operator, then by type
-        self._registered: dict[str, Operator] = {}
-        self._complete: set[str] = set()
-
-    def declare(self, modules: Mapping[str, str]) -> None:
-        """Say which modules of this package register which operators.
-
-        Args:
-            modules: name to names of operators, with blanks between them.
-        """
-        for module, names in modules.items():
-            for name in names.split():
-                self._modules[name] = (*self._modules.get(name, ()), module)
-
-    def __getitem__(self, name: str) -> Operator:
-        if name not in self._complete:
-            for module in self._modules.get(name, ()):
-                import_module(f"{__package__}.{module}")
-            self._complete.add(name)
-        return self._registered[name]
-
-    def __setitem__(self, name: str, operator: Operator) -> None:
-        self._registered[name] = operator
-
-    def __delitem__(self, name: str) -> None:
-        del self._registered[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._registered or name in self._modules
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**self._modules, **self._registered})
-
-    def __len__(self) -> int:
-        return len(self._modules.keys() | self._registered)
-
-    def register(self, name: str, operator: Operator) -> None:
-        """Add an operator, whatever the types of its inputs; see :func:`register`."""
-        if name in self._registered:
-            raise ValueError(f"{name} is registered already")
-        self._registered[name] = operator
-
-    def register_variant(self, type: str, name: str, operator: Operator, position: int) -> None:
-        """Add an operator for one type; see :func:`register_variants`."""
-        variants = self._variants.get(name, {})
-        if type in variants or (name in self._registered and not variants):
-            raise ValueError(f"{name} is registered already for {type}")
-        variants = self._variants[name] = {**variants, type: operator}
-        self._registered[name] = _by_type(variants, position)
-
-
-OPERATORS = OperatorTable()
+OPERATORS = LazyTable[Operator]()
 """Operator name to what is known about it; the modules of this package fill it."""
 
 
@@ -181,7 +123,7 @@ def register(operators: Mapping[str, Operator]) -> None:
         ValueError: one of them is there already.
     """
     for name, operator in operators.items():
-        OPERATORS.register(name, operator)
+        OPERATORS.enter(name, operator)
 
 
 def register_variants(type: str, operators: Mapping[str, Operator], position: int = 0) -> None:
@@ -196,7 +138,11 @@ def register_variants(type: str, operators: Mapping[str, Operator], position: in
         ValueError: one of them is there already, for this type or for all.
     """
     for name, operator in operators.items():
-        OPERATORS.register_variant(type, name, operator, position)
+        other = OPERATORS.entered.get(name)
+        by_type = {} if other is None else other.by_type
+        if type in by_type or (other is not None and not by_type):
+            raise ValueError(f"{name} is registered already for {type}")
+        OPERATORS.entered[name] = _by_type({**by_type, type: operator}, position)
 
 
 def _by_type(variants: Mapping[str, Operator], position: int) -> Operator:
@@ -217,4 +163,5 @@ def _by_type(variants: Mapping[str, Operator], position: int) -> Operator:
             raise OperatorError(f"input {position} has turned out to be {found}, not {expected}")
         variants[found].lower(call, builder)
 
-    return Operator(check, lower, variants=tuple(dict.fromkeys(variants.values())))
+    distinct = tuple(dict.fromkeys(variants.values()))
+    return Operator(check, lower, variants=distinct, by_type=variants)

@@ -1,0 +1,159 @@
+"""JSON of results: ``to_json`` and ``from_json`` of every dataclass.
+
+Each field is a key. Nested dataclasses become objects, enums their text or their name, paths text,
+tuples, sets (sorted), NumPy's arrays and scalars lists and numbers. What differs is declared:
+
+>>> from dataclasses import dataclass, field
+>>> @dataclass(frozen=True)
+... class Latency(JsonRecord):
+...     json_properties: ClassVar = {"mean": "mean", "text": "__str__"}
+...     runs: tuple[float, ...] = field(metadata={"json_key": "seconds"})
+...     source: bytes = field(default=b"", metadata={"json_key": None})
+...     shares: Mapping[int, float] = field(default_factory=dict, metadata={"json_value": len})
+...
+...     @property
+...     def mean(self) -> float:
+...         return sum(self.runs) / len(self.runs)
+...
+...     def __str__(self) -> str:
+...         return f"{self.mean} s"
+>>> Latency((1.0, 3.0)).to_json()
+{'seconds': [1.0, 3.0], 'shares': 0, 'mean': 2.0, 'text': '2.0 s'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import partial
+from pathlib import PurePath
+from types import UnionType
+from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+T = TypeVar("T")
+R = TypeVar("R", bound="JsonRecord")
+
+
+class JsonRecord:
+    """Base of dataclasses with ``to_json`` and ``from_json``.
+
+    A field's ``metadata`` may have ``json_key``, its key (None leaves the field out), and
+    ``json_value``, a function of its value whose result is converted; for ``from_json`` it may have
+    ``json_read``, a function of what JSON holds.
+
+    Attributes:
+        json_properties: more keys, each with the name of a property or of a method without
+            arguments. They follow the fields, and replace a field of the same key.
+    """
+
+    __slots__ = ()
+    json_properties: ClassVar[Mapping[str, str]] = {}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the dictionary that ``json.dumps`` takes."""
+        return _object(self)
+
+    @classmethod
+    def from_json(cls: type[R], content: object) -> R:
+        """Return the object that :meth:`to_json` described; see :func:`from_json`."""
+        return from_json(cls, content)
+
+
+def to_json(value: Any) -> Any:
+    """Return *value* as ``json.dumps`` takes it; an object's own ``to_json`` goes first.
+
+    >>> to_json({2: (1, None), "types": {"b", "a"}})
+    {'2': [1, None], 'types': ['a', 'b']}
+    """
+    if isinstance(value, str | int | float | None) and not isinstance(value, Enum):
+        return value
+    if is_dataclass(value):
+        return value.to_json() if hasattr(value, "to_json") else _object(value)
+    if isinstance(value, Enum):
+        return value.value if isinstance(value.value, str) else value.name
+    if isinstance(value, Mapping):
+        return {str(to_json(key)): to_json(item) for key, item in value.items()}
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, AbstractSet):
+        return sorted(map(to_json, value))
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        return [to_json(item) for item in value]
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def _object(record: Any) -> dict[str, Any]:
+    found = {}
+    for entry in fields(record):
+        key = entry.metadata.get("json_key", entry.name)
+        if key is not None:
+            convert = entry.metadata.get("json_value", to_json)
+            found[key] = to_json(convert(getattr(record, entry.name)))
+    for key, name in getattr(record, "json_properties", {}).items():
+        value = getattr(record, name)
+        found[key] = to_json(value() if callable(value) else value)
+    return found
+
+
+def from_json(kind: type[T], content: object) -> T:
+    """Return the object of *kind*, a class or an annotation, that :func:`to_json` described.
+
+    A field that is missing has its default; keys that are no fields are passed over.
+
+    Raises:
+        ValueError: a field without a default is missing, or a value is not what its annotation
+            says.
+
+    >>> from_json(tuple[float, ...], [1, 2.5])
+    (1, 2.5)
+    """
+    found = _read(kind, content)
+    return found  # type: ignore[no-any-return] # _read follows the annotation
+
+
+def _read(hint: Any, value: Any) -> Any:
+    kind, args = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, UnionType):
+        for each in args:
+            with suppress(ValueError):
+                return _read(each, value)
+    elif kind is Any or (kind is Literal and value in args):
+        return value
+    elif not isinstance(kind, type):
+        pass
+    elif is_dataclass(kind) and isinstance(value, dict):
+        return _read_object(kind, value)
+    elif issubclass(kind, Enum) and isinstance(value, str):
+        return kind[value] if value in kind.__members__ else kind(value)
+    elif issubclass(kind, PurePath) and isinstance(value, str):
+        return kind(value)
+    elif issubclass(kind, np.ndarray) and isinstance(value, list):
+        return np.array(value, get_args(args[1])[0])
+    elif kind is tuple and isinstance(value, list):
+        hints = args[:1] * len(value) if args[1:] == (...,) else args
+        return tuple(_read(each, item) for each, item in zip(hints, value, strict=True))
+    elif kind in (dict, Mapping) and isinstance(value, dict):
+        return {key: _read(args[1], item) for key, item in value.items()}
+    elif type(value) is kind or (kind is float and type(value) is int):
+        return value
+    raise ValueError(f"{value!r:.80} is no {getattr(hint, '__name__', hint)}")
+
+
+def _read_object(kind: type, content: Mapping[str, Any]) -> Any:
+    hints, found = get_type_hints(kind), {}
+    for entry in fields(kind):
+        key = entry.metadata.get("json_key", entry.name)
+        if key in content:
+            read = entry.metadata.get("json_read", partial(_read, hints[entry.name]))
+            found[entry.name] = read(content[key])
+    try:
+        return kind(**found)
+    except TypeError as error:  # a field is missing
+        raise ValueError(str(error)) from error

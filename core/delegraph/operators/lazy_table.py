@@ -1,0 +1,95 @@
+"""A table of operators whose modules are imported when an operator is looked up.
+
+A model uses few operators, and importing the modules of all takes longer than preparing a small
+one. So a table declares which modules enter which names, or only in which package they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class LazyTable(MutableMapping[str, T]):
+    """Entries by operator name; a look-up imports the modules that enter the operator.
+
+    Args:
+        package: a package whose modules are all imported by the first look-up. None: modules are
+            named by :meth:`declare`.
+
+    Attributes:
+        entered: the entries of the modules imported so far; these modules add to it.
+
+    >>> table = LazyTable[object]()
+    >>> table.declare("delegraph.kernels", {"arg_min_max": "ARG_MAX ARG_MIN", "cast": "CAST"})
+    >>> sorted(table), "ADD" in table, len(table.entered)
+    (['ARG_MAX', 'ARG_MIN', 'CAST'], False, 0)
+    """
+
+    def __init__(self, package: str | None = None) -> None:
+        self.entered: dict[str, T] = {}
+        self._package = package
+        self._modules: dict[str, list[str]] = {}
+        self._complete: set[str] = set()
+
+    def declare(self, package: str, names: Mapping[str, str]) -> None:
+        """Say which modules enter which operators.
+
+        Args:
+            package: of the modules.
+            names: module, as written after ``package.``, to the operators, with blanks between
+                them. Several modules may enter one operator together.
+        """
+        for module, operators in names.items():
+            for name in operators.split():
+                self._modules.setdefault(name, []).append(f"{package}.{module}")
+
+    def enter(self, name: str, entry: T) -> None:
+        """Add an operator.
+
+        Raises:
+            ValueError: it is there already.
+        """
+        if name in self.entered:
+            raise ValueError(f"{name} is registered twice")
+        self.entered[name] = entry
+
+    def _import_package(self) -> None:
+        if self._package is not None:
+            from pkgutil import iter_modules  # here: few tables need it
+
+            path = import_module(self._package).__path__
+            for module in sorted(found.name for found in iter_modules(path)):
+                import_module(f"{self._package}.{module}")
+            self._package = None
+
+    def __getitem__(self, name: str) -> T:
+        self._import_package()
+        if name not in self._complete:
+            for module in self._modules.get(name, ()):
+                import_module(module)
+        entry = self.entered[name]
+        self._complete.add(name)
+        return entry
+
+    def __setitem__(self, name: str, entry: T) -> None:
+        self._complete.add(name)
+        self.entered[name] = entry
+
+    def __delitem__(self, name: str) -> None:
+        del self.entered[name]
+
+    def __contains__(self, name: object) -> bool:
+        self._import_package()
+        return name in self.entered or name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        self._import_package()
+        return iter({**self._modules, **self.entered})
+
+    def __len__(self) -> int:
+        self._import_package()
+        return len(self._modules.keys() | self.entered)
