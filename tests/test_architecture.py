@@ -229,7 +229,8 @@ def module_sources() -> dict[str, str]:
         for path in sorted({*root.rglob("*.py"), *root.rglob("*.pyi")}):
             parts = path.relative_to(root).with_suffix("").parts
             name = ".".join(parts).removesuffix(".__init__")
-            source = path.read_text(encoding="utf-8").replace("from .", f"from {name}.")
+            text = path.read_text(encoding="utf-8")
+            source = text.replace("from . ", f"from {name} ").replace("from .", f"from {name}.")
             sources[name] = sources.get(name, "") + "\n" + source
     return sources
 

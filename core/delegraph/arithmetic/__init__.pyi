@@ -27,6 +27,7 @@ from .fixed_point import reduce_multiplier as reduce_multiplier
 from .fixed_point import scale_exponent as scale_exponent
 from .gemmlowp import logistic_table as logistic_table
 from .gemmlowp import tanh_table as tanh_table
+from .hybrid import rows_have_zero_points as rows_have_zero_points
 from .indices import check_bounds as check_bounds
 from .indices import row_numbers as row_numbers
 from .int16_pairs import int16_pairs as int16_pairs
@@ -48,6 +49,7 @@ from .quantize_rows import quantize_rows as quantize_rows
 from .quantized_reductions import fixed_point_sum as fixed_point_sum
 from .quantized_reductions import mean_of_sums as mean_of_sums
 from .reduction import Reduction as Reduction
+from .requantize import LARGEST_BIAS as LARGEST_BIAS
 from .resize_bilinear import Taps as Taps
 from .resize_bilinear import fixed_taps as fixed_taps
 from .resize_bilinear import float_taps as float_taps

@@ -10,8 +10,7 @@ import numpy as np
 from jax import lax
 
 from delegraph import Node, Rejection, Tensor
-from delegraph.arithmetic import convolution_windows
-from delegraph.arithmetic.hybrid import rows_have_zero_points
+from delegraph.arithmetic import convolution_windows, rows_have_zero_points
 from delegraph_jax.operators.convolution import finish, pads, sum_of_taps
 from delegraph_jax.operators.fused import check_clamp
 from delegraph_jax.operators.quantized_products import convolution, exact_sums, product

@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from delegraph.arithmetic import (
+    LARGEST_BIAS,
     Scaling,
     Window,
     convolution_windows,
@@ -23,7 +24,6 @@ from delegraph.arithmetic import (
     quantized_activation_range,
     scaling_of,
 )
-from delegraph.arithmetic.requantize import LARGEST_BIAS
 from delegraph_jax.operators.convolution import MOST_TAPS, pads, sum_of_taps
 from delegraph_jax.operators.registry import Call, operator
 

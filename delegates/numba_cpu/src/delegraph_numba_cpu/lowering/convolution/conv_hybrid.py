@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic import Window, bias_or_zeros, dense_values
-from delegraph.arithmetic.hybrid import rows_have_zero_points
+from delegraph.arithmetic import Window, bias_or_zeros, dense_values, rows_have_zero_points
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.instructions import conv_hybrid as blocks
 from delegraph_numba_cpu.instructions import conv_int8
