@@ -23,7 +23,7 @@ EXTENSIONS = sorted([*ROOT.glob("delegates/*/src/**/*.py"), *ROOT.glob("plugins_
 
 ROWS = [
     {"errors", "json_records"},
-    {"schema"},
+    {"schema", "processes"},
     {"graph"},
     {"operators"},
     {"arithmetic"},
@@ -105,6 +105,23 @@ def test_modules_have_docstrings() -> None:
 def test_names_of_modules_say_what_they_hold() -> None:
     vague = {"utils", "util", "common", "helpers", "misc"}
     assert [short_name(path) for path in SOURCES if vague & set(path.stem.split("_"))] == []
+
+
+STARTS_PROCESSES = [
+    "core/delegraph/processes/",
+    "delegates/numba_cpu/src/delegraph_numba_cpu/library/compile_processes.py",
+]
+"""The only product code that starts processes; the second also runs without the core."""
+
+
+def test_processes_are_started_by_one_package() -> None:
+    ways = re.compile(r"\b(subprocess|multiprocessing|Popen|os\.(fork|spawn\w*|exec\w*|killpg))\b")
+    found = [
+        short_name(path)
+        for path in sorted({*SOURCES, *EXTENSIONS})
+        if ways.search(path.read_text(encoding="utf-8")) and "tests" not in path.parts
+    ]
+    assert [name for name in found if not name.startswith(tuple(STARTS_PROCESSES))] == []
 
 
 OUTSIDE = {

@@ -34,7 +34,7 @@ def test_rows_that_kill_hang_or_fail_are_marked(moody: Setup) -> None:
             batch = predictor(rows(1, 66, 3, 88, 77, 6))
             np.testing.assert_array_equal(batch["y"][[0, 2, 5], 0], [-1, -3, -6])
             assert batch["error"][[0, 2, 5]].tolist() == ["", "", ""]
-            assert batch["error"][1].startswith("the process was ended by SIGSEGV")
+            assert batch["error"][1].startswith("the process ended with SIGSEGV")
             assert "88 is too much" in batch["error"][3]
             assert batch["error"][4] == "no answer after 2 s"
         np.testing.assert_array_equal(predictor(rows(1, 2))["y"][:, 0], [-1, -2])
@@ -67,7 +67,7 @@ def test_what_cannot_be_loaded_says_so(moody: Setup, tmp_path: Path) -> None:
     (tmp_path / "moody.py").write_text("import os; os._exit(7)")
     for model, message in [
         (tmp_path / "nothing.tflite", r"nothing\.tflite"),
-        (moody, r"while the model was loaded, .* status 7"),
+        (moody, r"while the model was loaded, .* exit code 7"),
     ]:
         predictor = Predictor(model, isolation="process")
         with predictor, pytest.raises(DelegraphError, match=message):

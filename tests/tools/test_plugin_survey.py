@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from delegraph.errors import PluginLoadError
 from delegraph.plugins import Plugin, PluginState
+from delegraph.processes.worker import Worker
+from delegraph.tools import plugin_survey
 from delegraph.tools.plugin_check import Finding, Level
 from delegraph.tools.plugin_report import plugin_from_json
 from delegraph.tools.plugin_survey import SurveyedPlugin, SurveyRequest, survey_plugins
@@ -51,20 +55,20 @@ def stuck(site: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """
     written = site / "stuck"
 
-    class Watched(subprocess.Popen):  # type: ignore[type-arg]
-        def communicate(
-            self, question: bytes | None = None, timeout: float | None = None
-        ) -> tuple[bytes, None]:
-            asked = question
-            while True:
-                try:
-                    return super().communicate(asked, 0.05)
-                except subprocess.TimeoutExpired:
-                    if question is None or (b'"bad"' in question and written.exists()):
-                        raise
-                asked = None
+    class Watched(Worker):
+        def timer(self, end: Callable[[], object]) -> threading.Timer:
+            def look() -> None:
+                if written.exists():
+                    end()
+                else:
+                    self.timer(end).start()
 
-    monkeypatch.setattr(subprocess, "Popen", Watched)
+            has_bad = "bad" in [name for name, *_ in self.argument.plugins]
+            found = threading.Timer(0.05 if has_bad else ENOUGH, look)
+            found.daemon = True
+            return found
+
+    monkeypatch.setattr(plugin_survey, "Worker", Watched)
     return f"import pathlib, time; pathlib.Path({str(written)!r}).touch(); "
 
 
@@ -144,7 +148,7 @@ def test_endless_imports_are_given_up(site: Path) -> None:
         write_plugin(site, name, source)
     found = survey(SurveyRequest(0.5, isolated=True))
     assert {name: s.outcome for name, s in found.items()} == dict.fromkeys(ENDLESS, "timed out")
-    assert {s.plugin.error for s in found.values()} == {"its process did not end within 0.5 s"}
+    assert {s.plugin.error for s in found.values()} == {"its process gave no answer after 0.5 s"}
     assert {s.plugin.state for s in found.values()} == {PluginState.TIMED_OUT}
 
 
@@ -178,7 +182,7 @@ def wait_until_gone(pid: int) -> None:
     ("body", "outcome", "text"),
     [
         ("import os; os._exit(3)", "died (exit code 3)", "ended with exit code 3"),
-        ("time.sleep(1000)", "timed out", "did not end within 4 s"),
+        ("time.sleep(1000)", "timed out", "gave no answer after 4 s"),
         ("raise OSError('no driver')", "failed", "load() failed: OSError: no driver"),
     ],
 )
@@ -235,23 +239,21 @@ def test_what_plugins_print_goes_to_standard_error(
 def test_an_interrupt_ends_the_processes_as_well(
     site: Path, monkeypatch: pytest.MonkeyPatch, isolated: bool
 ) -> None:
-    started = []
+    workers: list[Worker] = []
 
-    class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
-        def communicate(
-            self, question: bytes | None = None, timeout: float | None = None
-        ) -> tuple[bytes, None]:
-            started.append(self)
-            if question is not None and b'"bad"' in question:
+    class Interrupted(Worker):
+        def ask(self, method: str, *arguments: Any, **options: Any) -> Any:
+            workers.append(self)
+            if "bad" in [name for name, *_ in self.argument.plugins]:
                 raise KeyboardInterrupt
-            return super().communicate(question, timeout)
+            return super().ask(method, *arguments, **options)
 
-    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    monkeypatch.setattr(plugin_survey, "Worker", Interrupted)
     for name in ("bad", "worse"):
         write_plugin(site, name, ENDLESS["bad"])
     with pytest.raises(KeyboardInterrupt):
         survey_plugins(SurveyRequest(ENOUGH, isolated=isolated))
-    assert [process.returncode is None for process in started] == [False] * len(started)
+    assert [worker.is_alive for worker in workers] == [False] * len(workers)
 
 
 def test_plugins_and_findings_come_back_as_they_went(site: Path) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from delegraph.errors import ArgumentError, DelegraphError, PredictionError, in_words
+from delegraph.processes.ending import Death
+from delegraph.processes.worker import Worker
 from delegraph.scale.batching import BatchedModel, Batching
 from delegraph.scale.rows import Columns, joined, row_count
 from delegraph.tools.model_call import Details
 from delegraph.tools.setup import Setup
-from delegraph.tools.worker_process import Death, WorkerProcess
 
 RESTARTS = 100
 """How often a process that rows have ended is started again, unless the caller says otherwise."""
@@ -177,16 +176,12 @@ class IsolatedComputer:
     def __init__(self, recipe: Recipe, timeout: float | None, max_restarts: int) -> None:
         self.lost = 0
         self._max_batch = recipe.max_batch
-        self._timeout = timeout
         self._max_restarts = max_restarts
-        self._process = WorkerProcess(
-            RowComputer, recipe, can_be_sent=True, time_limit=timeout or 0.0
-        )
+        self._process = Worker(RowComputer, recipe, time_limit=timeout, records=(Facts, Computed))
         self._facts: Facts | None = None
         self._batching = recipe.batching
         self._past_incidents = 0  # of children that were lost
         self._incidents = 0
-        self._end = weakref.finalize(self, _close, self._process, os.getpid())
 
     def load(self) -> Facts:
         """Start the child and load the model, however long that takes."""
@@ -240,8 +235,7 @@ class IsolatedComputer:
     def _asked(self, given: Columns) -> Computed | Death:
         """Answer of the child, or how it ended."""
         self.load()
-        patiently = self._timeout is None
-        answer: Computed | Death = self._process.ask("compute", given, False, patiently=patiently)
+        answer: Computed | Death = self._process.ask("compute", given, False)
         if isinstance(answer, Computed):
             self._incidents = answer.incidents
         else:
@@ -257,13 +251,7 @@ class IsolatedComputer:
 
     def close(self) -> None:
         """End the child."""
-        self._end()
-
-
-def _close(process: WorkerProcess, starter: int) -> None:
-    """End a child, unless this is a fork of the process that it belongs to."""
-    if os.getpid() == starter:
-        process.close()
+        self._process.close()
 
 
 def bad_row(row: int, reason: str) -> PredictionError:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, ClassVar
 
 from delegraph.errors import PredictionError
 from delegraph.json_records import JsonRecord
+from delegraph.processes.ending import Death
+from delegraph.processes.worker import Worker, itself
 from delegraph.scale.batching import Batching
 from delegraph.scale.job_folder import JobFolder, Record
-from delegraph.scale.job_process import Work, begin, compute
+from delegraph.scale.job_process import Work
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import ERROR, Predictor
 from delegraph.scale.sources import Source
@@ -92,8 +93,8 @@ def predict(
     until then what is done lies in the folder ``OUTPUT.job``. Rows become calls in the same way in
     every process and after every interruption, so the file does not depend on them.
 
-    The processes are new ones, which import the main module: a script calls this under
-    ``if __name__ == "__main__":``.
+    The processes are new ones. They import the main module if the source is of a class defined
+    there: such a script calls this under ``if __name__ == "__main__":``.
 
     Args:
         predictor: computes; its processes get the arguments of it.
@@ -212,38 +213,52 @@ def _computed(
     if not processes:
         return
     waiting = iter(pending)
-    with _pool(work, processes) as pool:
-        futures: dict[Future[Record], int] = {}
-        try:
-            while True:
-                while len(futures) < 2 * processes and (number := next(waiting, None)) is not None:
-                    futures[pool.submit(compute, number, folder.piece(number))] = number
-                if not futures:
-                    return
-                for future in wait(futures, return_when=FIRST_COMPLETED).done:
-                    record = future.result()
-                    yield futures.pop(future), record
-        except BrokenProcessPool as error:
-            rows = sorted(number * work.piece_rows for number in futures.values())
-            raise PredictionError(
-                f"a process that computes was lost; it had rows from {rows[0]} on. --isolate-rows "
-                "(isolation='process') finds and marks rows that end their process; --resume goes "
-                "on"
-            ) from error
+    with _pool(work, processes) as submit:
+        futures: dict[Future[Record | Death], int] = {}
+        while True:
+            while len(futures) < 2 * processes and (number := next(waiting, None)) is not None:
+                futures[submit(number, folder.piece(number))] = number
+            if not futures:
+                return
+            for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                record = future.result()
+                if isinstance(record, Death):
+                    raise _lost(record, futures[future] * work.piece_rows)
+                yield futures.pop(future), record
+
+
+def _lost(death: Death, row: int) -> PredictionError:
+    """The error for a process that has died on a piece, which begins with a row."""
+    return PredictionError(
+        f"a process that computes was lost ({death.how}); it had rows from {row} on. "
+        "--isolate-rows (isolation='process') finds and marks rows that end their process; "
+        "--resume goes on"
+    )
 
 
 @contextmanager
-def _pool(work: Work, processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Give processes that end with the block, at once where that fails, or with this process."""
-    context = multiprocessing.get_context("spawn")  # a fork has locks of threads that it lacks
-    its_life, life = context.Pipe(duplex=False)  # nothing is written: it breaks when this ends
-    pool = ProcessPoolExecutor(processes, context, begin, (work, its_life))
-    try:
-        yield pool
-    except BaseException:
-        life.close()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-        life.close()
-        its_life.close()
+def _pool(work: Work, processes: int) -> Iterator[Callable[[int, str], Future[Record | Death]]]:
+    """Give what computes a piece in one of some processes, which end with the block."""
+    idle: SimpleQueue[Worker] = SimpleQueue()
+
+    def compute(number: int, path: str) -> Record | Death:
+        worker = idle.get()
+        try:
+            found: Record | Death = worker.ask("compute", number, path)
+        finally:
+            idle.put(worker)
+        return found
+
+    with ExitStack() as stack, ThreadPoolExecutor(processes) as threads:
+        workers = [
+            Worker(itself, work, time_limit=None, records=(Record,)) for _ in range(processes)
+        ]
+        for worker in workers:
+            idle.put(stack.enter_context(worker))
+        try:
+            yield lambda number, path: threads.submit(compute, number, path)
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            for worker in workers:
+                worker.kill()  # so that the threads need not wait for them
+            raise

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import threading
 import time
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from typing import Literal
 
 import numpy as np
 
 from delegraph.errors import PredictionError
-from delegraph.runtime.isolation.life import end_with
 from delegraph.scale.job_folder import Record
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import ERROR, Predictor
 from delegraph.scale.rows import Columns, joined, require_no_clash, spread
 from delegraph.scale.sources import Source
 from delegraph.tools.whole_file import whole_file
-from delegraph.tools.worker_process import sendable
 
 ROW = "row"
 """Column with the number of each row in the data."""
@@ -99,37 +92,3 @@ class Work:
         """Return the outputs of rows that can be read; some of no rows where there are none."""
         outputs = self.predictor(given or self.predictor.no_rows())
         return {name: values for name, values in outputs.items() if name not in self.source.inputs}
-
-
-_work: Work
-_life: Connection
-
-
-def begin(work: Work, life: Connection) -> None:
-    """Take the work of this process, which ends with the one that started it."""
-    global _work, _life
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the job hears of Ctrl-C, and ends this
-    _work, _life = work, life
-    if sys.platform == "linux":  # opened anew: what is said of a descriptor, its copies share
-        end_with(os.open(f"/proc/self/fd/{life.fileno()}", os.O_RDONLY))
-    else:
-        threading.Thread(target=_exit_after, args=(life,), daemon=True).start()
-
-
-def _exit_after(life: Connection) -> None:
-    try:
-        life.recv()
-    except EOFError:
-        os._exit(1)
-
-
-def compute(number: int, path: str) -> Record:
-    """Compute a piece; called in the processes.
-
-    Raises:
-        DelegraphError: as :meth:`Work.compute`, in a form that can be sent.
-    """
-    try:
-        return _work.compute(number, path)
-    except Exception as error:  # noqa: BLE001 - raised in the process of the job
-        raise sendable(error) from None

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import math
 import os
-import pickle
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -16,24 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count, takewhile
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import pytest
 
+from delegraph.processes.child import start
+from delegraph.processes.worker import Line
+from delegraph.testing.check_signs import RECORDS, received
 from delegraph.testing.conformance.run_reports import PhaseBegins, Sign, TimeIsLimited
 from delegraph.testing.pytest_plugin import TIME_LIMIT
-from delegraph.tools.child_process import end_with_its_own, how_it_ended
-
-_PROGRAM = """
-import json, os, sys
-pipes = f"{os.dup(0)},{os.dup(1)}"
-os.dup2(2, 1)  # what is printed goes to standard error
-os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-args, sys.path[:] = json.loads(sys.argv[1]), sys.argv[2:]
-import pytest
-pytest.main([*args, "-p", "delegraph.testing.check_server", "--delegate-pipes", pipes])
-"""
-"""Nothing of Delegraph is imported before pytest has looked at its plugins."""
 
 _PATIENCE = 3.0
 """Seconds for a process to end by itself, or to say where it hangs."""
@@ -132,12 +119,17 @@ class CheckProcess:
         return self._child is not None
 
     def ask(
-        self, request: object, heard: Callable[[Sign], object], *, patiently: bool = False
+        self,
+        method: str,
+        *arguments: object,
+        heard: Callable[[Sign], object],
+        patiently: bool = False,
     ) -> Any:
         """Return the answer, or a :class:`Death`.
 
         Args:
-            request: one of those in ``check_requests``.
+            method: one of ``CheckServer``.
+            arguments: of it.
             heard: is told of the signs that come before the answer.
             patiently: whether it may take long, as imports do.
         """
@@ -146,19 +138,24 @@ class CheckProcess:
             self._child = _Child(self._params, self._folder)
         child = self._child
         try:
-            child.send(request)
+            child.line.send(method, *arguments)
             while True:
                 kind, content = child.receive(limits)
                 if kind == "answer":
                     return content
+                if kind == "error":
+                    self.close()
+                    return Death(f"ended its process ({content})")
+                if kind != "told":  # it has started
+                    continue
                 if isinstance(content, TimeIsLimited):
                     limits = limits.with_all(content.seconds)
                 elif isinstance(content, PhaseBegins) and not content.imports:
                     limits = _limits(self._time_limit)
-                heard(content)
-        except (EOFError, OSError, pickle.UnpicklingError):  # also half an answer
+                heard(received(content))
+        except (EOFError, OSError) as error:
             self._child = None
-            return child.death()
+            return child.death(is_unreadable=not isinstance(error, EOFError))
 
     def another(self) -> CheckProcess:
         """Return one that starts a process of its own, when it is asked."""
@@ -180,20 +177,10 @@ class _Child:
         self._stack.write_text("")
         self._late: Death | None = None  # set when it has been ended for that
         args = [str(arg) for arg in params.args]
+        args += ["-p", "delegraph.testing.check_server"]
         args += [f"--delegate-folder={folder}", f"--delegate-stack={self._stack}"]
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, json.dumps(args), *sys.path],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=params.dir,
-            start_new_session=True,
-        )
-        self._requests = cast("BinaryIO", self._process.stdin)
-        self._answers = cast("BinaryIO", self._process.stdout)
-
-    def send(self, message: object) -> None:
-        pickle.dump(message, self._requests)
-        self._requests.flush()
+        child = start("pytest:main", args, piped=True, patience=_PATIENCE, cwd=params.dir)
+        self.line = Line(child, RECORDS)
 
     def receive(self, limits: _Limits) -> tuple[str, Any]:
         """Next message, within the limits."""
@@ -202,45 +189,32 @@ class _Child:
         timer.daemon = True
         timer.start()
         try:
-            found: tuple[str, Any] = pickle.load(self._answers)
-            return found
+            return self.line.receive()
         finally:
             timer.cancel()
 
-    def death(self) -> Death:
+    def death(self, *, is_unreadable: bool) -> Death:
         """Wait for its end and return how it came."""
-        status = self._process.wait()
-        self._close()
-        where = _innermost(self._stack_text)
+        ending = self.line.death(is_unreadable)
+        where = _innermost(self._stack.read_text(errors="replace"))
+        self.close()
         if self._late is not None:
             return replace(self._late, where=where)
-        did = "crashed" if status < 0 else "ended its process"
-        return Death(f"{did} ({how_it_ended(status)})", where)
+        did = "crashed" if (self.line.child.status or 0) < 0 else "ended its process"
+        return Death(f"{did} ({ending.how})", where)
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._requests.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_PATIENCE)
-        self._close()
+        """End it."""
+        self.line.child.close()
+        self._stack.unlink(missing_ok=True)
 
     def _end_late(self, death: Death) -> None:
         """End it, after it has written its stack."""
         self._late = death
         if sys.platform != "win32":
-            self._process.send_signal(signal.SIGABRT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_PATIENCE)
-        end_with_its_own(self._process)
-
-    def _close(self) -> None:
-        end_with_its_own(self._process)
-        self._process.wait()
-        for pipe in (self._requests, self._answers):
-            with contextlib.suppress(OSError):
-                pipe.close()
-        self._stack_text = self._stack.read_text(errors="replace")
-        self._stack.unlink()
+            self.line.child.send_signal(signal.SIGABRT)
+            self.line.child.wait(_PATIENCE)
+        self.line.child.kill()
 
 
 def _innermost(stack: str) -> tuple[str, ...]:

@@ -22,7 +22,6 @@ import pytest
 
 from delegraph.testing.check_process import CheckProcess, Death
 from delegraph.testing.check_progress import CheckProgress
-from delegraph.testing.check_requests import Judgement, Outline, Run
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.run_reports import (
     CheckBegins,
@@ -89,7 +88,7 @@ class CheckRunner:
             pytest.UsageError: it cannot be collected; the message says why.
         """
         self._phase = None
-        answer = self._process.ask(Outline(tests), self._hear, patiently=True)
+        answer = self._process.ask("outline", tests, heard=self._hear, patiently=True)
         if isinstance(answer, Death):
             raise self._not_loaded(kind, answer)
         if isinstance(answer, str):
@@ -135,13 +134,12 @@ class CheckRunner:
         kind = _class_of(item)
         deaths = self._deaths[kind]
         next_name = nextitem.name if nextitem and _class_of(nextitem) is kind else ""
-        request = Run(self._tests[kind], item.name, next_name, deaths)
         if self._hangs[kind] >= _MOST_HANGS:
             self._forget()
             yield self._report(item, Death(_TOO_MANY_HANGS))
             return
         while True:
-            answer = self._answer(request)
+            answer = self._answer(self._tests[kind], item.name, next_name, deaths)
             if not isinstance(answer, Death):
                 from_data = item.config.hook.pytest_report_from_serializable
                 for data in answer:
@@ -162,11 +160,11 @@ class CheckRunner:
                 return
             deaths[key] = str(answer)
 
-    def _answer(self, request: Run) -> Any:
+    def _answer(self, tests: str, name: str, next_name: str, deaths: Mapping[str, str]) -> Any:
         if not self._process.is_alive:
-            self._process.ask(Outline(request.tests), self._hear, patiently=True)
+            self._process.ask("outline", tests, heard=self._hear, patiently=True)
         self._forget()
-        return self._process.ask(request, self._hear)
+        return self._process.ask("run", tests, name, next_name, deaths, heard=self._hear)
 
     def _forget(self) -> None:
         self._note, self._model, self._suspect = {}, None, None
@@ -205,10 +203,10 @@ class CheckRunner:
         """Return whether a model fails in a new process, by a wrong result or by ending it."""
         process = self._process.another()
         try:
-            started = process.ask(Outline(tests), self._hear, patiently=True)
+            started = process.ask("outline", tests, heard=self._hear, patiently=True)
             if isinstance(started, Death):
                 return True
-            return bool(process.ask(Judgement(tests, suspect), self._hear))
+            return bool(process.ask("is_wrong", tests, suspect, heard=self._hear))
         finally:
             process.close()
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import os
-import pickle
-import signal
+from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from delegraph.testing.check_requests import Judgement, Outline, Run
-from delegraph.testing.conformance.run_reports import WITNESS, TimeIsLimited
+from delegraph.processes.parent import pipes
+from delegraph.processes.worker import serve, tell
+from delegraph.testing.check_signs import sent
+from delegraph.testing.conformance.run_reports import WITNESS, Judge, Suspect, TimeIsLimited
 
 if TYPE_CHECKING:
     from delegraph.testing.conformance.subject import Subject
@@ -46,14 +48,13 @@ OFF: dict[str, object] = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what the other process says when it starts this one."""
     group = parser.getgroup("delegraph")
-    for name in ("--delegate-pipes", "--delegate-folder", "--delegate-stack"):
+    for name in ("--delegate-folder", "--delegate-stack"):
         group.addoption(name, help=argparse.SUPPRESS)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Leave out what concerns the run as a whole, and run checks in this process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process hears of Ctrl-C, and ends this
     for name, value in OFF.items():
         if hasattr(config.option, name):
             setattr(config.option, name, value)
@@ -79,7 +80,8 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     session.config.pluginmanager.register(server)
     with open(session.config.getoption("delegate_stack"), "w") as file:
         faulthandler.enable(file)
-        server.serve()
+        WITNESS.tell = lambda sign: tell(sent(sign))
+        serve(server, *pipes())
         os._exit(0)  # reports of the run are for the other process to write
 
 
@@ -87,41 +89,21 @@ class CheckServer:
     """Does what it is asked, in place of a run."""
 
     def __init__(self, session: pytest.Session) -> None:
-        requests, answers = session.config.getoption("delegate_pipes").split(",")
-        self._requests = open(int(requests), "rb")  # noqa: SIM115 - open until the process ends
-        self._answers = open(int(answers), "wb")  # noqa: SIM115 - the same
         self._session = session
         self._items: dict[str, dict[str, pytest.Item]] = {}
         self._errors: list[str] = []
         self._reports: list[pytest.TestReport] = []
 
-    def serve(self) -> None:
-        """Answer until nobody asks any more."""
-        WITNESS.tell = lambda sign: self._send("sign", sign)
-        while True:
-            try:
-                request: Outline | Run | Judgement = pickle.load(self._requests)
-            except EOFError:
-                return
-            if isinstance(request, Run):
-                WITNESS.deaths = request.deaths
-                answer: object = self._run(request)
-            elif isinstance(request, Judgement):
-                answer = self._judged(request)
-            else:
-                answer = self._outline(request.tests)
-            self._send("answer", answer)
-
     @pytest.hookimpl(tryfirst=True, optionalhook=True)
     def pytest_timeout_set_timer(self, settings: Any) -> bool:
         """Let the other process keep the limit of pytest-timeout, which is told here."""
-        self._send("sign", TimeIsLimited(settings.timeout))
+        tell(TimeIsLimited(settings.timeout))
         return True
 
     @pytest.hookimpl(tryfirst=True, optionalhook=True)
     def pytest_timeout_cancel_timer(self) -> bool:
         """The limit holds no longer."""
-        self._send("sign", TimeIsLimited(None))
+        tell(TimeIsLimited(None))
         return True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -133,18 +115,23 @@ class CheckServer:
         """Keep the reports of the test that runs."""
         self._reports.append(report)
 
-    def _outline(self, tests: str) -> object:
-        """Return the identities of what a class tests, or why it cannot be collected."""
+    def outline(self, tests: str) -> object:
+        """Return the identities of what a class tests, or why it cannot be collected.
+
+        Args:
+            tests: the class, as ``file::class``.
+        """
         items = self._collected(tests)
         if self._errors or not items:
             return "\n".join(self._errors) or f"{tests} has no tests"
         return [subject.identity for subject in self._subjects(tests)]
 
-    def _judged(self, request: Judgement) -> bool:
-        """Return whether a model comes out wrong."""
-        found = request.suspect
-        subjects = {subject.name: subject for subject in self._subjects(request.tests)}
-        return bool(found.judge(subjects[found.delegate], found.case))
+    def is_wrong(self, tests: str, suspect: Suspect) -> bool:
+        """Return whether a model comes out wrong in this process, too."""
+        module, _, function = suspect.judge.partition(":")
+        judge: Judge = getattr(import_module(module), function)
+        subjects = {subject.name: subject for subject in self._subjects(tests)}
+        return bool(judge(subjects[suspect.delegate], suspect.case))
 
     def _subjects(self, tests: str) -> list[Subject]:
         from delegraph.testing.delegate_conformance import subjects_of
@@ -152,11 +139,22 @@ class CheckServer:
         items = self._items.get(tests) or self._collected(tests)
         return subjects_of(next(iter(items.values())).cls)  # type: ignore[attr-defined]  # a function
 
-    def _run(self, run: Run) -> list[dict[str, Any]]:
-        items = self._items.get(run.tests) or self._collected(run.tests)
+    def run(
+        self, tests: str, name: str, next_name: str, deaths: Mapping[str, str]
+    ) -> list[dict[str, Any]]:
+        """Run a test and return its reports.
+
+        Args:
+            tests: its class, as ``file::class``.
+            name: the test.
+            next_name: the one that is run after it, if it is of the same class.
+            deaths: how models have ended processes before, by their keys.
+        """
+        WITNESS.deaths = deaths
+        items = self._items.get(tests) or self._collected(tests)
         self._reports.clear()
-        item = items[run.name]
-        item.ihook.pytest_runtest_protocol(item=item, nextitem=items.get(run.next_name))
+        item = items[name]
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=items.get(next_name))
         to_data = item.config.hook.pytest_report_to_serializable
         return [to_data(config=item.config, report=report) for report in self._reports]
 
@@ -164,7 +162,3 @@ class CheckServer:
         self._errors.clear()
         self._items[tests] = {item.name: item for item in self._session.perform_collect([tests])}
         return self._items[tests]
-
-    def _send(self, kind: str, content: object) -> None:
-        pickle.dump((kind, content), self._answers)
-        self._answers.flush()

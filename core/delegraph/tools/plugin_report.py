@@ -1,11 +1,10 @@
-"""Plugins as JSON, and the program that tells of some of them in a process of its own."""
+"""Plugins as JSON, and the report of some of them by a process of its own."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from delegraph.errors import PluginLoadError
@@ -15,6 +14,7 @@ from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.plugin_set import PluginSet
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 from delegraph.plugins.standard_output import printed_to_stderr
+from delegraph.processes.worker import tell
 from delegraph.tools.plugin_check import Finding, check_loads
 
 
@@ -57,33 +57,40 @@ def _is_elsewhere(*_: Any) -> Any:
     )
 
 
-# -- the program -----------------------------------------------------------------------------------
+# -- in the child process --------------------------------------------------------------------------
 
 
-def report_plugins() -> None:
-    """Import plugins and tell of them; the process ends with it.
+@dataclass(frozen=True)
+class PluginReport:
+    """Imports plugins and tells of them; made in the process that does so.
 
-    Standard input has the question: ``plugins``, each as name, distribution, version and module;
-    ``loads``, whether to load what they offer; ``builtin``, commands to leave out then;
-    ``memory_limit``, bytes or null. Standard output
-    gets a line of JSON after each import, and another after its loads; what the plugins print goes
-    to standard error.
+    Attributes:
+        plugins: each as name, distribution, version and module.
+        loads: whether to load what they offer.
+        builtin: commands to leave out then.
+        memory_limit: bytes that the process may write to; None for no limit.
     """
-    question = json.load(sys.stdin)  # to its end, so that no plugin can wait for more
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers, printed_to_stderr():
-        if question["memory_limit"] is not None:
-            _limit_memory(question["memory_limit"])
-        for identity in question["plugins"]:
-            plugin = import_plugin(Plugin(*identity))
-            answer: dict[str, Any] = {"plugin": plugin.to_json()}
-            findings: tuple[Finding, ...] = ()
-            if question["loads"]:
-                print(json.dumps(answer), file=answers, flush=True)
-                answer = {}
-                findings = check_loads(PluginSet(plugins=(plugin,)), question["builtin"])
-            answer["findings"] = to_json(findings)
-            print(json.dumps(answer), file=answers, flush=True)
-    os._exit(0)  # what plugins have registered for the end, or left running, is not asked for
+
+    plugins: Sequence[tuple[str, str, str, str]]
+    loads: bool
+    builtin: Sequence[str]
+    memory_limit: int | None
+
+    def send(self) -> None:
+        """Tell of each plugin after its import, and again after its loads.
+
+        What the plugins print goes to standard error.
+        """
+        with printed_to_stderr():
+            if self.memory_limit is not None:
+                _limit_memory(self.memory_limit)
+            for identity in self.plugins:
+                plugin = import_plugin(Plugin(*identity))
+                tell({"plugin": plugin.to_json()})
+                findings: tuple[Finding, ...] = ()
+                if self.loads:
+                    findings = check_loads(PluginSet(plugins=(plugin,)), self.builtin)
+                tell({"findings": to_json(findings)})
 
 
 def _limit_memory(limit: int) -> None:

@@ -9,10 +9,7 @@ This contains accidents, not attacks: those processes may do whatever this one m
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -22,14 +19,10 @@ from delegraph.json_records import from_json
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.discovery import declared_plugins
 from delegraph.plugins.plugin import Plugin, PluginState
-from delegraph.tools.child_process import end_with_its_own, how_it_ended
+from delegraph.processes.ending import Death
+from delegraph.processes.worker import Worker, itself
 from delegraph.tools.plugin_check import Finding, Level
-from delegraph.tools.plugin_report import plugin_from_json
-
-_PROGRAM = (
-    "import sys; sys.path[:] = sys.argv[1:]; "
-    "from delegraph.tools.plugin_report import report_plugins; report_plugins()"
-)
+from delegraph.tools.plugin_report import PluginReport, plugin_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,27 +81,25 @@ def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
 
 def _survey_together(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
     """Return the first of the plugins, as far as one process came with all of them."""
-    answers, _ = _ask(plugins, request, [])
+    answers, _ = _told(_worker(plugins, request))
     return [_surveyed(answer) for answer in answers if "findings" in answer]
 
 
 def _survey_each(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
     """Return the plugins as they are in processes of their own, some at a time."""
-    processes: list[subprocess.Popen[bytes]] = []
+    workers = [_worker([plugin], request) for plugin in plugins]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         try:
-            return list(threads.map(lambda p: _survey_alone(p, request, processes), plugins))
+            return list(threads.map(_survey_alone, plugins, workers))
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
-                end_with_its_own(process)  # so that the threads need not wait for it
+            for worker in workers:
+                worker.kill()  # so that the threads need not wait for it
             raise
 
 
-def _survey_alone(
-    plugin: Plugin, request: SurveyRequest, processes: list[subprocess.Popen[bytes]]
-) -> SurveyedPlugin:
-    answers, ending = _ask([plugin], request, processes)
+def _survey_alone(plugin: Plugin, worker: Worker) -> SurveyedPlugin:
+    answers, ending = _told(worker)
     if not answers:
         failed = replace(plugin, state=ending.state, error=ending.text)
         return replace(_not_imported(failed), outcome=ending.outcome)
@@ -152,59 +143,33 @@ class _Ending:
     outcome: str
 
 
-def _ask(
-    plugins: Sequence[Plugin], request: SurveyRequest, processes: list[subprocess.Popen[bytes]]
-) -> tuple[list[dict[str, Any]], _Ending]:
-    """Answers of a new process on the first plugins, and how it ended.
+def _worker(plugins: Sequence[Plugin], request: SurveyRequest) -> Worker:
+    """A process that can tell of plugins."""
+    identities = [(p.name, p.distribution, p.version, p.module) for p in plugins]
+    report = PluginReport(identities, request.loads, tuple(request.builtin), request.memory_limit)
+    return Worker(itself, report, time_limit=request.time_limit)
 
-    The answer to the last one may lack its findings. The process is added to *processes*.
+
+def _told(worker: Worker) -> tuple[list[dict[str, Any]], _Ending]:
+    """What a process tells of its first plugins, and how it ended.
+
+    What it tells of the last one may lack the findings.
     """
-    question = {
-        "plugins": [[p.name, p.distribution, p.version, p.module] for p in plugins],
-        "loads": request.loads,
-        "memory_limit": request.memory_limit,
-        "builtin": list(request.builtin),
-    }
-    with subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, *sys.path],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,  # so that the processes that it starts end with it
-    ) as process:
-        processes.append(process)
-        try:
-            output, _ = process.communicate(json.dumps(question).encode(), request.time_limit)
-            ending = _ended(process.returncode)
-        except subprocess.TimeoutExpired:
-            end_with_its_own(process)
-            output, ending = _rest(process), _timed_out(request.time_limit)
-        except BaseException:
-            end_with_its_own(process)
-            raise
     answers: list[dict[str, Any]] = []
-    for line in output.split(b"\n")[:-1]:  # the last is empty, or half a line
-        answer = json.loads(line)
+
+    def hear(answer: dict[str, Any]) -> None:
         if "plugin" in answer:
             answers.append(answer)
         else:
             answers[-1].update(answer)
-    return answers, ending
+
+    with worker:
+        return answers, _ending(worker.ask("send", heard=hear) or Death(""))
 
 
-def _rest(process: subprocess.Popen[bytes]) -> bytes:
-    """Return all that a process wrote that was ended; what it started may hold the pipe still."""
-    try:
-        return process.communicate(timeout=1)[0]
-    except subprocess.TimeoutExpired as expired:
-        return expired.stdout or b""
-
-
-def _timed_out(limit: float) -> _Ending:
-    text = f"its process did not end within {limit:g} s"
-    return _Ending(PluginState.TIMED_OUT, text, PluginState.TIMED_OUT.value)
-
-
-def _ended(code: int) -> _Ending:
-    how = how_it_ended(code)
-    text = f"its process ended with {how}"
-    return _Ending(PluginState.DIED, text, f"{PluginState.DIED.value} ({how})")
+def _ending(death: Death) -> _Ending:
+    if death.is_hung:
+        text = f"its process gave {death.how}"
+        return _Ending(PluginState.TIMED_OUT, text, PluginState.TIMED_OUT.value)
+    text = f"its process ended with {death.how}"
+    return _Ending(PluginState.DIED, text, f"{PluginState.DIED.value} ({death.how})")

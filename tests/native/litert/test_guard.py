@@ -141,6 +141,14 @@ def test_a_runtime_that_fails_its_check_is_refused_with_the_versions_that_work()
     assert "none of the official runtimes" in (guard.check(nobody) or "")
 
 
+def test_a_check_that_fails_is_told_by_its_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(guard.MODULES, "absent", "absent")
+    refusal = guard.check(OfficialRuntime("absent", "1.0", Path(litert.__file__)))
+    assert refusal is not None
+    assert "cannot run in it (delegraph.errors." in refusal
+    assert "no runtime 'absent'" in refusal
+
+
 def test_a_module_that_is_no_interpreter_is_refused() -> None:
     with pytest.raises(UnsupportedRuntimeError, match="no interpreter module of an official"):
         guard.require_known({"__name__": "somebody.elses"})

@@ -24,9 +24,9 @@ from support.isolated import Watched, interpreter_with, isolated, pid_of
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="watches processes by Linux's ways")
 
 ENDINGS = {
-    "abort": r"was ended by SIGABRT \(Aborted\)",
-    "fault": r"was ended by SIGSEGV \(Segmentation fault\)",
-    "exit": "ended with status 3",
+    "abort": "ended with SIGABRT",
+    "fault": "ended with SIGSEGV",
+    "exit": "ended with exit code 3",
     "hang": r"gave no answer in [\d.]+ s and was ended",
 }
 
@@ -86,7 +86,7 @@ def test_a_killed_process_is_replaced() -> None:
             np.testing.assert_allclose(interpreter.get_tensor(result(interpreter)), Y, rtol=1e-6)
         (incident,) = interpreter.incidents
         assert incident.count == 1
-        assert "was ended by SIGKILL (Killed) while it computed a partition" in incident.error
+        assert "ended with SIGKILL while it computed a partition" in incident.error
         assert pid_of(delegate) != first
 
 
@@ -120,7 +120,7 @@ def test_a_process_killed_in_the_middle_of_an_invoke(fifo: Path) -> None:
         killer = once_begun(fifo, lambda pid: os.kill(pid, signal.SIGKILL))
         assert_right(interpreter)
         killer.join()
-        assert "was ended by SIGKILL (Killed)" in interpreter.incidents[0].error
+        assert "ended with SIGKILL" in interpreter.incidents[0].error
 
 
 def test_a_process_is_started_again_so_many_times(tmp_path: Path) -> None:
@@ -169,10 +169,10 @@ def test_kernels_that_do_not_close_hold_nobody_up(
 
 def test_users_may_want_the_error() -> None:
     interpreter = interpreter_with(isolated(at="eval"), on_failure="raise")
-    with pytest.raises(DelegateNodeError, match="was ended by SIGABRT"):
+    with pytest.raises(DelegateNodeError, match="ended with SIGABRT"):
         run(interpreter)
     interpreter.close()
-    with pytest.raises(DelegateError, match=r"could not be applied .* was ended by SIGABRT"):
+    with pytest.raises(DelegateError, match=r"could not be applied .* ended with SIGABRT"):
         interpreter_with(isolated(at="claim"), on_failure="raise")
 
 
@@ -259,7 +259,7 @@ def test_in_litert_a_killed_process_is_replaced() -> None:
             assert_right(interpreter)
         (incident,) = interpreter.incidents
         assert incident.count == 1
-        assert "was ended by SIGKILL (Killed)" in incident.error
+        assert "ended with SIGKILL" in incident.error
         assert pid_of(delegate) != first
 
 
@@ -275,8 +275,8 @@ def test_in_litert_a_process_is_started_again_so_many_times(tmp_path: Path) -> N
 def test_in_litert_users_may_want_the_error(tmp_path: Path) -> None:
     delegate = isolated(at="eval", journal=str(tmp_path / "journal"), times=1)
     with litert_with(delegate, on_failure="raise") as interpreter:
-        with pytest.raises(DelegateError, match="was ended by SIGABRT"):
+        with pytest.raises(DelegateError, match="ended with SIGABRT"):
             run(interpreter)
         assert_right(interpreter)
-    with pytest.raises(DelegateError, match="was ended by SIGABRT"):
+    with pytest.raises(DelegateError, match="ended with SIGABRT"):
         litert_with(isolated(at="claim"), on_failure="raise")

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import platform
 import struct
-import subprocess
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -24,6 +22,8 @@ from delegraph.delegation.cache_files import CacheFolder, user_cache_folder
 from delegraph.errors import UnsupportedRuntimeError
 from delegraph.json_records import from_json
 from delegraph.native.litert.installed_runtimes import MODULES, OfficialRuntime, runtime_of
+from delegraph.processes.child import start
+from delegraph.processes.ending import how_it_ended
 
 KNOWN = {
     "ai_edge_litert": {
@@ -143,23 +143,17 @@ def check(runtime: OfficialRuntime) -> str | None:
     """Run the self-check of a runtime in a process of its own; return why it is refused."""
     if runtime.package not in MODULES:
         return f"{runtime.package} is none of the official runtimes: {', '.join(sorted(MODULES))}"
-    paths = os.pathsep.join(path for path in sys.path if path)
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "delegraph.native.litert.self_check", runtime.package],
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT,
-            env={**os.environ, "PYTHONPATH": paths},
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        child = start(f"{__package__}.self_check:main", [runtime.package], keeps_errors=True)
+    except OSError as error:
         return f"{runtime} could not be checked: {error}"
-    if done.returncode == 0:
+    status = child.wait(_TIMEOUT)
+    child.close()
+    if status is None:
+        return f"{runtime} could not be checked: no answer after {_TIMEOUT} s"
+    if status == 0:
         return None
-    lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-    last = lines[-1].strip() if lines else ""
-    how = f"signal {-done.returncode}" if done.returncode < 0 else last
+    how = how_it_ended(status) if status < 0 else child.last_line()
     return (
         f"{runtime} has other C structs than Delegraph knows, so delegates in Python cannot run in "
         f"it ({how}). They run in delegraph.Interpreter; versions of the runtime that were tried: "

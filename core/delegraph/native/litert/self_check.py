@@ -1,6 +1,6 @@
-"""Whether an official runtime has the C structs of :mod:`delegraph.native.abi`; a program.
+"""Whether an official runtime has the C structs of :mod:`delegraph.native.abi`.
 
-``python -m delegraph.native.litert.self_check ai_edge_litert`` ends with 0 when it has. Two
+``main(["ai_edge_litert"])``, which ``guard.py`` calls in a child process, returns 0 if so. Two
 phases: a delegate that claims nothing compares each field that is read with what a small model
 must have there; then others claim nodes, run, resize, keep buffers and fail. What is neither read
 nor called is not checked. A wrong layout may also crash, which is an answer, too.
@@ -9,7 +9,6 @@ nor called is not checked. A wrong layout may also crash, which is an answer, to
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -356,7 +355,3 @@ def _check_errors(run: _Runs) -> None:
         _expect("text in the message", "text of the check: 100%s" in str(error), True)
     else:
         _expect("the failure", "none", "an error")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
-import subprocess
 import sys
 import threading
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any
@@ -23,7 +20,8 @@ from delegraph.errors import (
     DelegateProcessError,
     StateError,
 )
-from delegraph.runtime.isolation.death import ended_by
+from delegraph.processes.child import start
+from delegraph.processes.ending import how_it_ended
 from delegraph.runtime.isolation.messages import KEPT_ERRORS, Channel, Kind, Message
 from delegraph.runtime.isolation.source import DelegateSource
 
@@ -39,12 +37,6 @@ RESTARTS = 3
 _FAREWELL = 2.0
 """Seconds that kernels have to close, and a process to end, before it is killed."""
 
-_PROGRAM = (
-    "import sys; sys.path[:] = sys.argv[3:]; "
-    "from delegraph.runtime.isolation.served import serve; "
-    "serve(int(sys.argv[1]), int(sys.argv[2]))"
-)
-
 _DOING: Mapping[DelegatePhase, str] = {
     "initialize": "was importing the delegate",
     "claim": "was asked about nodes",
@@ -56,7 +48,7 @@ _DOING: Mapping[DelegatePhase, str] = {
 
 
 class Child:
-    """One process, from its start to its end.
+    """One process of a delegate, and the socket to it.
 
     Raises:
         OSError: it cannot be started.
@@ -64,78 +56,35 @@ class Child:
 
     def __init__(self) -> None:
         mine, its = socket.socketpair()
-        its_life, life = os.pipe()  # nothing is written: it breaks when the host ends
         try:
-            self._process = _started(its.fileno(), its_life)
+            self._child = start(
+                "delegraph.runtime.isolation.served:serve",
+                its.fileno(),
+                files=(its.fileno(),),
+                owned=(mine,),
+                patience=_FAREWELL,
+            )
         except BaseException:
             mine.close()
-            os.close(life)
             raise
         finally:
             its.close()
-            os.close(its_life)
         self.channel = Channel(mine)
-        self.pid = self._process.pid
-        self.end = weakref.finalize(self, _end, self._process, self.channel, life, os.getpid())
+        self.pid = self._child.pid
+        self.end = self._child.close
         """Let the kernels close, and end the process; at the latest when this one exits."""
-        _children.add(self)
 
     @property
     def has_ended(self) -> bool:
         """Whether the process is no more: another one that it started may hold its socket."""
-        return self._process.poll() is not None
+        return self._child.status is not None
 
     def kill(self, grace: float = 0.0) -> int:
         """End the process, unless it ends by itself within *grace* seconds; return its status."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(grace)
-        self._process.kill()
-        status = self._process.wait()
+        self._child.wait(grace)
+        self._child.kill()
         self.end()
-        return status
-
-
-def _started(channel: int, life: int) -> subprocess.Popen[bytes]:
-    """Return a new Python process; its session is its own, so Ctrl-C belongs to the host."""
-    return subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, str(channel), str(life), *sys.path],
-        stdin=subprocess.DEVNULL,
-        stdout=_standard_error(),
-        pass_fds=(channel, life),
-        start_new_session=True,
-    )
-
-
-def _standard_error() -> int:
-    try:
-        os.fstat(2)
-    except OSError:
-        return subprocess.DEVNULL
-    return 2
-
-
-def _end(process: subprocess.Popen[bytes], channel: Channel, life: int, starter: int) -> None:
-    """End a process that may still run, and let nothing of it be left."""
-    channel.close()
-    if os.getpid() == starter:  # not in a fork of the host, which shares it
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_FAREWELL)
-        process.kill()
-        process.wait()
-    os.close(life)
-
-
-_children: weakref.WeakSet[Child] = weakref.WeakSet()
-
-
-def _let_go_in_fork() -> None:
-    """Let a fork of the host keep nothing alive that is the host's."""
-    for child in list(_children):
-        child.end()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go_in_fork)
+        return self._child.status or 0
 
 
 class _TooLong(Exception):
@@ -329,7 +278,7 @@ class IsolatedProcess:
         self.child = None
         self._deaths += 1
         status = child.kill(_FAREWELL)
-        self._last_death = f"{how or ended_by(status)} while it {_DOING[phase]}"
+        self._last_death = f"{how or f'ended with {how_it_ended(status)}'} while it {_DOING[phase]}"
         return self._error(self._last_death, phase)
 
     def _error(self, what: str, phase: DelegatePhase) -> DelegateProcessError:

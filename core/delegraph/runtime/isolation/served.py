@@ -6,7 +6,6 @@ import contextlib
 import mmap
 import os
 import socket
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,7 +26,6 @@ from delegraph.runtime.delegates.compiled_partitions import compiled_delegate
 from delegraph.runtime.delegates.requested_delegates import is_installed_name, load_delegate
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.isolation.claims import rejection_json
-from delegraph.runtime.isolation.life import end_with
 from delegraph.runtime.isolation.memory_file import MemoryFile, array_at, offsets
 from delegraph.runtime.isolation.messages import KEPT_ERRORS, Channel, Kind
 from delegraph.runtime.isolation.source import DelegateSource
@@ -36,23 +34,16 @@ Answer = tuple[Mapping[str, Any], Sequence[int]]
 """The text, and descriptors of files that go along; they are closed when it is sent."""
 
 
-def serve(channel: int, life: int) -> None:
-    """Do what the host asks until it closes the socket, then end this process.
+def serve(channel: int) -> None:
+    """Do what the host asks until it closes the socket.
 
     Args:
         channel: descriptor of the socket.
-        life: of a pipe that breaks when the host ends.
     """
-    for inherited in (channel, life):  # not by what the delegate starts
-        os.set_inheritable(inherited, False)
-    end_with(life)
+    os.set_inheritable(channel, False)  # not by what the delegate starts
     served = _Served()
     _converse(Channel(socket.socket(fileno=channel)), served)
     served.close()
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(0)  # what plugins have registered for the end, or left running, is not waited for
 
 
 def _converse(channel: Channel, served: _Served) -> None:

@@ -74,13 +74,13 @@ class Suspect:
 
     Attributes:
         delegate: name of the one that computes it.
-        judge: a function of a module that says whether it comes out wrong.
+        judge: ``module:function`` that says whether it comes out wrong, a :data:`Judge`.
         case: the model, and what it is fed.
         original: as it was before.
     """
 
     delegate: str
-    judge: Judge
+    judge: str
     case: OperatorCase
     original: OperatorCase
 
@@ -132,8 +132,12 @@ def model_begins(case: OperatorCase) -> None:
 
 
 def suspect(delegate: str, judge: Judge, case: OperatorCase, original: OperatorCase) -> None:
-    """Tell of a model that has been made smaller; the arguments are those of :class:`Suspect`."""
-    WITNESS.tell(Suspect(delegate, judge, case, original))
+    """Tell of a model that has been made smaller, with the function that says whether it is wrong.
+
+    The other arguments are those of :class:`Suspect`.
+    """
+    name = f"{judge.__module__}:{judge.__qualname__}"
+    WITNESS.tell(Suspect(delegate, name, case, original))
 
 
 def working() -> None:

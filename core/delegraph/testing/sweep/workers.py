@@ -11,21 +11,23 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import multiprocessing
 import os
+import pickle
 import re
 import resource
 import signal
 import tempfile
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import wait
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from delegraph.processes import messages
+from delegraph.processes.child import Child, fork, ready
+from delegraph.processes.ending import how_it_ended
 from delegraph.testing.sweep.board import Board
 from delegraph.testing.sweep.judging import (
     OFFICIAL,
@@ -36,7 +38,6 @@ from delegraph.testing.sweep.judging import (
     Fault,
 )
 
-CONTEXT: Any = multiprocessing.get_context("fork")
 PATIENCE = 6
 """Seconds of waiting that a second of processor time may become on a busy machine."""
 
@@ -61,58 +62,63 @@ def run_forked(work: Callable[[], object]) -> None:
     """Run something in a process of its own, so that this one starts no thread for it.
 
     Raises:
-        Exception: what it raises.
+        DelegraphError: what it raises.
     """
-    near, far = CONTEXT.Pipe(duplex=False)
-
-    def run() -> None:
-        error: Exception | None = None
-        try:
-            work()
-        except Exception as raised:  # noqa: BLE001 - the parent raises it
-            error = raised
-        far.send(error)
-
-    process = CONTEXT.Process(target=run)
-    process.start()
-    far.close()
+    child = fork(lambda requests, answers: messages.write(answers, _error_of(work)))
     try:
-        error = near.recv()
-    except EOFError:
+        error = messages.read(child.answers)
+    except (EOFError, OSError):
         error = ChildProcessError("a process ended before it had loaded the delegate")
     finally:
-        process.join()
-        near.close()
+        child.close()
+        child.answers.close()
     if error is not None:
         raise error
 
 
+def _error_of(work: Callable[[], object]) -> Exception | None:
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 - the parent raises it
+        return error
+    return None
+
+
 class Worker:
-    """A process with a board, a pipe, and a file that tells where it died.
+    """A process with a board, and a file that tells where it died.
 
     Args:
-        work: what the process runs, with the worker as its argument.
+        work: what the process runs; its arguments are the worker, requests and answers.
         limits: of a case.
         groups: which cases are counted apart.
     """
 
-    def __init__(self, work: Any, limits: Limits, groups: Sequence[str] = ("",)) -> None:
+    def __init__(
+        self,
+        work: Callable[[Worker, BinaryIO, BinaryIO], object],
+        limits: Limits,
+        groups: Sequence[str] = ("",),
+    ) -> None:
         self.board, self.limits = Board(groups), limits
-        self.connection, self.far_end = CONTEXT.Pipe()
         self._last_words = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the worker
         self._work = work
-        self.start()
+        self.child = self._started()
 
-    def start(self) -> None:
-        """Start the process, or another in its place."""
+    def _started(self) -> Child:
         self._last_words.truncate(0)
         self._last_words.seek(0)
-        self.process = CONTEXT.Process(target=self._run, daemon=True)
-        with warnings.catch_warnings():  # the child uses no lock of another thread
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self.process.start()
+        return fork(self._run)
 
-    def _run(self) -> None:
+    def start_again(self) -> None:
+        """Start another process in the place of this one, which has ended."""
+        self._end()
+        self.child = self._started()
+
+    def _end(self) -> None:
+        self.child.close()
+        self.child.answers.close()
+
+    def _run(self, requests: BinaryIO, answers: BinaryIO) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         faulthandler.enable(self._last_words, all_threads=False)
         faulthandler.register(signal.SIGPROF, self._last_words, all_threads=False, chain=True)
@@ -121,7 +127,7 @@ class Worker:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
-        self._work(self)
+        self._work(self, requests, answers)
 
     def limit_processor(self) -> None:
         """Let the process die after the seconds of a case, counted from now.
@@ -130,35 +136,48 @@ class Worker:
         """
         signal.setitimer(signal.ITIMER_PROF, self.limits.seconds)
 
-    def is_late(self) -> bool:
-        """Whether a case has been tried for longer than even a busy machine takes."""
-        return self.board.seconds() > self.limits.seconds * PATIENCE
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self.child.status is None
 
-    def kill(self) -> None:
-        """End the process, after it has written down where it is."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.process.pid or 0, signal.SIGABRT)
-        self.process.join(2)
-        self.process.kill()
-        self.process.join()
+    def end_if_late(self) -> bool:
+        """End the process if a case takes longer than even a busy machine needs; return whether.
+
+        It writes down where it is before.
+        """
+        is_late = self.board.seconds() > self.limits.seconds * PATIENCE
+        if is_late:
+            self.child.send_signal(signal.SIGABRT)
+            self.child.wait(2)
+            self.child.kill()
+            self.child.wait()
+        return is_late
+
+    def send(self, request: object) -> None:
+        """Send the process something, unless it has ended."""
+        with contextlib.suppress(BrokenPipeError):
+            self.child.send(request)
+
+    def heard(self) -> Iterator[Any]:
+        """Yield the messages that have come."""
+        with contextlib.suppress(EOFError, OSError):  # it has ended
+            while ready([self.child.answers], 0):
+                yield messages.read(self.child.answers, (Ending, Fault))
 
     def close(self) -> None:
         """End the process and close its files; the board can still be read."""
-        self.process.kill()
-        self.process.join()
-        self.process.close()
-        for file in (self.connection, self.far_end, self._last_words):
-            file.close()
+        self._end()
+        self._last_words.close()
 
     def cause_of_death(self, late: bool) -> Fault:
         """Return the fault of a case whose process has died."""
-        code = self.process.exitcode or 0
+        code = self.child.status or 0
         self._last_words.seek(0)
         where = _innermost(self._last_words.read().decode(errors="replace"))
         if late or -code == signal.SIGPROF:
             return Fault("hang", f"not done after {self.limits.seconds} s", where)
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return Fault("crash", f"{how} in {where or 'unknown code'}", where)
+        return Fault("crash", f"{how_it_ended(code)} in {where or 'unknown code'}", where)
 
 
 def _address_space() -> int:
@@ -239,9 +258,7 @@ class Campaign:
         """
         end = time.monotonic() + seconds
         for i in range(self._jobs):
-            self._workers[i] = Worker(
-                lambda worker, i=i: self._work(worker, i), self._limits, self._groups
-            )
+            self._workers[i] = Worker(partial(self._work, i), self._limits, self._groups)
         running = set(self._workers)
         try:
             while running:
@@ -250,7 +267,7 @@ class Campaign:
                 if time.monotonic() > end:
                     self._numbers = range(0)
                     for i in running:
-                        self._workers[i].connection.send("stop")
+                        self._workers[i].send("stop")
                     end = float("inf")
         finally:
             for worker in self._workers.values():
@@ -258,29 +275,24 @@ class Campaign:
 
     def _look(self, running: set[int], pause: float) -> Iterator[Found]:
         """Wait a little; take what workers have to say, replace the dead, kill the late."""
-        workers = self._workers
-        wait([*(workers[i].connection for i in running),
-              *(workers[i].process.sentinel for i in running)], pause)  # fmt: skip
+        ready([self._workers[i].child.answers for i in sorted(running)], pause)
         for i in sorted(running):
-            worker = workers[i]
-            late = worker.is_late()
-            if late:
-                worker.kill()
-            alive, ended = worker.process.is_alive(), False
-            while worker.connection.poll():
-                message = worker.connection.recv()
+            worker = self._workers[i]
+            late = worker.end_if_late()
+            alive, ended = worker.is_alive, False
+            for message in worker.heard():
                 if isinstance(message, int):
                     self._next[i], ended = message, True
                 else:
                     yield self._found(*message)
             if alive and not ended:
                 continue
-            worker.process.join()
+            worker.child.wait()
             if not ended:
                 yield from self._died(worker, late)
                 self._next[i] = worker.board.number + self._jobs
             if self._next[i] in self._numbers:
-                worker.start()
+                worker.start_again()
             else:
                 running.discard(i)
 
@@ -297,11 +309,11 @@ class Campaign:
     def _found(self, number: int, fault: Fault) -> Found:
         return Found(number, self._case_of(number), fault)
 
-    def _work(self, worker: Worker, i: int) -> None:
+    def _work(self, i: int, worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
         """Try cases; this is what a process runs. Ends by saying which case is next."""
         board, end = worker.board, self._next[i] + RENEWED * self._jobs
         number = self._next[i]
-        while number in self._numbers and number < end and not worker.far_end.poll():
+        while number in self._numbers and number < end and not ready([requests], 0):
             board.begin(number)
             worker.limit_processor()
             board.announce(OURS)
@@ -309,8 +321,8 @@ class Campaign:
             board.end(ending)
             number += self._jobs
             if ending.fault is not None:
-                worker.far_end.send((number - self._jobs, ending.fault))
-        worker.far_end.send(number)
+                messages.write(answers, (number - self._jobs, ending.fault))
+        messages.write(answers, number)
 
 
 class Judge:
@@ -334,32 +346,29 @@ class Judge:
     def __call__(self, case: Any) -> Ending:
         """Ending of a case, whatever it does to the process."""
         worker = self._worker
-        worker.connection.send(case)
-        while not worker.connection.poll():
-            wait([worker.connection, worker.process.sentinel], 1.0)
-            late = worker.is_late()
-            if late:
-                worker.kill()
-            if not worker.process.is_alive() and not worker.connection.poll():
+        worker.send(case)
+        while True:
+            ready([worker.child.answers], 1.0)
+            late = worker.end_if_late()
+            alive = worker.is_alive
+            for ending in worker.heard():
+                found: Ending = ending
+                return found
+            if not alive:
                 return self._died(late)
-        ending: Ending = worker.connection.recv()
-        return ending
 
     def _died(self, late: bool) -> Ending:
         worker = self._worker
         official = worker.board.phase == OFFICIAL
         fault = worker.cause_of_death(late)
-        worker.connection.close()
-        worker.far_end.close()
-        worker.connection, worker.far_end = CONTEXT.Pipe()
         worker.board.rest()
-        worker.start()
+        worker.start_again()
         return Ending("not judged") if official else Ending("fault", fault)
 
-    def _serve(self, worker: Worker) -> None:
+    def _serve(self, worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
         while True:
             try:
-                case = worker.far_end.recv()
+                case = pickle.load(requests)
             except EOFError:
                 return
             worker.board.begin(0)
@@ -367,4 +376,4 @@ class Judge:
             worker.board.announce(OURS)
             ending = self._judge(case, worker.board.announce)
             worker.board.rest()
-            worker.far_end.send(ending)
+            messages.write(answers, ending)

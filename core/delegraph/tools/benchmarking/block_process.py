@@ -8,34 +8,24 @@ block to block the difference is another one, and the interval over blocks has i
 
 from __future__ import annotations
 
-import contextlib
-import os
-import pickle
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 import numpy as np
 
 from delegraph.errors import DelegraphError
-from delegraph.plugins.standard_output import printed_to_stderr
+from delegraph.processes.ending import Death
+from delegraph.processes.worker import Worker, itself, tell
 from delegraph.tools.benchmarking.interleaving import Block, TimedRun, Turns
 from delegraph.tools.benchmarking.timed_model import timed_model
-from delegraph.tools.child_process import end_with_its_own, how_it_ended
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
-
-_PROGRAM = (
-    "import sys; sys.path[:] = sys.argv[1:]; "
-    "from delegraph.tools.benchmarking.block_process import answer; answer()"
-)
 
 _TELLING = 0.25
 """Seconds between two words of how far a block is: each wakes the process that waits for them."""
@@ -127,80 +117,47 @@ def block_in_a_process(request: BlockRequest, progress: Progress = untold) -> Bl
     failures: dict[str, Exception] = {}
     while True:
         left = {n: setup for n, setup in request.setups.items() if n not in failures}
-        found, culprit, how = _ask(replace(request, setups=left), progress)
-        if found is not None:
+        found, culprit = _ask(replace(request, setups=left), progress)
+        if isinstance(found, BlockTimes):
             return BlockTimes(found.times, {**failures, **found.failures})
+        how = ": ".join(filter(None, (found.how, found.last_line)))
         if culprit not in left:
             raise DelegraphError(f"a process for a block of times ended with {how}")
         failures[culprit] = DelegraphError(f"its process ended with {how}")
 
 
-def _ask(request: BlockRequest, progress: Progress) -> tuple[BlockTimes | None, str, str]:
-    """Return the answer of a new process; or None, who ran when it ended, and how it ended."""
+def _ask(request: BlockRequest, progress: Progress) -> tuple[BlockTimes | Death, str]:
+    """Return the answer of a new process, and the name of what ran last."""
     with tempfile.TemporaryDirectory() as folder:
-        mark, log = Path(folder, "running"), Path(folder, "log")
+        mark = Path(folder, "running")
         mark.touch()
-        with (
-            log.open("wb") as printed,
-            subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, *sys.path],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=printed,
-                start_new_session=True,  # so that the processes that it starts end with it
-            ) as process,
-        ):
-            try:
-                found = _answer_of(process, (request, str(mark)), progress)
-            finally:
-                end_with_its_own(process)
-        how = how_it_ended(process.returncode)
-        return found, mark.read_text(encoding="utf-8").rstrip(), how + _last_line(log)
+        work = _BlockWork(request, str(mark))
+        with Worker(
+            itself, work, time_limit=None, records=(BlockTimes,), keeps_errors=True
+        ) as worker:
+            found: BlockTimes | Death = worker.ask("times", heard=lambda told: progress(*told))
+        return found, mark.read_text(encoding="utf-8").rstrip()
 
 
-def _answer_of(
-    process: subprocess.Popen[bytes], question: object, progress: Progress
-) -> BlockTimes | None:
-    """Last answer of the process; None where it ends before that."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        pickle.dump(question, process.stdin)
-        process.stdin.close()
-        while not isinstance(told := pickle.load(process.stdout), BlockTimes):
-            progress(*told)
-    except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-        process.wait()
-        return None
-    return told
+# -- in the process of a block ---------------------------------------------------------------------
 
 
-def _last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return f": {last}" if last else ""
+@dataclass(frozen=True)
+class _BlockWork:
+    """A block to be timed.
 
-
-# -- the process that answers ----------------------------------------------------------------------
-
-
-def answer() -> None:
-    """Do what standard input asks for; the process ends with it.
-
-    Standard output gets how far the block is, now and then, and at last its times, all pickled;
-    what delegates print goes to standard error. The file that the question names has the name of
-    whoever runs.
+    Attributes:
+        request: what it is to do.
+        mark: path of a file that has the name of the set-up that runs.
     """
-    request, path = pickle.load(sys.stdin.buffer)
-    with os.fdopen(os.dup(1), "wb") as answers, printed_to_stderr(), _Mark(path) as mark:
 
-        def send(message: object) -> None:
-            pickle.dump(message, answers)
-            answers.flush()
+    request: BlockRequest
+    mark: str
 
-        found = block_here(request, _now_and_then(lambda *told: send(told)), mark.put)
-        send(BlockTimes(found.times, {n: sendable(e) for n, e in found.failures.items()}))
-    os._exit(0)  # what delegates have registered for the end, or left running, is not asked for
+    def times(self) -> BlockTimes:
+        """Return the times of the block; tell how far it is, now and then."""
+        with _Mark(self.mark) as mark:
+            return block_here(self.request, _now_and_then(lambda *told: tell(told)), mark.put)
 
 
 class _Mark:
@@ -238,15 +195,3 @@ def _now_and_then(progress: Progress) -> Progress:
             progress(what, done, total)
 
     return told
-
-
-def sendable(error: Exception) -> Exception:
-    """Return an error that another process can load: this one, or of the nearest known kind."""
-    for kind in type(error).__mro__:
-        if kind.__module__ in _KNOWN_EVERYWHERE:
-            with contextlib.suppress(Exception):  # it takes more than a message
-                return error if kind is type(error) else cast(Exception, kind(str(error)))
-    return DelegraphError(str(error))
-
-
-_KNOWN_EVERYWHERE = (DelegraphError.__module__, Exception.__module__)

@@ -7,6 +7,6 @@ inner tensors are seen, ``layer_units.py`` for what gets the reference's values,
 what it says of outputs that differ.
 
 For ``bisect``: ``faulty_nodes.py``. ``bisection.py`` searches, ``probes.py`` tries sets of nodes in
-the process of ``worker_process.py`` of the tools, where ``probe_work.py`` does the work;
+the process of ``delegraph.processes.worker``, where ``probe_work.py`` does the work;
 ``reproduction.py`` writes what shows a fault again.
 """

@@ -14,6 +14,8 @@ from delegraph.delegation.rules_file import placement_rules
 from delegraph.errors import ArgumentError, DelegraphError, PluginError
 from delegraph.json_records import JsonRecord
 from delegraph.native.litert.placement import RUNTIME_DELEGATE
+from delegraph.processes.ending import Death
+from delegraph.processes.worker import Worker
 from delegraph.tools.differing.bisection import (
     Fault,
     Node,
@@ -25,13 +27,12 @@ from delegraph.tools.differing.bisection import (
 )
 from delegraph.tools.differing.difference import Tolerances, own_kernels
 from delegraph.tools.differing.input_runs import OFFICIAL
-from delegraph.tools.differing.probe_work import Candidates, Job, ProbeWork
+from delegraph.tools.differing.probe_work import ANSWERS, Candidates, Job, ProbeWork
 from delegraph.tools.differing.probes import Probes
 from delegraph.tools.differing.reproduction import Reproducer, Reproduction
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
-from delegraph.tools.worker_process import Death, WorkerProcess
 
 TIME_LIMIT = 60.0
 """Seconds that applying the delegates, or a run, may take before it counts as hanging."""
@@ -154,9 +155,8 @@ def bisect(
     reference = _without_delegates(setup) if reference is None else reference
     rules = _rules_of(setup)
     job = Job(replace(setup, rules=rules), reference, tolerance, inputs, runs, signature)
-    with WorkerProcess(
-        ProbeWork, job, can_be_sent=_is_named(setup, reference), time_limit=time_limit
-    ) as process:
+    forked = not _is_named(setup, reference)
+    with Worker(ProbeWork, job, time_limit=time_limit, records=ANSWERS, forked=forked) as process:
         found = _candidates(process)
         by_key = {(node.subgraph, node.index): node for node in found.nodes}
         probes = Probes(
@@ -213,7 +213,7 @@ def _is_named(*setups: Setup) -> bool:
     return all(isinstance(d, str) for setup in setups for d in setup.delegates or ())
 
 
-def _candidates(process: WorkerProcess) -> Candidates:
+def _candidates(process: Worker) -> Candidates:
     """Return the nodes that delegates have; all of the model where they fail at once."""
     try:
         answer = process.ask("candidates")
@@ -229,7 +229,7 @@ def _candidates(process: WorkerProcess) -> Candidates:
     return replace(found, delegates=tuple(d for d in found.delegates if d != RUNTIME_DELEGATE))
 
 
-def _fed(process: WorkerProcess, probes: Probes) -> str:
+def _fed(process: Worker, probes: Probes) -> str:
     """Inputs at which the last probe failed, in words."""
     answer = process.ask("run_of", probes.run, patiently=True)
     return "" if isinstance(answer, Death) else answer.words

@@ -85,6 +85,10 @@ class ComparedRun:
     expected: tuple[tuple[str, Array], ...]
 
 
+ANSWERS = (Candidates, ComparedRun, NodePlacement, Outcome)
+"""Records that a :class:`ProbeWork` answers with."""
+
+
 class ProbeWork:
     """Runs probes; made in the process in which they run."""
 
@@ -102,7 +106,11 @@ class ProbeWork:
         interpreter = self._job.setup.interpreter()
         try:
             placement = interpreter.placement
-            taken = tuple(node for node in placement.nodes if node.delegate is not None)
+            taken = tuple(
+                replace(node, rejections={})  # which hold objects of delegates
+                for node in placement.nodes
+                if node.delegate is not None
+            )
             return Candidates(taken, placement.delegates)
         finally:
             interpreter.close()

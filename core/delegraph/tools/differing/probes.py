@@ -9,6 +9,8 @@ from typing import Any
 
 from delegraph.delegation.rules import PlacementRule, PlacementRules
 from delegraph.errors import DelegraphError
+from delegraph.processes.ending import Death
+from delegraph.processes.worker import Worker
 from delegraph.tools.differing.bisection import (
     RIGHT,
     Node,
@@ -17,7 +19,6 @@ from delegraph.tools.differing.bisection import (
     OutOfProbesError,
     Probe,
 )
-from delegraph.tools.worker_process import Death, WorkerProcess
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class Probes:
 
     def __init__(
         self,
-        process: WorkerProcess,
+        process: Worker,
         nodes: Sequence[Node],
         delegates: Sequence[str],
         rules: PlacementRules,

@@ -16,6 +16,8 @@ from delegraph.delegation.rules import PlacementRule, PlacementRules
 from delegraph.delegation.rules_file import rules_text
 from delegraph.errors import ArgumentError, DelegraphError
 from delegraph.json_records import JsonRecord
+from delegraph.processes.ending import Death
+from delegraph.processes.worker import Worker
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
@@ -25,7 +27,6 @@ from delegraph.tools.differing.probe_work import ComparedRun, Job, inner_toleran
 from delegraph.tools.differing.probes import Probes, excluding
 from delegraph.tools.progress import Progress
 from delegraph.tools.shrinking import shrunk
-from delegraph.tools.worker_process import Death, WorkerProcess
 
 Array = NDArray[Any]
 Named = Sequence[tuple[str, Array]]
@@ -81,7 +82,7 @@ class Reproducer:
     """
 
     def __init__(
-        self, folder: str, job: Job, process: WorkerProcess, probes: Probes, progress: Progress
+        self, folder: str, job: Job, process: Worker, probes: Probes, progress: Progress
     ) -> None:
         self._folder, self._job, self._process = folder, job, process
         self._probes, self._progress = probes, progress

@@ -1,4 +1,8 @@
-"""Processes that compile families of kernels, side by side; see ``codegen/compiling.py``."""
+"""Processes that compile families of kernels, side by side; see ``codegen/compiling.py``.
+
+Elsewhere ``delegraph.processes`` starts all processes. Here that cannot be: this module also runs
+when a wheel is built, where the core is not installed.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from queue import SimpleQueue
 
 from delegraph_numba_cpu.codegen.compiling import ANSWER
@@ -31,6 +36,17 @@ _ERROR = re.compile(r"LLVM ERROR|[\w.]*(Error|Exception)\b")
 
 class CompileError(RuntimeError):
     """A family cannot be compiled; the message ends with the compiler's."""
+
+
+def run_linker(command: Sequence[str], folder: Path) -> None:
+    """Run a linker in a folder.
+
+    Raises:
+        CompileError: it refuses; the message has its own.
+    """
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise CompileError(f"{command[0]} cannot link the kernels: {ran.stderr.strip()}")
 
 
 def compile_side_by_side(

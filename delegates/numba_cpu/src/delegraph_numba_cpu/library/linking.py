@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,11 @@ from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
 from delegraph_numba_cpu.codegen.host_platform import host_machine, host_system
 from delegraph_numba_cpu.codegen.numba_runtime_symbols import UNUSED
 from delegraph_numba_cpu.codegen.object_code import pack, unpack
-from delegraph_numba_cpu.library.compile_processes import CompileError, compile_side_by_side
+from delegraph_numba_cpu.library.compile_processes import (
+    CompileError,
+    compile_side_by_side,
+    run_linker,
+)
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.library.families import families, sources_digest
 from delegraph_numba_cpu.library.prebuilt import MANIFEST, OBJECTS, Manifest, sources_symbol
@@ -156,10 +159,7 @@ def _linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: lis
                 (folder / f"{family}.{kernel}.o").write_bytes(code)
         objects = sorted(path.name for path in folder.iterdir())
         options = ["-shared", "-s", "--gc-sections", "--build-id=none", "-z", "noexecstack"]
-        command = [*linker, *options, "-o", "library", *objects]
-        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if ran.returncode:
-            raise CompileError(f"{linker[0]} cannot link the kernels: {ran.stderr.strip()}")
+        run_linker([*linker, *options, "-o", "library", *objects], folder)
         return (folder / "library").read_bytes()
 
 

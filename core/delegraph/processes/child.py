@@ -1,0 +1,330 @@
+"""A child process from its start to its end; it ends with the process that started it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import IO, Any, BinaryIO, Protocol
+
+from delegraph.processes import parent
+from delegraph.processes.parent import die_with_parent
+
+_LINES_KEPT = 1000
+"""Lines of standard error that are kept, from the end."""
+
+_LAST_WORDS = 1.0
+"""Seconds to wait for the rest of standard error, which a grandchild may hold open."""
+
+
+class Closeable(Protocol):
+    """An end of a pipe or socket whose closing tells the child to end."""
+
+    def close(self) -> object:
+        """Close it."""
+
+
+class _Process(Protocol):
+    """What :class:`Child` needs of ``subprocess.Popen``, and of :class:`_Fork`."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def kill(self) -> None: ...
+
+
+class Child:
+    """A child process, made by :func:`start` or :func:`fork`.
+
+    Attributes:
+        pid: of the process; it leads a session, so Ctrl-C does not reach it.
+        requests: stream to its standard input.
+        answers: stream from its standard output; its reader closes it.
+    """
+
+    requests: BinaryIO
+    answers: BinaryIO
+
+    def __init__(
+        self, process: _Process, life: int, owned: Sequence[Closeable], patience: float = 0.0
+    ) -> None:
+        self.pid = process.pid
+        self._process = process
+        self._errors: deque[bytes] = deque(maxlen=_LINES_KEPT)
+        self._listener: threading.Thread | None = None
+        self.close = weakref.finalize(self, _close, process, life, owned, patience, os.getpid())
+        """End the process with all that it started; at the latest when this process exits."""
+        _children.add(self)
+
+    @property
+    def status(self) -> int | None:
+        """Exit status, negative for a signal; None while it runs."""
+        return self._process.poll()
+
+    def wait(self, seconds: float | None = None) -> int | None:
+        """Exit status once it has ended; None when it still runs after *seconds*."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def send(self, request: Any) -> None:
+        """Write a request, pickled: the child trusts its parent.
+
+        Raises:
+            OSError: it has ended.
+        """
+        pickle.dump(request, _WholeWrites(self.requests))
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the process alone."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill the process and all that it started; :meth:`close` comes after it."""
+        if self.close.alive:
+            _kill_tree(self._process)
+
+    def listen(self, stream: IO[bytes]) -> None:
+        """Keep what it writes to standard error."""
+        self._listener = threading.Thread(target=_keep, args=(stream, self._errors), daemon=True)
+        self._listener.start()
+
+    def error_lines(self) -> list[str]:
+        """Lines of its standard error without blank ones, once it has ended."""
+        if self._listener is not None:
+            self._listener.join(_LAST_WORDS)
+        lines = (line.decode(errors="replace").strip() for line in list(self._errors))
+        return [line for line in lines if line]
+
+    def last_line(self) -> str:
+        """Last line of its standard error that is not blank; empty when there is none."""
+        return next(reversed(self.error_lines()), "")
+
+
+class _WholeWrites:
+    """A stream without a buffer, whose own writes may end early."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, content: Any) -> None:
+        view = memoryview(content).cast("B")
+        while view:
+            view = view[self._stream.write(view) :]
+
+
+def _keep(stream: IO[bytes], lines: deque[bytes]) -> None:
+    with stream:
+        lines.extend(stream)
+
+
+def start(
+    function: str,
+    *arguments: Any,
+    files: Sequence[int] = (),
+    owned: Sequence[Closeable] = (),
+    patience: float = 0.0,
+    piped: bool = False,
+    keeps_errors: bool = False,
+    cwd: str | os.PathLike[str] | None = None,
+) -> Child:
+    """A new Python process that calls a function, with this one's ``sys.path``.
+
+    Args:
+        function: ``module:function``; when it returns, the process ends.
+        arguments: of the function, as JSON can hold them.
+        files: descriptors that the process inherits (not on Windows).
+        owned: closed when the process is ended, which tells it to end by itself.
+        patience: seconds it then has before it is killed.
+        piped: whether it has requests and answers, see :func:`delegraph.processes.parent.pipes`.
+        keeps_errors: whether its standard error is kept, else it goes where this one's does.
+        cwd: its folder; None for this one's.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    its_life, life = os.pipe()
+    its_input, its_output = subprocess.DEVNULL, subprocess.DEVNULL
+    streams: list[BinaryIO] = []
+    opened = [its_life]
+    if piped:
+        its_input, its_output, streams = _pipes()
+        opened += [its_input, its_output]
+    name, options = _inherited(its_life)
+    try:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, parent.__file__, name),
+                *(function, json.dumps(arguments), *map(str, sys.path)),
+            ],
+            stdin=its_input,
+            stdout=its_output,
+            stderr=subprocess.PIPE if keeps_errors else None,
+            cwd=cwd,
+            start_new_session=True,
+            pass_fds=(*files, *options.pop("pass_fds", ())),
+            **options,
+        )
+    except BaseException:
+        for stream in streams:
+            stream.close()
+        os.close(life)
+        raise
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    child = Child(process, life, [*owned, *streams[:1]], patience)
+    if streams:
+        child.requests, child.answers = streams
+    if process.stderr is not None:
+        child.listen(process.stderr)
+    return child
+
+
+def _pipes() -> tuple[int, int, list[BinaryIO]]:
+    """The child's input and output, and the streams to and from them."""
+    (its_input, requests), (answers, its_output) = os.pipe(), os.pipe()
+    # Without buffers: a fork of this process would write what they hold a second time.
+    streams: list[Any] = [open(requests, "wb", buffering=0), open(answers, "rb", buffering=0)]  # noqa: SIM115 - the child's
+    return its_input, its_output, streams
+
+
+def _inherited(life: int) -> tuple[str, dict[str, Any]]:
+    """How the command line names a descriptor, and the options that hand it to the child."""
+    if sys.platform != "win32":
+        return str(life), {"pass_fds": (life,)}
+    import msvcrt
+
+    handle = msvcrt.get_osfhandle(life)
+    os.set_handle_inheritable(handle, True)
+    startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
+    return str(handle), {"startupinfo": startup}
+
+
+class _Fork:
+    """A fork of this process, with the methods of ``subprocess.Popen``."""
+
+    def __init__(self, run: Callable[[], object]) -> None:
+        import multiprocessing  # only forks need it
+
+        context: Any = multiprocessing.get_context("fork")
+        self._process = context.Process(target=run, daemon=True)
+        with warnings.catch_warnings():
+            # Python 3.12 warns of other threads, whose locks may be held: the process then hangs,
+            # and is killed when its time is up.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._process.start()
+        self.pid: int = self._process.pid
+
+    def poll(self) -> int | None:
+        status: int | None = self._process.exitcode
+        return status
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        status = self.poll()
+        if status is None:
+            raise subprocess.TimeoutExpired([], timeout or 0.0)
+        return status
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+def can_fork() -> bool:
+    """Whether this system can copy a process: all but Windows can."""
+    return hasattr(os, "fork")
+
+
+def fork(run: Callable[[BinaryIO, BinaryIO], object]) -> Child:
+    """A copy of this process that calls *run* with its requests and answers.
+
+    Only for what no other process can be sent, as a delegate that is an object: locks that other
+    threads hold stay locked in the copy.
+    """
+    its_life, life = os.pipe()
+    its_input, its_output, streams = _pipes()
+
+    def begin() -> None:
+        os.setsid()
+        os.close(life)
+        for stream in streams:
+            stream.close()
+        die_with_parent(its_life)
+        with open(its_input, "rb") as requests, open(its_output, "wb") as answers:
+            run(requests, answers)
+
+    process = _Fork(begin)
+    for descriptor in (its_life, its_input, its_output):
+        os.close(descriptor)
+    child = Child(process, life, streams[:1])
+    child.requests, child.answers = streams
+    return child
+
+
+def ready(streams: Sequence[BinaryIO], seconds: float) -> Sequence[BinaryIO]:
+    """Those of some streams from forks that have something to read, their end included.
+
+    Args:
+        streams: requests or answers without a buffer.
+        seconds: to wait until there is one.
+    """
+    from multiprocessing import connection
+
+    found: Any = connection.wait(streams, seconds)  # type: ignore[arg-type]  # has fileno()
+    return list(found)
+
+
+# -- ending ----------------------------------------------------------------------------------------
+
+
+def _close(
+    process: _Process, life: int, owned: Sequence[Closeable], patience: float, starter: int
+) -> None:
+    """End a process that may still run; a fork of its starter only closes what it has of it."""
+    for end in owned:
+        with suppress(OSError):
+            end.close()
+    if os.getpid() == starter:
+        if patience:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(patience)
+        _kill_tree(process)
+        process.wait()
+    os.close(life)
+
+
+def _kill_tree(process: _Process) -> None:
+    """Kill a process, and those that it started."""
+    if sys.platform == "win32":
+        command = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
+        subprocess.run(command, capture_output=True, check=False)
+    else:
+        with suppress(ProcessLookupError, PermissionError):  # all have ended
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+_children: weakref.WeakSet[Child] = weakref.WeakSet()
+
+
+def _close_in_fork() -> None:
+    """Close in a fork what keeps alive the children of the process that was forked."""
+    for child in list(_children):
+        child.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_fork)

@@ -1,0 +1,40 @@
+"""How a process ended, in words."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+
+
+def how_it_ended(status: int) -> str:
+    """Name of the signal that ended a process, or its exit code.
+
+    >>> how_it_ended(3), how_it_ended(-11), how_it_ended(-99)
+    ('exit code 3', 'SIGSEGV', 'signal 99')
+
+    Args:
+        status: as ``subprocess`` has it, negative for a signal.
+    """
+    if status >= 0:
+        return f"exit code {status}"
+    return signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """The end of a process that owed an answer.
+
+    Attributes:
+        how: ``exit code 3``, ``SIGSEGV``, ``no answer after 5 s``.
+        is_hung: whether it was killed since its time was up.
+        last_line: of its standard error; empty where that was not kept.
+    """
+
+    how: str
+    is_hung: bool = False
+    last_line: str = ""
+
+    @property
+    def text(self) -> str:
+        """The end as a clause: ``the process ended with SIGSEGV``."""
+        return self.how if self.is_hung else f"the process ended with {self.how}"

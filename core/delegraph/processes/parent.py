@@ -1,0 +1,84 @@
+"""What runs first in a child process: its life is tied to the parent's, then a function is called.
+
+This file is a program, started by its path and made of the standard library alone: nothing of
+Delegraph is imported before the function is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, BinaryIO
+
+
+def die_with_parent(life: int) -> None:
+    """Let this process end when its parent does, also while native code holds Python's lock.
+
+    On Linux the kernel kills it, with its process group where it leads one.
+
+    Args:
+        life: read end of a pipe to which nothing is written; only the parent has the other end.
+    """
+    if sys.platform == "linux":
+        import fcntl
+        import select
+
+        leads_group = os.getpgrp() == os.getpid()
+        fcntl.fcntl(life, fcntl.F_SETOWN, -os.getpid() if leads_group else os.getpid())
+        fcntl.fcntl(life, getattr(fcntl, "F_SETSIG", 10), signal.SIGKILL)
+        fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+        if select.select([life], [], [], 0)[0]:  # the parent ended before this was set up
+            os._exit(1)
+    else:
+        threading.Thread(target=_exit_after, args=(life,), daemon=True).start()
+
+
+def _exit_after(life: int) -> None:
+    os.read(life, 1)
+    os._exit(1)
+
+
+def pipes() -> tuple[BinaryIO, BinaryIO]:
+    """The stream of the parent's requests, and that of this process's answers."""
+    program: Any = sys.modules["__main__"]
+    return program.requests, program.answers
+
+
+def _descriptor(life: str) -> int:
+    """Descriptor of the pipe that the parent named: Windows names a handle."""
+    if sys.platform != "win32":
+        os.set_inheritable(int(life), False)
+        return int(life)
+    import msvcrt
+
+    return msvcrt.open_osfhandle(int(life), os.O_RDONLY)
+
+
+def main() -> None:
+    """Call the function that the command line names, and end; its prints go to standard error."""
+    global requests, answers
+    life, name, arguments, *path = sys.argv[1:]
+    del sys.argv[1:]
+    sys.path[:] = path
+    die_with_parent(_descriptor(life))
+    requests, answers = open(os.dup(0), "rb"), open(os.dup(1), "wb")  # noqa: SIM115 - until the end
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    with suppress(OSError):  # standard error is closed
+        os.dup2(2, 1)
+    module, _, function = name.partition(":")
+    code = getattr(import_module(module), function)(*json.loads(arguments))
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    os._exit(code if isinstance(code, int) else 0)  # threads and exit handlers are not waited for
+
+
+if __name__ == "__main__":
+    requests: BinaryIO
+    answers: BinaryIO
+    main()

@@ -1,0 +1,306 @@
+"""A child process that is asked one thing after the other, and started again after its death."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any, BinaryIO
+
+from delegraph.errors import ArgumentError, DelegraphError
+from delegraph.processes import messages
+from delegraph.processes.child import Child, can_fork, fork, start
+from delegraph.processes.ending import Death, how_it_ended
+from delegraph.processes.parent import pipes
+
+_LOOK = 0.5
+"""Seconds between two looks at whether a silent process still runs."""
+
+_END = 10.0
+"""Seconds that a process has to end whose pipe has broken."""
+
+UNREADABLE = "an answer that cannot be read"
+"""How a process ended that sent something else than a message."""
+
+
+class Worker:
+    """A process that makes an object and answers calls of its methods.
+
+    Attributes:
+        argument: what *make* is given.
+        time_limit: seconds that an answer may take; None for any.
+
+    Args:
+        make: makes the object, in the process: a function of a module. Where it or *argument* is
+            of the main module, the process imports that under another name than ``__main__``.
+        argument: what *make* is given.
+        time_limit: seconds that an answer may take; None for any.
+        records: classes that answers may hold, see :func:`~delegraph.processes.messages.read`.
+        forked: whether the process is a fork of this one, as *argument* cannot be pickled.
+        keeps_errors: whether the last line of its standard error is kept for :class:`Death`.
+
+    Raises:
+        ArgumentError: this system cannot fork.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Any], Any],
+        argument: Any,
+        *,
+        time_limit: float | None,
+        records: Sequence[type] = (),
+        forked: bool = False,
+        keeps_errors: bool = False,
+    ) -> None:
+        if forked and not can_fork():
+            raise ArgumentError(
+                "a delegate that is an object cannot be sent to another process on this system; "
+                "name an installed delegate, or a file by delegate_files"
+            )
+        self._make = make
+        self.argument = argument
+        self.time_limit = time_limit
+        self._records = records
+        self._forked, self._keeps_errors = forked, keeps_errors
+        self._line: Line | None = None
+        self._is_killed = False
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether there is a process; :meth:`ask` starts one where there is none."""
+        return self._line is not None and self._line.child.close.alive  # False in a fork
+
+    def ask(
+        self,
+        method: str,
+        *arguments: Any,
+        patiently: bool = False,
+        heard: Callable[[Any], object] = bool,
+    ) -> Any:
+        """What a method of the object returns, or a :class:`Death`.
+
+        Args:
+            method: its name.
+            arguments: of the method; they are pickled.
+            patiently: whether the answer may take as long as it likes.
+            heard: is called with each message that the method sends by :func:`tell`.
+
+        Raises:
+            DelegraphError: what the method raised; other errors in words.
+            OSError: no process can be started.
+        """
+        line = self._line if self._line and self.is_alive else self._started()
+        self._line = line
+        hung = threading.Event()
+
+        def end() -> None:
+            hung.set()
+            line.child.kill()
+
+        timer = self.timer(end)
+        try:
+            if self._is_killed:  # by another thread, since this one asked
+                line.child.kill()
+            line.await_start()  # which the limit does not count
+            if not patiently and self.time_limit is not None:
+                timer.start()
+            line.send(method, *arguments)
+            kind, answer = line.receive()
+            while kind == "told":
+                heard(answer)
+                kind, answer = line.receive()
+        except (EOFError, OSError) as error:
+            return self._death(hung.is_set(), is_unreadable=not isinstance(error, EOFError))
+        except BaseException:  # an interrupt: a later question must not get this one's answer
+            self.close()
+            raise
+        finally:
+            timer.cancel()
+        if kind == "error":
+            raise answer
+        return answer
+
+    def timer(self, end: Callable[[], object]) -> threading.Timer:
+        """Timer that will call *end*, which kills the process, when the time limit is over."""
+        found = threading.Timer(self.time_limit or 0.0, end)
+        found.daemon = True
+        return found
+
+    def _started(self) -> Line:
+        if self._forked:
+            make, argument = self._make, self.argument
+            child = fork(lambda requests, answers: serve(make(argument), requests, answers))
+            return Line(child, self._records)
+        content = pickle.dumps((self._make, self.argument))
+        request = _main_module() if b"__main__" in content else {}, content
+        child = start(f"{__name__}:serve_parent", piped=True, keeps_errors=self._keeps_errors)
+        with suppress(OSError):  # it has ended already, which the question will show
+            child.send(request)
+        return Line(child, self._records)
+
+    def _death(self, is_hung: bool, is_unreadable: bool) -> Death:
+        line, self._line = self._line, None
+        assert line is not None
+        if is_hung:
+            line.child.close()
+            return Death(f"no answer after {self.time_limit:g} s", is_hung=True)
+        return line.death(is_unreadable)
+
+    def kill(self) -> None:
+        """Kill the process from another thread, for good: questions get a Death from now on."""
+        self._is_killed = True
+        line = self._line
+        if line is not None:
+            line.child.kill()
+
+    def close(self) -> None:
+        """End the process."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.child.close()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def itself(served: Any) -> Any:
+    """The argument: makes an object of a :class:`Worker` that can be pickled."""
+    return served
+
+
+def _main_module() -> dict[str, Any]:
+    """Where the main module of this process is, whose classes a pickle may name."""
+    from multiprocessing import spawn  # few children need it
+
+    names = ("init_main_from_name", "init_main_from_path")
+    return {k: v for k, v in spawn.get_preparation_data("child").items() if k in names}
+
+
+class Line:
+    """What is said to a child that serves, and what is heard of it.
+
+    A thread reads, so that neither a process that hangs nor a grandchild that holds its pipe can
+    keep the parent waiting.
+
+    Args:
+        child: started with pipes.
+        records: classes that answers may hold.
+    """
+
+    def __init__(self, child: Child, records: Sequence[type]) -> None:
+        self.child = child
+        self._heard: SimpleQueue[Any] = SimpleQueue()
+        self._has_started = False
+        arguments = (child.answers, records, self._heard)
+        threading.Thread(target=_listen, args=arguments, daemon=True).start()
+
+    def await_start(self) -> None:
+        """Wait until it can be asked.
+
+        Raises:
+            EOFError, OSError: as :meth:`receive`.
+        """
+        if not self._has_started:
+            self.receive()
+            self._has_started = True
+
+    def send(self, method: str, *arguments: Any) -> None:
+        """Ask for a method.
+
+        Raises:
+            EOFError: the process has ended.
+        """
+        try:
+            self.child.send((method, arguments))
+        except OSError as error:
+            raise EOFError(str(error)) from error
+
+    def receive(self) -> tuple[str, Any]:
+        """Next message: its kind, ``told``, ``answer`` or ``error``, and its content.
+
+        Raises:
+            EOFError: the process has ended.
+            OSError: what it sends cannot be read.
+        """
+        has_ended = False
+        while True:
+            try:
+                found = self._heard.get(timeout=_LOOK)
+            except Empty:
+                if has_ended:  # and the pipe stayed silent after that
+                    raise EOFError("the process has ended") from None
+                has_ended = self.child.status is not None
+                continue
+            if isinstance(found, EOFError | OSError):
+                raise found
+            return found  # type: ignore[no-any-return]  # _listen has looked
+
+    def death(self, is_unreadable: bool = False) -> Death:
+        """How the process ended, whose pipe has broken; it is ended when it still runs."""
+        if not is_unreadable:
+            self.child.wait(_END)
+        self.child.close()
+        how = UNREADABLE if is_unreadable else how_it_ended(self.child.status or 0)
+        return Death(how, last_line=self.child.last_line())
+
+
+def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) -> None:
+    """Put what comes into a queue, and at last the error that ends it."""
+    with stream:
+        try:
+            while True:
+                kind, content = messages.read(stream, records)
+                if kind == "error" and not isinstance(content, DelegraphError):
+                    raise TypeError(f"no error: {content!r}")
+                heard.put((kind, content))
+        except (EOFError, OSError) as error:
+            heard.put(error)
+        except (TypeError, ValueError) as error:  # a message of another kind
+            heard.put(OSError(str(error)))
+
+
+# -- in the child ----------------------------------------------------------------------------------
+
+
+def serve_parent() -> None:
+    """Make the object that the parent wants, and answer until it asks no more."""
+    requests, answers = pipes()
+    main_module, content = pickle.load(requests)
+    if main_module:
+        from multiprocessing import spawn
+
+        spawn.prepare(main_module)
+    make, argument = pickle.loads(content)
+    serve(make(argument), requests, answers)
+
+
+def serve(served: Any, requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer calls of an object's methods until the parent closes its end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of Ctrl-C, and ends this
+    _parent.append(answers)
+    messages.write(answers, ("started", None))
+    while True:
+        try:
+            method, arguments = pickle.load(requests)
+        except EOFError:
+            return
+        try:
+            messages.write(answers, ("answer", getattr(served, method)(*arguments)))
+        except Exception as error:  # noqa: BLE001 - raised in the parent
+            messages.write(answers, ("error", error))
+
+
+_parent: list[BinaryIO] = []
+"""Where the answers of this process go, last."""
+
+
+def tell(message: Any) -> None:
+    """Send a message to the parent before the answer."""
+    messages.write(_parent[-1], ("told", message))

@@ -1,0 +1,75 @@
+"""Signs of a run as data, as the process in which checks run sends them to ``check_runner.py``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from delegraph.schema import tables
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
+from delegraph.testing.conformance.run_reports import (
+    CheckBegins,
+    ModelBegins,
+    PhaseBegins,
+    Sign,
+    Suspect,
+    TimeIsLimited,
+    Working,
+)
+from delegraph.testing.conformance.subject import Identity
+from delegraph.testing.operator_case import OperatorCase
+
+
+@dataclass(frozen=True, eq=False)
+class SentCase:
+    """An ``OperatorCase`` whose models are the bytes of files.
+
+    Attributes:
+        model: the model.
+        reference: the one whose results are right; None for the model itself.
+        others: the other attributes, by name.
+    """
+
+    model: bytes
+    reference: bytes | None
+    others: dict[str, Any]
+
+
+RECORDS = (
+    *(CheckBegins, Identity, ModelBegins, PhaseBegins, SentCase, Suspect, TimeIsLimited, Working),
+)
+"""Records that signs and answers hold."""
+
+_CASES = ("case", "original")
+_OTHERS = ("op", "steps", "is_random", "tolerance", "differs")
+
+
+def sent(sign: Sign) -> Any:
+    """A sign with its cases as :class:`SentCase`."""
+    cases = {name: _sent_case(getattr(sign, name)) for name in _CASES if hasattr(sign, name)}
+    return replace(sign, **cases)  # type: ignore[arg-type]  # stands in for the case
+
+
+def _sent_case(case: OperatorCase) -> SentCase:
+    reference = None if case.reference is None else write_model(case.reference)
+    others = {name: getattr(case, name) for name in _OTHERS}
+    return SentCase(write_model(case.records), reference, others)
+
+
+def received(sign: Any) -> Sign:
+    """The sign that :func:`sent` was given."""
+    cases = {name: _case(getattr(sign, name)) for name in _CASES if hasattr(sign, name)}
+    found: Sign = replace(sign, **cases)
+    return found
+
+
+def _case(case: SentCase) -> OperatorCase:
+    reference = None if case.reference is None else _records(case.reference)
+    return OperatorCase(records=_records(case.model), reference=reference, **case.others)
+
+
+def _records(file: bytes) -> tables.Model:
+    return read_model(np.frombuffer(file, np.uint8))
