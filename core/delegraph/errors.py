@@ -10,7 +10,7 @@ DelegraphError
   + OperatorError             (RuntimeError) raised by a kernel; the runtime makes a NodeError of it
   + StateError                (RuntimeError) a call at the wrong time, e.g. invoke before allocate
   + CallCancelledError        (RuntimeError) the call was running when ``cancel()`` was called
-    - TimeLimitError          (TimeoutError) it took more time than ``time_limit`` grants
+    - TimeLimitError          (TimeoutError) it took more time than ``Limits.time`` grants
   + ArenaTooSmallError        (MemoryError) a micro arena without room for what the model needs
   + MicroRuntimeError         (RuntimeError) a model that ``micro.runtime`` cannot prepare or run
   + TensorIndexError          (IndexError) ``micro.runtime`` is asked for a tensor that is not there
@@ -106,7 +106,7 @@ class CallCancelledError(DelegraphError, RuntimeError):
 
 
 class TimeLimitError(CallCancelledError, TimeoutError):
-    """A call took more time than ``time_limit`` grants, and was stopped."""
+    """A call took more time than ``Limits.time`` grants, and was stopped."""
 
 
 class ArenaTooSmallError(DelegraphError, MemoryError):

@@ -39,8 +39,8 @@ def windows_one_by_one(image, windows, pad_value):
 def test_tiles_hold_every_window_in_order(
     monkeypatch, shape, kernel, stride, dilation, padding, limit
 ):
-    monkeypatch.setattr(module, "_TILE_VALUES", limit * 18)
-    monkeypatch.setattr(module, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(module, "TILE_VALUES", limit * 18)
+    monkeypatch.setattr(module, "LEAST_ROWS", 1)
     image = np.random.default_rng(0).integers(-100, 100, shape).astype(np.int8)
     axes = zip(shape[:-1], kernel, stride, dilation, strict=True)
     windows = tuple(window(padding, *axis) for axis in axes)

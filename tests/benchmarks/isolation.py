@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from delegraph import Interpreter
+from delegraph import FailurePolicy, Interpreter
 from delegraph.tools import all_times, interleave
 from delegraph.tools.benchmarking.verdicts import LEAST_BLOCKS
 
@@ -27,7 +27,9 @@ DIGITS = Path(__file__).resolve().parents[2] / "docs" / "demo" / "models" / "dig
 def ready(path: str, delegate: str, isolate: Any) -> tuple[Interpreter, float]:
     """Return an interpreter that has run once, with one thread, and the seconds that took."""
     start = perf_counter()
-    interpreter = Interpreter(path, delegates=[delegate], num_threads=1, isolate=isolate)
+    interpreter = Interpreter(
+        path, delegates=[delegate], num_threads=1, failures=FailurePolicy(isolate=isolate)
+    )
     interpreter.allocate_tensors()
     numbers = np.random.default_rng(0)
     for entry in interpreter.get_input_details():

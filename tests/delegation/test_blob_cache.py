@@ -20,8 +20,8 @@ from delegraph.errors import ArgumentError, DelegateError
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(blob_cache, "_warned", set())
-    blob_cache._own_folder.cache_clear()
+    monkeypatch.setattr(blob_cache, "warned_of", set())
+    blob_cache.own_folder.cache_clear()
     return tmp_path / "cache"
 
 
@@ -131,14 +131,14 @@ def test_a_folder_of_others_is_replaced_by_one_of_this_process(
 def test_a_full_disk_costs_the_cache_only(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write = cache_files._replace
+    write = cache_files.replace_file
 
     def full(path: Path, content: bytes) -> None:
         if path.is_relative_to(folder):
             raise OSError(28, "No space left on device", str(path))
         write(path, content)
 
-    monkeypatch.setattr(cache_files, "_replace", full)
+    monkeypatch.setattr(cache_files, "replace_file", full)
     cache = BlobCache("mine", "1.0", folder)
     with caplog.at_level(logging.WARNING):
         path = cache.get_or_make("key", lambda: b"compiled")
@@ -154,7 +154,7 @@ def test_no_room_anywhere_is_an_error_that_says_so(
     def full(path: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(cache_files, "_replace", full)
+    monkeypatch.setattr(cache_files, "replace_file", full)
     with pytest.raises(DelegateError, match=r"8 bytes, can be written neither.*No space left"):
         BlobCache("mine", "1.0", folder).get_or_make("key", lambda: b"compiled")
 
@@ -165,7 +165,7 @@ def test_what_is_read_whole_needs_no_room(
     def full(path: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(cache_files, "_replace", full)
+    monkeypatch.setattr(cache_files, "replace_file", full)
     made = BlobCache("mine", "1.0", folder).read_or_make("key", lambda: b"compiled")
     assert made == b"compiled"
     assert caplog.text.count("No space left on device") == 1

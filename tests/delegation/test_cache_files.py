@@ -139,7 +139,7 @@ def test_another_users_folder_is_refused_whoever_this_is(
 def test_a_file_that_changes_hands_before_it_is_opened_is_refused(
     cache: CacheFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, true_open = cache.path / NAME, cache_files._open_itself
+    file, true_open = cache.path / NAME, cache_files.open_itself
 
     def change_hands(name: str, flags: int) -> int:
         file.unlink()
@@ -147,7 +147,7 @@ def test_a_file_that_changes_hands_before_it_is_opened_is_refused(
         file.chmod(0o666)
         return true_open(name, flags)
 
-    monkeypatch.setattr(cache_files, "_open_itself", change_hands)
+    monkeypatch.setattr(cache_files, "open_itself", change_hands)
     refused(cache, "may be written by others", file)
 
 
@@ -222,9 +222,9 @@ def test_the_own_group_has_the_users_name_and_no_other_member(
     user = pwd.struct_passwd(("me", "x", 7, 7, "", "/", ""))
     monkeypatch.setattr(pwd, "getpwuid", lambda number: user)
     monkeypatch.setattr(grp, "getgrgid", lambda number: grp.struct_group(("me", "", 7, members)))
-    assert cache_files._is_own_group(7) is is_own
+    assert cache_files.is_own_group(7) is is_own
     monkeypatch.setattr(grp, "getgrgid", lambda number: grp.struct_group(("all", "", 7, [])))
-    assert not cache_files._is_own_group(7)
+    assert not cache_files.is_own_group(7)
 
 
 # -- links -----------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from delegraph import (
     FP16GraphPartitionHelper,
     Interpreter,
     Node,
+    PlacementPolicy,
     Registration,
     Rejection,
 )
@@ -196,7 +197,7 @@ def test_nodes_that_rules_keep_from_the_delegate_go_on_reading_float32() -> None
     with Interpreter(
         model_content=PUBLISHED,
         experimental_disable_delegate_node_fusion=True,
-        rules=[PlacementRule("exclude", nodes=[3])],
+        placement=PlacementPolicy(rules=[PlacementRule("exclude", nodes=[3])]),
     ) as interpreter:
         before = node_inputs(interpreter)
         interpreter.modify_graph_with_delegate(delegate)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph import Interpreter
+from delegraph import Interpreter, Limits
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph.testing.one_op import TensorDef
 from delegraph.testing.outputs import outputs_of
@@ -69,7 +69,7 @@ def flex(
     )
     delegates = ["flex:executor=numpy"]
     with Interpreter(
-        model_content=model, delegates=delegates, memory_limit=memory_limit
+        model_content=model, delegates=delegates, limits=Limits(memory=memory_limit)
     ) as interpreter:
         return outputs_of(interpreter, arrays[:1])
 

@@ -252,7 +252,7 @@ def test_a_sample_of_copies_neither_crashes_nor_hangs(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_fault"), [("Interpreter(memory_limit=...)", False), ("", True)]
+    ("text", "is_fault"), [("Interpreter(limits=Limits(memory=...))", False), ("", True)]
 )
 def test_a_delegate_may_do_with_less_memory(text: str, is_fault: bool) -> None:
     refused = Run([], [], DelegateError(f"too much; {text}"))

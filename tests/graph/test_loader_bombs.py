@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from delegraph import Interpreter
+from delegraph import Interpreter, Limits
 from delegraph.errors import MalformedModelError
 from delegraph.graph.loader import parse_model
 from support.bombs import BOMBS, check_bomb, options, overlapping_zero_points, shared_zero_points
@@ -41,4 +41,4 @@ def test_without_a_limit_it_is_64_times_the_file() -> None:
 def test_a_chosen_memory_limit_holds_while_the_file_is_read() -> None:
     content = overlapping_zero_points()
     with pytest.raises(MalformedModelError, match="limit of 2000000 bytes"):
-        Interpreter(model_content=content, memory_limit=2_000_000)
+        Interpreter(model_content=content, limits=Limits(memory=2_000_000))

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegraph import Interpreter, Limits
 from delegraph.errors import NodeError
 from delegraph.schema.options import OneHotOptions
 from delegraph.testing import constant, one_op_model, tensor
@@ -30,7 +30,7 @@ def test_a_depth_beyond_the_limit_is_refused_before_memory_is_taken():
     values = [constant(np.array(value, np.float32)) for value in (1, 0)]
     inputs = [tensor((1,), "INT32"), constant(np.array(10**7, np.int32)), *values]
     model = one_op_model("ONE_HOT", inputs, [tensor((), "FLOAT32")], OneHotOptions(axis=-1))
-    interpreter = Interpreter(model_content=model, memory_limit=1 << 20)
+    interpreter = Interpreter(model_content=model, limits=Limits(memory=1 << 20))
     tracemalloc.start()
     try:
         with pytest.raises(NodeError, match="needs 40000000 bytes, more than the limit of 1048576"):

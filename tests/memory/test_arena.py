@@ -38,7 +38,7 @@ def any_lifetime(rng, nodes):
 @pytest.mark.parametrize("nodes", [4, 30, 700])
 @pytest.mark.parametrize("alignment", [1, 4, 24, 64])
 def test_blocks_go_where_scanning_all_of_them_puts_them(monkeypatch, few, nodes, alignment):
-    monkeypatch.setattr(best_fit, "_FEW", few)
+    monkeypatch.setattr(best_fit, "FEW", few)
     rng = random.Random(nodes * 100 + alignment)
     for _ in range(12):
         found, blocks = BestFit(alignment), []

@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 from flatbuffers import flexbuffers
 
-from delegraph import Interpreter
+from delegraph import Interpreter, Limits
 from delegraph.operators.flexbuffer_options import flexbuffer_value
 from delegraph.schema import tables
 from delegraph.schema.writer import write_model
@@ -112,7 +112,10 @@ def outcome(records: tables.Model, arrays: tuple[np.ndarray, ...]) -> str:
     try:
         model = write_model(records)
         signal.setitimer(signal.ITIMER_REAL, SECONDS)
-        outputs_of(Interpreter(model_content=model, delegates=[], memory_limit=LIMIT_BYTES), arrays)
+        outputs_of(
+            Interpreter(model_content=model, delegates=[], limits=Limits(memory=LIMIT_BYTES)),
+            arrays,
+        )
     except Exception as error:  # noqa: BLE001 - whatever else is wrong with it is no matter of memory
         cause: BaseException | None = error
         while cause is not None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
-from delegraph import Interpreter
+from delegraph import Interpreter, Limits
 from delegraph.errors import ArenaTooSmallError, NodeError
 from delegraph.micro import MicroInterpreter
 from delegraph.schema.reader import read_model
@@ -75,6 +75,8 @@ def test_nodes_of_one_model_share_no_state():
 
 def test_a_delay_that_nobody_has_the_memory_for_is_refused():
     with pytest.raises(NodeError, match="keeps between invokes needs 4294967298 bytes"):
-        Interpreter(model_content=delay_model(2**31 - 1), memory_limit=1 << 20).allocate_tensors()
+        Interpreter(
+            model_content=delay_model(2**31 - 1), limits=Limits(memory=1 << 20)
+        ).allocate_tensors()
     with pytest.raises(ArenaTooSmallError):
         MicroInterpreter(delay_model(2**31 - 1), bytearray(1 << 16)).allocate_tensors()

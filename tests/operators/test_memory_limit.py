@@ -47,7 +47,7 @@ def test_what_the_user_chose_stays(machine: int) -> None:
 
 def test_advice_names_the_limit_and_the_argument() -> None:
     assert MemoryLimit.of(7, 0).advice() == (
-        "the limit of 7 bytes; Interpreter(memory_limit=...) sets another"
+        "the limit of 7 bytes; Interpreter(limits=Limits(memory=...)) sets another"
     )
 
 

@@ -13,7 +13,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 
 def test_roles_are_of_operators_that_exist() -> None:
-    assert roles._WORDS.keys() - {roles._BASIC_LSTM} <= OP_TABLE.keys()
+    assert roles.WORDS.keys() - {roles.BASIC_LSTM} <= OP_TABLE.keys()
 
 
 @pytest.mark.parametrize("op", sorted(MAKERS.keys() & BUILTIN_VERSIONS.keys()))
@@ -63,4 +63,4 @@ def test_absent_operands_are_left_out() -> None:
 
 
 def test_parameters_are_roles_of_some_operator() -> None:
-    assert {role for op in roles._WORDS for role in roles_of(op)} >= PARAMETERS
+    assert {role for op in roles.WORDS for role in roles_of(op)} >= PARAMETERS

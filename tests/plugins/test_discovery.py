@@ -398,7 +398,7 @@ def test_the_process_discovers_once(site: Path) -> None:
 def test_a_plugin_that_asks_for_plugins_at_import_is_broken_and_does_not_hang(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plugin_set, "_installed", None)  # as in a fresh process
+    monkeypatch.setattr(plugin_set, "found_plugins", None)  # as in a fresh process
     write_plugin(site, "asks", "from delegraph.plugins import installed; installed()")
     plugins = installed()
     error = fakes(plugins)["asks"].error

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter, engine_compiler
+from delegraph import FailurePolicy, Interpreter, engine_compiler
 from delegraph.delegation.compiled_partition import compiled_partitions
 from delegraph.errors import UnresolvedOpError
 from delegraph.graph import parse_model
@@ -45,7 +45,7 @@ def test_a_compiled_file_is_loaded_with_its_options_and_not_compiled(host: Host)
 def test_an_isolated_delegate_loads_in_its_own_process(host: Host) -> None:
     compiled = compile_model(sines(), ["chip:level=2"]).content
     EVENTS.clear()
-    with host(model_content=compiled, isolate="process") as made:
+    with host(model_content=compiled, failures=FailurePolicy(isolate="process")) as made:
         np.testing.assert_allclose(run(made), Y, rtol=1e-6)
     assert EVENTS == []
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegraph import FailurePolicy, Interpreter, Limits
 from delegraph.errors import DelegateError, NodeError
 from delegraph.runtime.delegates.node_facts import Findings
 from support.asynchronous_delegate import LateFaulty
@@ -65,7 +65,7 @@ def test_asynchronous_kernels_leave_no_garbage(fault: Any, policy: Any) -> None:
     def work() -> None:
         late = LateFaulty("SIN", fault=fault), LateFaulty("MUL", fault=fault, name="two")
         with suppress(NodeError):
-            use(MODELS["flat"], *late, on_failure=policy)
+            use(MODELS["flat"], *late, failures=FailurePolicy(on_failure=policy))
 
     assert garbage_after(work) == []
 
@@ -83,13 +83,17 @@ def test_an_asynchronous_invoke_leaves_no_garbage(fault: Any) -> None:
 
 
 def test_a_time_limit_leaves_no_garbage() -> None:
-    assert garbage_after(lambda: use(MODELS["flat"], time_limit=60)) == []
+    assert garbage_after(lambda: use(MODELS["flat"], limits=Limits(time=60))) == []
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_kernels_that_stood_in_for_a_delegate_leave_no_garbage(name: str) -> None:
     def work() -> None:
-        use(MODELS[name], Faulty(fault=failing(), dynamic=True), on_failure="fallback")
+        use(
+            MODELS[name],
+            Faulty(fault=failing(), dynamic=True),
+            failures=FailurePolicy(on_failure="fallback"),
+        )
 
     assert garbage_after(work) == []
 

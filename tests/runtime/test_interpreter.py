@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegraph import Interpreter, Limits, PlacementPolicy, PlacementRule
 from delegraph.errors import (
     ArgumentError,
     MalformedModelError,
@@ -15,6 +16,7 @@ from delegraph.errors import (
     StateError,
     UnsupportedModelError,
 )
+from delegraph.runtime.options import PLACES
 from delegraph.schema.options import AddOptions
 from delegraph.schema.stablehlo_options import StablehloCaseOptions
 from delegraph.testing import graph_model, subgraphs_model, tensor
@@ -24,31 +26,65 @@ SINE = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
 
 
 @pytest.mark.parametrize(
-    ("argument", "choices"),
+    ("argument", "choices", "made"),
     [
-        ("numerics", "None, 'builtin', 'reference'"),
-        ("require", "None, 'full'"),
-        ("partition_policy", "'largest', 'measured'"),
+        ("numerics", "None, 'builtin', 'reference'", partial(Interpreter, model_content=SINE)),
+        ("require", "None, 'full'", PlacementPolicy),
+        ("partitions", "'largest', 'measured'", PlacementPolicy),
     ],
 )
-def test_an_unknown_choice_lists_those_there_are(argument: str, choices: str) -> None:
-    made: Any = {argument: "other"}
+def test_an_unknown_choice_lists_those_there_are(argument: str, choices: str, made: Any) -> None:
     with pytest.raises(ArgumentError, match=f"in {argument}: 'other'; it is one of {choices}"):
-        Interpreter(model_content=SINE, **made)
+        made(**{argument: "other"})
 
 
-@pytest.mark.parametrize("name", ["table_limit", "depth_limit"])
+@pytest.mark.parametrize("name", ["memory", "tables", "depth"])
 @pytest.mark.parametrize("limit", [-1, 1.5, True, "9"])
 def test_limits_are_counts(name: str, limit: Any) -> None:
-    with pytest.raises(ArgumentError, match=f"{name} is an int of at least 0, not"):
-        Interpreter(model_content=SINE, **{name: limit})
+    with pytest.raises(ArgumentError, match=rf"Limits\.{name} is an int of at least 0, not"):
+        Limits(**{name: limit})
+
+
+OLD = {
+    "rules": [PlacementRule("exclude", operators="SIN")],
+    "require": "full",
+    "partition_policy": "measured",
+    "memory_limit": 1 << 20,
+    "time_limit": 60.0,
+    "table_limit": 100,
+    "depth_limit": 9,
+    "cancellation": Interpreter(model_content=SINE).session.cancellation,
+    "on_failure": "fallback",
+    "validate": True,
+    "shadow_share": 0.5,
+    "isolate": "none",
+    "timeout": 3.0,
+}
+"""Values of the keywords that became fields of groups, as far as they go together."""
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_each_old_keyword_works_and_warns(name: str) -> None:
+    old: Any = {name: OLD[name]}
+    group, field = PLACES[name]
+    text = rf"Interpreter\({name}=\.\.\.\) is deprecated and goes in 0\.3; use {group}="
+    with pytest.warns(DeprecationWarning, match=text) as given:
+        made = Interpreter(model_content=SINE, delegates=[], **old)
+    assert given[0].filename == __file__
+    assert getattr(getattr(made.session.options, group), field) == OLD[name]
+
+
+def test_an_unknown_keyword_is_an_error() -> None:
+    unknown: Any = {"memory": 1}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'memory'"):
+        Interpreter(model_content=SINE, **unknown)
 
 
 def test_a_file_holds_as_many_tables_as_the_user_grants() -> None:
-    text = r"more tables than the limit of 5; Interpreter\(table_limit=\.\.\.\) sets another"
+    text = r"more tables than the limit of 5; .*Limits\(tables=\.\.\.\)\) sets another"
     with pytest.raises(MalformedModelError, match=text):
-        Interpreter(model_content=SINE, table_limit=5)
-    Interpreter(model_content=SINE, table_limit=20)
+        Interpreter(model_content=SINE, limits=Limits(tables=5))
+    Interpreter(model_content=SINE, limits=Limits(tables=20))
 
 
 @pytest.fixture
@@ -71,15 +107,15 @@ def nested_calls(depth: int) -> bytes:
 
 @pytest.mark.parametrize("delegates", [[], [ByName("SIN")]])
 def test_deep_calls_work_up_to_the_limit(delegates: Any, recursion_limit: None) -> None:
-    for depth, limits in ((50, {}), (200, {"depth_limit": 200})):
+    for depth, limits in ((50, None), (200, Limits(depth=200))):
         model = nested_calls(depth)
-        interpreter = Interpreter(model_content=model, delegates=delegates, **limits)
+        interpreter = Interpreter(model_content=model, delegates=delegates, limits=limits)
         interpreter.allocate_tensors()
         interpreter.set_tensor(1, np.float32([0, 1]))
         interpreter.invoke()
         assert interpreter.get_tensor(2).tolist() == np.sin(np.float32([0, 1])).tolist()
     with pytest.raises(UnsupportedModelError, match="200 deep, more than the limit of 199"):
-        Interpreter(model_content=model, delegates=delegates, depth_limit=199)
+        Interpreter(model_content=model, delegates=delegates, limits=Limits(depth=199))
 
 
 def test_it_describes_its_model() -> None:
@@ -116,7 +152,7 @@ def test_delegates_stay_as_they_are_while_a_view_is_alive(call: str) -> None:
 
 
 def test_what_is_required_is_checked_before_tensors_get_memory() -> None:
-    interpreter = Interpreter(model_content=SINE, require="full")
+    interpreter = Interpreter(model_content=SINE, placement=PlacementPolicy(require="full"))
     with pytest.raises(PlacementError, match="1 node stays behind"):
         interpreter.allocate_tensors()
     interpreter.modify_graph_with_delegate(ByName("SIN"))

@@ -13,6 +13,7 @@ import pytest
 
 from delegraph import (
     Interpreter,
+    Limits,
     Node,
     OpContext,
     OpResolverType,
@@ -149,7 +150,7 @@ def test_memory_limit_is_an_error_that_names_node_and_bytes() -> None:
     model = graph_model(
         [("SIN", "x", "y")], inputs="x", outputs="y", tensors={"x": tensor((1000, 1000))}
     )
-    interpreter = Interpreter(model_content=model, memory_limit=1_000_000)
+    interpreter = Interpreter(model_content=model, limits=Limits(memory=1_000_000))
     with pytest.raises(NodeError, match=r"Node number 0 \(SIN\).*1000000.*memory_limit="):
         interpreter.allocate_tensors()
     with pytest.raises(ResizeError, match="limit"):
@@ -291,7 +292,7 @@ def test_default_limit_holds_for_the_models_shapes_and_not_for_the_users() -> No
     )
     with pytest.raises(NodeError, match="memory_limit="):
         Interpreter(model_content=model).allocate_tensors()
-    Interpreter(model_content=model, memory_limit=4 << 30).allocate_tensors()
+    Interpreter(model_content=model, limits=Limits(memory=4 << 30)).allocate_tensors()
     small = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
     interpreter = Interpreter(model_content=small)
     interpreter.resize_tensor_input(0, shape)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter, Registration
+from delegraph import Interpreter, Limits, Registration
 from delegraph.errors import NodeError, OperatorError, ResizeError
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.tensor import Tensor
@@ -86,7 +86,7 @@ def interpreter_that_works_with(
     return Interpreter(
         model_content=model,
         custom_ops={"Copy": Registration("Copy", prepare)},
-        memory_limit=limit,
+        limits=Limits(memory=limit),
     )
 
 

@@ -104,7 +104,7 @@ def test_a_user_may_grant_more_tables_in_proportion_to_the_file() -> None:
     granted = Flatbuffer(content, 3 * MAX_TABLES)
     granted.count_tables(3 * MAX_TABLES, "x")
     granted.count_numbers(2 * MAX_NUMBERS, 1, "x")
-    with pytest.raises(MalformedModelError, match=r"the limit of 3000000; .*table_limit=\.\.\."):
+    with pytest.raises(MalformedModelError, match=r"the limit of 3000000; .*tables=\.\.\."):
         granted.count_tables(1, "x")
     with pytest.raises(MalformedModelError, match="than a file of 4000 bytes can hold"):
         Flatbuffer(content[:4000], 3 * MAX_TABLES).count_tables(2000, "x")

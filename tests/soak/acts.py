@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegraph import FailurePolicy, Interpreter, Limits
 from delegraph.errors import CallCancelledError, DelegateError, StateError, TimeLimitError
 from delegraph.plugins.plugin_set import installed
 from soak.failures import PHASES, Failing
@@ -133,7 +133,9 @@ def _use(interpreter: Interpreter, delegate: Failing, owned: Owned) -> None:
 
 def fallback(owned: Owned) -> None:
     """Let a delegate fail while Delegraph's kernels stand in for it."""
-    with owned.subject.open(Failing("eval"), on_failure="fallback") as interpreter:
+    with owned.subject.open(
+        Failing("eval"), failures=FailurePolicy(on_failure="fallback")
+    ) as interpreter:
         interpreter.allocate_tensors()
         owned.subject.check(interpreter, owned.chance)
         assert interpreter.incidents
@@ -145,10 +147,10 @@ def endless(owned: Owned) -> None:
         return
     name = owned.chance.choice([*available_delegates(), ""])
     by_limit = owned.chance.random() < 0.5
-    limit = {"time_limit": 0.5} if by_limit else {}
+    limits = Limits(time=0.5 if by_limit else None)
     with (
         contextlib.suppress(TimeLimitError),  # of another call: on a busy machine all take long
-        owned.subject.open(*([name] if name else []), **limit) as interpreter,
+        owned.subject.open(*([name] if name else []), limits=limits) as interpreter,
     ):
         interpreter.allocate_tensors()
         _count_for_ever(interpreter, by_limit)

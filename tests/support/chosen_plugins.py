@@ -12,10 +12,10 @@ from delegraph.plugins.plugin_set import PluginSet
 
 def disable_plugins(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Run the test as if these plugins were not there."""
-    monkeypatch.setattr(plugin_set, "_installed", PluginSet(["*"], names))
+    monkeypatch.setattr(plugin_set, "found_plugins", PluginSet(["*"], names))
 
 
 def use_plugins_of(monkeypatch: pytest.MonkeyPatch, site: Path) -> None:
     """Run the test with what is installed and with the distributions in the folder *site*."""
     monkeypatch.syspath_prepend(site)
-    monkeypatch.setattr(plugin_set, "_installed", PluginSet(["*"], []))
+    monkeypatch.setattr(plugin_set, "found_plugins", PluginSet(["*"], []))

@@ -17,7 +17,7 @@ def _load():
 
 @hookimpl
 def delegraph_delegates():
-    return [DelegateSpec("failing", "fails where it is told to", _load)]
+    return [DelegateSpec("failing", "fails where it is told to", _load, default_rank=0)]
 """
 
 

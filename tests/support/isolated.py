@@ -7,7 +7,7 @@ import select
 from pathlib import Path
 from typing import Any
 
-from delegraph import Delegate, Interpreter, delegate_from_file
+from delegraph import Delegate, Interpreter, load_delegate
 from support.by_name import sines
 
 DANGEROUS = Path(__file__).with_name("dangerous_delegate.py")
@@ -15,7 +15,7 @@ DANGEROUS = Path(__file__).with_name("dangerous_delegate.py")
 
 def isolated(timeout: float | None = None, **options: Any) -> Delegate:
     """Return the dangerous delegate in a process of its own."""
-    return delegate_from_file(DANGEROUS, options, isolate="process", timeout=timeout)
+    return load_delegate(DANGEROUS, options, isolate="process", timeout=timeout)
 
 
 def interpreter_with(delegate: Delegate, **arguments: Any) -> Interpreter:

@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
 def shown(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, column: int = 3) -> list[str]:
     """Return the texts that a check of two models shows."""
     monkeypatch.setattr("sys.stdout", stream)
-    monkeypatch.setattr(check_progress, "_PAUSE", 0.0)
+    monkeypatch.setattr(check_progress, "PAUSE", 0.0)
     monkeypatch.setenv("COLUMNS", "60")
     progress = CheckProgress(lambda: column)
     progress.check_begins(7)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter, OpResolverType, PlacementRule
+from delegraph import Interpreter, OpResolverType, PlacementPolicy, PlacementRule
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partitions
 from delegraph.delegation.control_edges import (
     METADATA_NAME,
@@ -223,12 +223,11 @@ def test_a_variable_is_an_input_that_comes_after_the_others() -> None:
 
 
 def test_rules_keep_nodes_out_and_pins_must_hold() -> None:
-    compiled = compile_model(
-        sines(), ["engine"], rules=[PlacementRule("exclude", operators=["MUL"])]
-    )
+    policy = PlacementPolicy([PlacementRule("exclude", operators=["MUL"])])
+    compiled = compile_model(sines(), ["engine"], placement=policy)
     assert operators(compiled.content) == ["SIN", "MUL", "SIN", CUSTOM_OP]
     with pytest.raises(PlacementError, match="SIN"):
-        compile_model(sines(), ["engine"], require="full")
+        compile_model(sines(), ["engine"], placement=PlacementPolicy(require="full"))
 
 
 def test_progress_names_each_partition() -> None:

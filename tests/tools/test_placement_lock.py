@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from delegraph import Interpreter, PlacementRule
+from delegraph import Interpreter, PlacementPolicy, PlacementRule
 from delegraph.errors import ArgumentError
 from delegraph.testing import graph_model, subgraphs_model
 from delegraph.tools.placement_lock import (
@@ -166,7 +166,7 @@ def test_nodes_that_left_come_with_the_delegates_reason() -> None:
 
 def test_rules_are_a_reason_to_leave() -> None:
     rule = PlacementRule("exclude", nodes=1)
-    found = difference([ByName(*OPS)], [ByName(*OPS)], rules=[rule])
+    found = difference([ByName(*OPS)], [ByName(*OPS)], placement=PlacementPolicy([rule]))
     assert str(found) == "1 node left by_name"
     assert found.nodes[0].reason == f"rule 1: {rule}"
 

@@ -13,10 +13,10 @@ from numpy.typing import DTypeLike, NDArray
 from delegraph.arithmetic.padding import Window
 from delegraph.operators.registration import OpContext
 
-_TILE_VALUES = 1 << 18
+TILE_VALUES = 1 << 18
 """Matrix entries of a tile: one megabyte of float32."""
 
-_LEAST_ROWS = 128
+LEAST_ROWS = 128
 """Rows below which BLAS spends its time on packing the weights."""
 
 
@@ -129,7 +129,7 @@ class Patches:
 
 
 def _rows_of_tile(depth: int, outputs: int) -> int:
-    return max(_TILE_VALUES // max(depth, outputs, 1), _LEAST_ROWS)
+    return max(TILE_VALUES // max(depth, outputs, 1), LEAST_ROWS)
 
 
 def _tiles(sizes: tuple[int, ...], limit: int) -> list[tuple[tuple[slice, ...], int, int]]:

@@ -81,13 +81,16 @@ def with_options(message: str, command: click.Command) -> str:
 
     An argument that it has no option for stays.
     """
+    from delegraph.runtime.options import PLACES  # here: few commands fail
+
     options = _options(command)
+    names = {place: f"--{name.replace('_', '-')}" for name, place in PLACES.items()}
 
     def option(match: re.Match[str]) -> str:
-        name = f"--{match[1].replace('_', '-')}"
+        name = names.get((match[1], match[2]))
         return name if name in options else match[0]
 
-    return re.sub(r"Interpreter\((\w+)=\.\.\.\)", option, message)
+    return re.sub(r"Interpreter\((\w+)=\w+\((\w+)=\.\.\.\)\)", option, message)
 
 
 def _options(command: click.Command) -> set[str]:

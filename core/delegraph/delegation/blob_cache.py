@@ -184,7 +184,7 @@ class BlobCache:
             return self._put_in_folder(key, content)
         name = self._name(key, content)
         try:
-            folder = _own_folder()
+            folder = own_folder()
             folder.write(name, content)
         except OSError as error:
             raise DelegateError(
@@ -239,8 +239,8 @@ class BlobCache:
             yield CacheFolder(self.root or cache_folder())
         except OSError as error:  # the place of caches is unknown
             _warn(error)
-        if _own_folder.cache_info().currsize:
-            yield _own_folder()
+        if own_folder.cache_info().currsize:
+            yield own_folder()
 
     @contextlib.contextmanager
     def _alone(self, key: str) -> Iterator[None]:
@@ -367,7 +367,7 @@ def _mark_as_used(path: Path) -> None:
 
 
 @cache
-def _own_folder() -> CacheFolder:
+def own_folder() -> CacheFolder:
     """Return a folder of this process, which goes with it."""
     path = tempfile.mkdtemp(prefix="delegraph-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
@@ -380,15 +380,15 @@ def _content(made: object) -> bytes:
     return bytes(made)
 
 
-_warned: set[str] = set()
+warned_of: set[str] = set()
 """What was said already."""
 
 
 def _warn(error: OSError) -> None:
     """Say once why the cache, or a file of it, is not used."""
     text = f"{error.filename or ''} {error.strerror or error}".strip()
-    if text not in _warned:
-        _warned.add(text)
+    if text not in warned_of:
+        warned_of.add(text)
         message = (
             "the cache of compiled partitions cannot be used: %s; what is compiled is kept for "
             "this process only; %s=FOLDER names another"

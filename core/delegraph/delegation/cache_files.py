@@ -79,7 +79,7 @@ class CacheFolder:
         for folder in folders:
             place = place / folder
             _require_private(place, os.lstat(place))
-        with open(place / last, "rb", opener=_open_itself) as file:
+        with open(place / last, "rb", opener=open_itself) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise _refusal(place / last, "is no regular file")
@@ -101,7 +101,7 @@ class CacheFolder:
         """
         folder, _, last = name.rpartition("/")
         place = self.made(folder)
-        _replace(place / last, content)
+        replace_file(place / last, content)
         logger.debug("wrote %s, %d bytes", place / last, len(content))
 
     def made(self, name: str) -> Path:
@@ -136,7 +136,7 @@ def read_safe(path: Path) -> bytes:
         FileNotFoundError: it is not there.
         OSError: it cannot be read, or others may have written it.
     """
-    with open(_resolved(path, "file"), "rb", opener=_open_itself) as file:
+    with open(_resolved(path, "file"), "rb", opener=open_itself) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise _refusal(path, "is no regular file")
@@ -222,7 +222,8 @@ def _made(path: Path) -> Path:
         return _resolved(path)  # another may have made it
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file whole, in the place of the one that may be there."""
     unfinished = path.with_name(f"{path.name}.{os.urandom(4).hex()}{UNFINISHED}")
     try:
         # No other user may write it, whatever the umask; reading is as the umask has it.
@@ -237,7 +238,7 @@ def _replace(path: Path, content: bytes) -> None:
         raise
 
 
-def _open_itself(name: str, flags: int) -> int:
+def open_itself(name: str, flags: int) -> int:
     """Open a file, never what a link leads to, and without waiting for the writer of a pipe."""
     return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
@@ -264,7 +265,7 @@ def _require_safe(place: Path, status: os.stat_result) -> None:
 
 def _require_unshared(place: Path, status: os.stat_result) -> None:
     """Reject what others may write, but for a group that is this user's own or root's."""
-    by_group = status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid)
+    by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid)
     if by_group or status.st_mode & stat.S_IWOTH:
         raise _refusal(place, f"may be written by others; 'chmod go-w {place}' ends that")
 
@@ -288,7 +289,7 @@ def _user_name(number: int) -> str:
         return str(number)
 
 
-def _is_own_group(number: int) -> bool:
+def is_own_group(number: int) -> bool:
     """Whether a group has no members but this user and root."""
     import grp
     import pwd

@@ -115,8 +115,8 @@ class DelegateParams:
 class StopRequest(Protocol):
     """Whether the call that runs, an invoke or an allocation, is asked to stop.
 
-    By ``Interpreter.cancel`` or ``Interpreter(time_limit=...)``. The host looks between nodes. A
-    kernel that takes long looks from time to time, leaves its outputs as they are, and raises.
+    By ``Interpreter.cancel`` or ``Limits(time=...)``. The host looks between nodes. A kernel that
+    takes long looks from time to time, leaves its outputs as they are, and raises.
 
     Attributes:
         word: ``[1], int32``, the same memory for good; not zero: stop as soon as you can.

@@ -104,7 +104,7 @@ def require_depth(model: Model, limit: int | None) -> None:
     if depth > granted:
         raise UnsupportedModelError(
             f"the model's subgraphs call each other {depth} deep, more than the limit of "
-            f"{granted}; Interpreter(depth_limit=...) sets another"
+            f"{granted}; Interpreter(limits=Limits(depth=...)) sets another"
         )
     if depth > DEPTH_LIMIT:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000 + _FRAMES * depth))

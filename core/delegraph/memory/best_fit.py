@@ -18,7 +18,7 @@ NEVER = 2**31 - 1
 
 _Block: TypeAlias = tuple[int, int, int, int]  # first, last, offset, end
 
-_FEW = 128  # blocks that plain Python scans faster than NumPy
+FEW = 128  # blocks that plain Python scans faster than NumPy
 _LIKELY_CROWDED = 8  # calls after one that met many, as it takes time to find out how many
 
 
@@ -67,7 +67,7 @@ class BestFit:
                 self._crowded -= 1
                 return self._crowd.best_offset(size, first, last)
         windows = self._windows(first, last)
-        if sum(stop - start for _, start, stop in windows) > _FEW:
+        if sum(stop - start for _, start, stop in windows) > FEW:
             self._crowded = _LIKELY_CROWDED
             return self._gathered_crowd().best_offset(size, first, last)
         neighbours = [

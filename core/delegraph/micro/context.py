@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from delegraph.delegation.model_context import ModelContext
 from delegraph.errors import ArgumentError, OperatorError, StateError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.graph.model import Model, SubgraphSpec, TensorSpec
@@ -113,7 +114,7 @@ class ArenaScratch:
         return self._data
 
 
-class MicroContext:
+class MicroContext(ModelContext):
     """What a kernel may ask of its subgraph: ``OpContext``, and what TFLM's context has.
 
     Args:
@@ -122,10 +123,8 @@ class MicroContext:
         run: what all subgraphs share.
     """
 
-    num_threads = 1
-
     def __init__(self, spec: SubgraphSpec, tensors: Sequence[Tensor], run: MicroRun) -> None:
-        self._spec = spec
+        super().__init__(run.model, spec)
         self._tensors = tensors
         self._run = run
 
@@ -189,10 +188,7 @@ class MicroContext:
             OperatorError: no such subgraph, or the node's own.
         """
         subgraphs = self._run.subgraphs
-        if not 0 <= index < len(subgraphs):
-            raise OperatorError(f"no subgraph {index}; the model has {len(subgraphs)}")
-        if index == self._spec.index:
-            raise OperatorError(f"subgraph {index} cannot call itself")
+        self._require_callable(index, len(subgraphs))
         return subgraphs[index].callee
 
     # -- as in TFLM ------------------------------------------------------------------------------
@@ -219,7 +215,7 @@ class MicroContext:
         return self._request_scratch(size)
 
     def _request_scratch(self, size: int) -> int:
-        index = self._spec.index
+        index = self.spec.index
         return self._run.allocator.request_scratch_buffer_in_arena(size, index)
 
     def get_scratch_buffer(self, number: int) -> NDArray[np.uint8]:
@@ -269,7 +265,7 @@ class MicroContext:
     def _temp_tensor(self, indices: Sequence[int], i: int) -> TempTensor | None:
         if not 0 <= i < len(indices) or indices[i] < 0:
             return None
-        spec = self._spec.tensors[indices[i]]
+        spec = self.spec.tensors[indices[i]]
         return TempTensor(spec, self._run.allocator.allocate_temp_tensor(spec))
 
     def deallocate_temp_tensor(self, tensor: TempTensor) -> None:

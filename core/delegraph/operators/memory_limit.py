@@ -119,4 +119,4 @@ class MemoryLimit:
 
 
 def _advice(limit: int) -> str:
-    return f"the limit of {limit} bytes; Interpreter(memory_limit=...) sets another"
+    return f"the limit of {limit} bytes; Interpreter(limits=Limits(memory=...)) sets another"

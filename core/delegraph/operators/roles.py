@@ -39,10 +39,10 @@ _LSTM_INPUTS = tuple(map(_lstm_role, LstmInput))
 _LSTM = " ".join(_LSTM_INPUTS)
 _LSTM_LAYER = " ".join(_LSTM_INPUTS[LstmInput.INPUT_TO_INPUT_WEIGHTS : LstmInput.OUTPUT_STATE])
 _LSTM_STATES = "output_state cell_state"
-_BASIC_LSTM = "LSTM of kernel type BASIC"
+BASIC_LSTM = "LSTM of kernel type BASIC"
 _BASIC_LSTM_INPUTS = 5
 
-_WORDS = {
+WORDS = {
     "ARG_MAX": _REDUCTION,
     "ARG_MIN": _REDUCTION,
     "ASSIGN_VARIABLE": "resource value",
@@ -75,7 +75,7 @@ _WORDS = {
     "IF": "condition input",
     "LSH_PROJECTION": "hash input weight",
     "LSTM": _LSTM,
-    _BASIC_LSTM: (
+    BASIC_LSTM: (
         "input output_state weights bias cell_state "
         "-> output cell_state concat_temp activation_temp"
     ),
@@ -158,7 +158,7 @@ def roles_of(operator: str) -> tuple[str, ...]:
     >>> roles_of("TOPK_V2")
     ('input', 'k', 'output', 'indices')
     """
-    forms = [_roles(operator), *([_roles(_BASIC_LSTM)] if operator == "LSTM" else [])]
+    forms = [_roles(operator), *([_roles(BASIC_LSTM)] if operator == "LSTM" else [])]
     return tuple(dict.fromkeys(role for form in forms for roles in form for role in roles))
 
 
@@ -171,7 +171,7 @@ def operand_roles(operator: str, inputs: int, outputs: int) -> tuple[str, ...]:
         outputs: how many it has.
     """
     is_basic = operator == "LSTM" and inputs == _BASIC_LSTM_INPUTS
-    given, made = _roles(_BASIC_LSTM if is_basic else operator)
+    given, made = _roles(BASIC_LSTM if is_basic else operator)
     return (*_first(given, inputs), *_first(made, outputs))
 
 
@@ -191,7 +191,7 @@ def operands(operator: str, node: Node) -> Iterator[tuple[str, int]]:
 @cache
 def _roles(operator: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the roles of inputs and of outputs; further operands have the last one."""
-    inputs, _, outputs = _WORDS.get(operator, "input").partition("->")
+    inputs, _, outputs = WORDS.get(operator, "input").partition("->")
     return tuple(inputs.split()), tuple(outputs.split()) or ("output",)
 
 

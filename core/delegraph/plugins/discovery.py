@@ -87,12 +87,12 @@ def declared_plugins(
     """
     plugins: list[Plugin] = []
     if entry_points is None:
-        entry_points, plugins = _installed()
+        entry_points, plugins = installed_entry_points()
     plugins += [_declared(point, choice) for point in entry_points]
     return tuple(sorted(plugins, key=lambda p: (p.name, p.distribution, p.module)))
 
 
-def _installed() -> tuple[list[EntryPoint], list[Plugin]]:
+def installed_entry_points() -> tuple[list[EntryPoint], list[Plugin]]:
     """Return the entry points of our group, and a broken plugin for each unreadable list of them.
 
     Of several copies of a distribution the first on ``sys.path`` counts, as it does for imports.

@@ -1,4 +1,4 @@
-"""Packages that are known to provide a custom operator or a delegate that is not installed."""
+"""Distributions of this project, and the custom operators and delegates that they provide."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ _DELEGATES = {
     "openvino": "delegraph-openvino",
     "sin": "delegraph-example",
 }
+
+OUR_DISTRIBUTIONS = frozenset(_DELEGATES.values())
+"""Those whose delegates may be applied without the user's word: ``DelegateSpec.default_rank``."""
 
 
 def package_for(custom_name: str) -> str | None:

@@ -136,6 +136,7 @@ def _delegate_json(spec: DelegateSpec) -> dict[str, Any]:
         "name": spec.name,
         "summary": spec.summary,
         "rank": spec.rank,
+        "default_rank": spec.default_rank,
         "isolate": spec.isolate,
         "timeout": spec.timeout,
         "is_ready": ready,

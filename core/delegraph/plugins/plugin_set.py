@@ -18,11 +18,11 @@ from delegraph.errors import (
     UnknownDelegateError,
     did_you_mean,
 )
+from delegraph.plugins import known_packages
 from delegraph.plugins.address import DelegateAddress, canonical_name
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.creation import load_command, load_custom_op, make_delegate
 from delegraph.plugins.discovery import discover
-from delegraph.plugins.known_packages import package_for_delegate
 from delegraph.plugins.options import Given, option_without_value
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
@@ -102,6 +102,19 @@ class PluginSet:
         Ascending rank, ties by name and distribution.
         """
         return tuple(sorted(self.offers(), key=lambda offer: offer.spec.rank))
+
+    def defaults(self) -> tuple[Offer, ...]:
+        """Return the delegates that may be applied though nobody names them, best first.
+
+        They have a ``default_rank`` and come from a distribution of this project.
+        """
+        found = [
+            (offer.spec.default_rank, offer)
+            for offer in self.offers()
+            if offer.spec.default_rank is not None
+            and canonical_name(offer.plugin.distribution) in known_packages.OUR_DISTRIBUTIONS
+        ]
+        return tuple(offer for _, offer in sorted(found, key=lambda each: each[0]))
 
     def for_custom_ops(self, names: Iterable[str]) -> tuple[Offer, ...]:
         """Return the delegates that are there for any of these custom operators, by rank."""
@@ -219,7 +232,7 @@ class PluginSet:
         names = sorted({offer.spec.name for offer in self.offers()} - {address.name})
         close = did_you_mean(address.name, names)
         lines = [f"no installed plugin provides delegate {_shown(address)}{close}"]
-        package = package_for_delegate(address.name)
+        package = known_packages.package_for_delegate(address.name)
         if package is not None and not any(_is_from(p, package) for p in self.plugins):
             lines.append(f"'pip install {package}' provides it")
         lines.append(f"available: {', '.join(o.address for o in self.offers()) or 'none'}")
@@ -230,7 +243,7 @@ class PluginSet:
 
 
 _lock = threading.RLock()
-_installed: PluginSet | None = None
+found_plugins: PluginSet | None = None
 _is_discovering = False
 
 
@@ -250,17 +263,17 @@ def installed() -> PluginSet:
         ConfigurationError: that file has a mistake, or others may write it.
         PluginError: a plugin's own module asks while it is being discovered.
     """
-    global _installed, _is_discovering
+    global found_plugins, _is_discovering
     with _lock:
         if _is_discovering:
             raise PluginError("a plugin's module asks for plugins when it is imported")
-        if _installed is None:
+        if found_plugins is None:
             _is_discovering = True
             try:
-                _installed = PluginSet()
+                found_plugins = PluginSet()
             finally:
                 _is_discovering = False
-        return _installed
+        return found_plugins
 
 
 def _is_from(plugin: Plugin, distribution: str | None) -> bool:
@@ -274,7 +287,7 @@ def _would_offer(plugin: Plugin, address: DelegateAddress) -> bool:
     """Return whether a plugin that cannot be asked is the one that *address* means."""
     if address.distribution is not None:
         return _is_from(plugin, address.distribution)
-    package = package_for_delegate(address.name)
+    package = known_packages.package_for_delegate(address.name)
     if package is not None and _is_from(plugin, package):
         return True
     return canonical_name(plugin.name) == canonical_name(address.name)

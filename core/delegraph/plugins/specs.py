@@ -61,6 +61,10 @@ class DelegateSpec:
             whose engine may crash or hang.
         timeout: seconds that its kernels may take for an invoke there, unless users say otherwise;
             None for any.
+        default_rank: its place among the delegates that may compute, though nobody names them, the
+            nodes that all others reject: the lowest that is ready is applied. It counts in the
+            distributions of Delegraph alone; users make any other delegate a default by their
+            configuration or environment. None: it is none of them.
         is_ready: whether it can work at once here, without compiling for seconds first; asked of a
             delegate that is applied without being named. It is quick. None: it always can.
 
@@ -76,6 +80,7 @@ class DelegateSpec:
     custom_ops: tuple[str, ...] = ()
     isolate: Isolate = "none"
     timeout: float | None = None
+    default_rank: int | None = None
     is_ready: Callable[[], bool] | None = None
 
     def __post_init__(self) -> None:
@@ -91,10 +96,9 @@ class DelegateSpec:
             raise ArgumentError(
                 f"DelegateSpec {self.name!r}: options is {self.options!r}, expected a dataclass"
             )
-        if not isinstance(self.rank, int) or isinstance(self.rank, bool):
-            raise ArgumentError(
-                f"DelegateSpec {self.name!r}: rank is {self.rank!r}, expected an int"
-            )
+        _check_rank(self, "rank", self.rank)
+        if self.default_rank is not None:
+            _check_rank(self, "default_rank", self.default_rank)
         if not isinstance(self.custom_ops, tuple) or not all(
             isinstance(pattern, str) for pattern in self.custom_ops
         ):
@@ -216,6 +220,11 @@ class CompilerSpec:
                 raise ArgumentError(
                     f"CompilerSpec {self.name!r}: {field} is {value!r}, expected a function"
                 )
+
+
+def _check_rank(spec: DelegateSpec, field: str, rank: object) -> None:
+    if not isinstance(rank, int) or isinstance(rank, bool):
+        raise ArgumentError(f"DelegateSpec {spec.name!r}: {field} is {rank!r}, expected an int")
 
 
 def _check_isolation(spec: DelegateSpec) -> None:

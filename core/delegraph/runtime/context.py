@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams, StopRequest
+from delegraph.delegation.model_context import ModelContext
 from delegraph.delegation.rejections import Rejection
-from delegraph.delegation.shared_objects import Shared, shared_object
-from delegraph.errors import ArgumentError, DelegateError, OperatorError, StateError, in_words
+from delegraph.errors import ArgumentError, DelegateError, StateError, in_words
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.model import SubgraphSpec
 from delegraph.operators.memory_limit import MemoryLimit
@@ -22,7 +21,6 @@ from delegraph.runtime.delegates.plan_state import SubgraphState
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
-    from delegraph.delegation.blob_cache import BlobCache
     from delegraph.runtime.delegates.buffer_handles import BufferHandles
     from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
     from delegraph.runtime.delegates.node_facts import Findings
@@ -51,7 +49,7 @@ class RunningSubgraph(Protocol):
         """What can be done with it now."""
 
 
-class SubgraphContext:
+class SubgraphContext(ModelContext):
     """This runtime's ``DelegateContext``, over one subgraph.
 
     Attributes:
@@ -59,6 +57,8 @@ class SubgraphContext:
     """
 
     def __init__(self, subgraph: RunningSubgraph) -> None:
+        session = subgraph.session
+        super().__init__(session.model, subgraph.spec, session.cache_dir, session.shared)
         self._subgraph = subgraph
         self.is_profiling = False
 
@@ -66,36 +66,6 @@ class SubgraphContext:
     def tensors(self) -> Sequence[Tensor]:
         """All tensors of the subgraph, by index."""
         return self._subgraph.tensors
-
-    @property
-    def inputs(self) -> Sequence[int]:
-        """Tensor indices of the subgraph's inputs."""
-        return self._subgraph.inputs
-
-    @property
-    def outputs(self) -> Sequence[int]:
-        """Tensor indices of the subgraph's outputs."""
-        return self._subgraph.outputs
-
-    @property
-    def variables(self) -> Sequence[int]:
-        """Tensor indices of the subgraph's variables."""
-        return self._subgraph.variables
-
-    @property
-    def subgraph_index(self) -> int:
-        """Position of this subgraph in the model."""
-        return self._subgraph.spec.index
-
-    @property
-    def subgraph_names(self) -> Sequence[str]:
-        """Names of the model's subgraphs, by index."""
-        return tuple(spec.name for spec in self._subgraph.session.model.subgraphs)
-
-    @property
-    def num_threads(self) -> int:
-        """Threads a kernel may use."""
-        return self._subgraph.session.options.num_threads
 
     @property
     def recommended_num_threads(self) -> int:
@@ -137,10 +107,7 @@ class SubgraphContext:
     def subgraph(self, index: int) -> CallableSubgraph:
         """Return another subgraph of the model; see ``OpContext.subgraph``."""
         callees = self._subgraph.session.callees
-        if not 0 <= index < len(callees):
-            raise OperatorError(f"no subgraph {index}; the model has {len(callees)}")
-        if index == self.subgraph_index:
-            raise OperatorError(f"subgraph {index} cannot call itself")
+        self._require_callable(index, len(callees))
         return callees[index]
 
     @property
@@ -232,21 +199,3 @@ class SubgraphContext:
             delegate = self._subgraph.plan.delegate_of(node_index)
             index = self.subgraph_index
             profile.add(name, index, node_index, start, duration, delegate, tuple(fused))
-
-    def cache(self, namespace: str, version: str) -> BlobCache:
-        """Return the files that a delegate keeps; see ``DelegateContext``."""
-        from delegraph.delegation.blob_cache import BlobCache
-
-        return BlobCache(namespace, version, self._subgraph.session.cache_dir)
-
-    def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
-        """Return an object that interpreters share; see ``DelegateContext``."""
-        return shared_object(self._subgraph.session.shared, key, make)
-
-    def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
-        """Return a metadata entry of the model; see ``DelegateContext``."""
-        metadata = self._subgraph.session.model.metadata
-        if name not in metadata:
-            known = ", ".join(sorted(metadata)) or "none"
-            raise ArgumentError(f"no metadata {name!r}; the model has: {known}")
-        return metadata[name]

@@ -37,7 +37,7 @@ class TakesDelegates:
         from delegraph.runtime.delegates.requested_delegates import as_delegate
 
         self._views.require_none()
-        chosen = as_delegate(delegate, self.session.options.isolation)
+        chosen = as_delegate(delegate, self.session.options.failures.isolation)
         session = self.session
         session.calls.run("modify_graph_with_delegate", apply_before_the_rest, session, chosen)
 

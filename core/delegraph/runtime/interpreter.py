@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from delegraph.delegation.delegate import PartitionPolicy, StopRequest
 from delegraph.errors import StateError
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
@@ -21,7 +20,7 @@ from delegraph.runtime.arguments import AnyPath, checked_num_threads, model_of, 
 from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegate_members import TakesDelegates
 from delegraph.runtime.delegates import defaults
-from delegraph.runtime.delegates.failure_policy import FailurePolicy, OnFailure
+from delegraph.runtime.delegates.failure_policy import FailurePolicy
 from delegraph.runtime.execution.invoke_async import InvokesAsync
 from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.memory_views import LiveViews
@@ -29,7 +28,12 @@ from delegraph.runtime.notebook import NotebookView
 from delegraph.runtime.official.details import tensor_details
 from delegraph.runtime.official.official_members import OfficialMembers, warn_of_kept_tensors
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of, resolver_type
-from delegraph.runtime.options import Options, Requirement
+from delegraph.runtime.options import (
+    InterpreterOptions,
+    Limits,
+    PlacementPolicy,
+    groups_of,
+)
 from delegraph.runtime.session import Session
 from delegraph.runtime.signature_runner import SignatureRunner, only_signature
 from delegraph.runtime.subgraph import Subgraph
@@ -39,7 +43,6 @@ if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
     from delegraph.delegation.rules import PlacementRules
     from delegraph.delegation.rules_file import Rules
-    from delegraph.plugins.specs import Isolate
     from delegraph.runtime.delegates.requested_delegates import AnyDelegate, ManyDelegates
     from delegraph.runtime.execution.profile import Profile
 
@@ -67,25 +70,16 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         experimental_force_delegate_node_profiling: profile delegate nodes as a whole only.
         delegates: ``["openvino", "sin:x=1"]``; a set or mapping is applied by rank. None: those of
             the user's ``delegraph.toml``. Those that operators call for come before; the rest
-            goes to ``numba_cpu`` where it is installed and need not compile. ``[]``: none at all.
+            goes to the default delegate where one is installed and need not compile. ``[]``: none.
         custom_ops: custom operators of this interpreter, by name.
         numerics: round as the official ``"builtin"`` or ``"reference"`` kernels where they differ.
-        memory_limit: bytes that a subgraph's tensors may take, and those that are read of the file
-            besides constants; default: what suits the file.
-        rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
-        require: ``"full"`` fails when a node has no delegate after all ``delegates`` are applied.
-        partition_policy: ``"measured"`` leaves a delegate only those partitions that save time.
-        on_failure: ``"raise"``; ``"fallback"``, default if isolated; ``"shadow"``: it and checks.
-        validate: check the results of delegates for NaN, wrong shapes and integers out of range.
-        shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1.
-        time_limit: seconds that making it, allocating, changing delegates or invoking may take.
-        table_limit: operators, their options and tensors in the file; default: a million.
-        depth_limit: calls of subgraphs within each other; default: 50.
-        cancellation: a context's: this interpreter works for its kernel, and stops when it shall.
+        placement: which nodes delegates get: ``PlacementPolicy(rules, require, partitions)``.
+        limits: what the model may take: ``Limits(memory, time, tables, depth, cancellation)``.
+        failures: what becomes of delegates that fail, or run in a process of their own:
+            ``FailurePolicy(on_failure, validate, shadow_share, isolate, timeout)``.
         on_loaded: is called between loading the model and applying delegates: to time them apart.
         cache_dir: where delegates keep what they compile; default: the user's own folder.
-        isolate: as ``load_delegate`` has it, for all delegates.
-        timeout: seconds that an invoke of an isolated delegate may take.
+        deprecated: the fields of the groups as keywords of their own, until 0.3.
 
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.
@@ -93,8 +87,8 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         UnsupportedModelError: (ValueError) no kernel for an operator, or calls that are too deep.
         PluginError: a delegate asked for by name is missing or broken.
         DelegateError: (RuntimeError) a delegate failed.
-        PlacementError: (RuntimeError) nodes are not where ``rules`` or ``require`` want them.
-        TimeLimitError: (RuntimeError) applying the delegates took more than ``time_limit``.
+        PlacementError: (RuntimeError) nodes are not where ``placement`` wants them.
+        TimeLimitError: (RuntimeError) applying the delegates took more than ``limits.time``.
     """
 
     def __init__(
@@ -114,52 +108,39 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         delegates: ManyDelegates | None = None,
         custom_ops: Mapping[str, AnyCustomOp] | None = None,
         numerics: Numerics | None = None,
-        memory_limit: int | None = None,
-        rules: Rules | None = None,
-        require: Requirement | None = None,
-        partition_policy: PartitionPolicy = "largest",
-        on_failure: OnFailure | None = None,
-        validate: bool = False,
-        shadow_share: float = 0.1,
-        time_limit: float | None = None,
-        table_limit: int | None = None,
-        depth_limit: int | None = None,
-        cancellation: StopRequest | None = None,
-        on_loaded: Callable[[], object] | None = None,
+        placement: PlacementPolicy | None = None,
+        limits: Limits | None = None,
+        failures: FailurePolicy | None = None,
         cache_dir: AnyPath | None = None,
-        isolate: Isolate | None = None,
-        timeout: float | None = None,
+        on_loaded: Callable[[], object] | None = None,
+        **deprecated: Any,
     ) -> None:
+        groups = groups_of(placement, limits, failures, deprecated)
+        for name in deprecated:
+            raise TypeError(f"Interpreter.__init__() got an unexpected keyword argument {name!r}")
         num_threads = checked_num_threads(num_threads)
         resolver = resolver_type(experimental_op_resolver_type)
         if experimental_preserve_all_tensors and defaults.are_wanted(resolver):
             warn_of_kept_tensors()
-        options = Options(
+        options = InterpreterOptions(
             recommended_num_threads=-1 if num_threads is None else num_threads,
             numerics=numerics_of(resolver) if numerics is None else numerics,
             preserve_all_tensors=experimental_preserve_all_tensors,
             disable_delegate_clustering=experimental_disable_delegate_clustering,
             disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
-            memory_limit=memory_limit,
             force_delegate_node_profiling=experimental_force_delegate_node_profiling,
-            policy=FailurePolicy(on_failure, validate, shadow_share),
-            partition_policy=partition_policy,
-            require=require,
-            time_limit=time_limit,
-            depth_limit=depth_limit,
-            cancellation=cancellation,
             cache_dir=cache_dir,
-            isolation=Isolation(isolate, timeout),
+            **groups,
         )
         self._keep(model_content, experimental_compress_quantization_zero_points)
         self._views = LiveViews()
         self._session: Session | None = None
-        model = model_of(model_path, model_content, table_limit, memory_limit)
+        model = model_of(model_path, model_content, options.limits.tables, options.limits.memory)
         ops = self._all_custom_ops(model, custom_ops or {})
-        self._session = Session(model, options, ops, _placement_rules(rules))
+        self._session = Session(model, options, ops, _placement_rules(options.placement.rules))
         if on_loaded is not None:
             on_loaded()
-        both, isolation = (experimental_delegates, delegates), options.isolation
+        both, isolation = (experimental_delegates, delegates), options.failures.isolation
         given = self._delegates = [each for some in both for each in _chosen(some, isolation)]
         self._session.calls.run(
             "Interpreter()",
@@ -180,7 +161,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             StateError: a view from ``tensor()`` is alive, or another call runs.
             NodeError: a node cannot work: the error names it.
             UnresolvedOpError: custom operators without an implementation.
-            PlacementError: nodes are not where ``rules`` or ``require`` want them.
+            PlacementError: nodes are not where ``placement`` wants them.
         """
         self._views.require_none()
         self.session.calls.run("allocate_tensors", self.session.allocate_first)
@@ -192,7 +173,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             StateError: not allocated, a view from ``tensor()`` is alive, or another call runs.
             NodeError: a node failed.
             CallCancelledError: :meth:`cancel` was called meanwhile.
-            TimeLimitError: it took more than ``time_limit``.
+            TimeLimitError: it took more than ``limits.time``.
         """
         if self._views.alive:
             self._views.require_none()
@@ -257,7 +238,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             StateError: another thread's call runs.
         """
         session = self._session or self.session
-        if not session.calls.turn:
+        if session.calls.turn:
             session.calls.check("get_tensor")
         first = subgraph_index == 0 and type(subgraph_index) is int
         subgraph = session.subgraphs[0] if first else session.subgraph(subgraph_index)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from delegraph.delegation.delegate import PartitionPolicy, StopRequest
 from delegraph.errors import ArgumentError
@@ -16,7 +17,10 @@ from delegraph.runtime.arguments import (
     checked_flag,
 )
 from delegraph.runtime.delegates.failure_policy import FailurePolicy
-from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolation
+from delegraph.runtime.deprecation import warn_deprecated
+
+if TYPE_CHECKING:
+    from delegraph.delegation.rules_file import Rules
 
 Requirement = Literal["full"]
 """What a placement must be: ``"full"``, no node without a delegate."""
@@ -32,7 +36,145 @@ _FLAGS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class PlacementPolicy:
+    """Which nodes delegates get.
+
+    Attributes:
+        rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
+        require: ``"full"`` fails when a node has no delegate after all ``delegates`` are applied.
+        partitions: ``"measured"`` leaves a delegate only those partitions that save time.
+
+    Raises:
+        ArgumentError: an unknown word.
+    """
+
+    rules: Rules | None = None
+    require: Requirement | None = None
+    partitions: PartitionPolicy = "largest"
+
+    def __post_init__(self) -> None:
+        check_choice("require", self.require, [None, *get_args(Requirement)])
+        check_choice("partitions", self.partitions, get_args(PartitionPolicy))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a model may take, so that a hostile or a broken one does no harm.
+
+    Attributes:
+        memory: bytes that a subgraph's tensors may take, and those that are read of the file
+            besides constants; None: what suits the file.
+        time: seconds that making the interpreter, allocating, changing delegates or invoking may
+            take; None for any.
+        tables: operators, their options and tensors in the file; None: a million.
+        depth: calls of subgraphs within each other; None: 50.
+        cancellation: a context's: this interpreter works for its kernel, and stops when it shall.
+
+    Raises:
+        ArgumentError: a number out of range, or both ``time`` and ``cancellation``.
+    """
+
+    memory: int | None = None
+    time: float | None = None
+    tables: int | None = None
+    depth: int | None = None
+    cancellation: StopRequest | None = None
+
+    def __post_init__(self) -> None:
+        check_count("Limits.memory", self.memory)
+        check_count("Limits.tables", self.tables)
+        check_count("Limits.depth", self.depth)
+        check_seconds("Limits.time", self.time)
+        if self.time is not None and self.cancellation is not None:
+            raise ArgumentError("Limits.time and Limits.cancellation are given, expected one")
+
+
+GROUPS = {"placement": PlacementPolicy, "limits": Limits, "failures": FailurePolicy}
+"""Arguments of an interpreter that are groups of options, and their classes."""
+
+PLACES = {
+    "rules": ("placement", "rules"),
+    "require": ("placement", "require"),
+    "partition_policy": ("placement", "partitions"),
+    "memory_limit": ("limits", "memory"),
+    "time_limit": ("limits", "time"),
+    "table_limit": ("limits", "tables"),
+    "depth_limit": ("limits", "depth"),
+    "cancellation": ("limits", "cancellation"),
+    "on_failure": ("failures", "on_failure"),
+    "validate": ("failures", "validate"),
+    "shadow_share": ("failures", "shadow_share"),
+    "isolate": ("failures", "isolate"),
+    "timeout": ("failures", "timeout"),
+}
+"""Group and field of each option, by its name on the command line (and, deprecated, as keyword)."""
+
+
+OWN_RUNTIME_ONLY = (
+    "partition_policy",
+    "validate",
+    "shadow_share",
+    "time_limit",
+    "memory_limit",
+    "table_limit",
+    "depth_limit",
+    "cancellation",
+)
+"""Options that an official interpreter has not."""
+
+
+def in_groups(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the groups, by the arguments' names, of options by their names in :data:`PLACES`.
+
+    >>> in_groups({"time_limit": 2.5})["limits"].time
+    2.5
+    """
+    fields: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
+    for option, value in options.items():
+        group, name = PLACES[option]
+        fields[group][name] = value
+    return {group: cls(**fields[group]) for group, cls in GROUPS.items()}
+
+
+def groups_of(
+    placement: PlacementPolicy | None,
+    limits: Limits | None,
+    failures: FailurePolicy | None,
+    more: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the groups by name, each with its fields that were given as deprecated keywords.
+
+    Args:
+        placement: as a constructor got it; None for the defaults, as for the next two.
+        limits: the same.
+        failures: the same.
+        more: other keywords that it got; the deprecated ones are taken out, with a warning each.
+    """
+    given = {"placement": placement, "limits": limits, "failures": failures}
+    groups = {name: GROUPS[name]() if group is None else group for name, group in given.items()}
+    for option in [name for name in more if name in PLACES]:
+        group, field_name = PLACES[option]
+        new = f"{group}={GROUPS[group].__name__}({field_name}=...)"
+        warn_deprecated(f"Interpreter({option}=...)", new, stacklevel=4)
+        groups[group] = replace(groups[group], **{field_name: more.pop(option)})
+    return groups
+
+
+def require_official(groups: Mapping[str, Any]) -> None:
+    """Reject options that an official interpreter cannot have.
+
+    Raises:
+        ArgumentError: one of them is given.
+    """
+    for option in OWN_RUNTIME_ONLY:
+        group, name = PLACES[option]
+        if getattr(groups[group], name) != getattr(GROUPS[group](), name):
+            what = f"{GROUPS[group].__name__}({name}=...)"
+            raise ArgumentError(f"{what} needs delegraph.Interpreter: the official one has none")
+
+
+@dataclass(frozen=True, slots=True)
+class InterpreterOptions:
     """How an interpreter runs its model.
 
     Attributes:
@@ -42,16 +184,10 @@ class Options:
         disable_delegate_clustering: partition in plan order instead of pulling nodes together.
         disable_delegate_node_fusion: one node in each partition.
         force_delegate_node_profiling: profile delegate nodes even if they profile their own nodes.
-        policy: what to do about delegates that fail.
-        partition_policy: how the partitions of every delegate are chosen.
-        require: ``"full"`` when every node must have a delegate.
-        time_limit: seconds that a call may take; None for any.
-        depth_limit: calls of subgraphs within each other; None for ``graph.calls.DEPTH_LIMIT``.
-        cancellation: what stops the call that this interpreter's calls are part of; None where they
-            are part of none.
-        memory_limit: bytes that a subgraph's tensors may take; None for what suits the file.
+        placement: which nodes delegates get.
+        limits: what the model may take.
+        failures: what to do about delegates that fail.
         cache_dir: where delegates keep what they compile; None for the user's own folder.
-        isolation: which delegates get a process of their own.
     """
 
     recommended_num_threads: int
@@ -59,16 +195,11 @@ class Options:
     preserve_all_tensors: bool
     disable_delegate_clustering: bool
     disable_delegate_node_fusion: bool
-    memory_limit: int | None
     force_delegate_node_profiling: bool = False
-    policy: FailurePolicy = field(default_factory=FailurePolicy)
-    partition_policy: PartitionPolicy = "largest"
-    require: Requirement | None = None
-    time_limit: float | None = None
-    depth_limit: int | None = None
-    cancellation: StopRequest | None = None
+    placement: PlacementPolicy = field(default_factory=PlacementPolicy)
+    limits: Limits = field(default_factory=Limits)
+    failures: FailurePolicy = field(default_factory=FailurePolicy)
     cache_dir: AnyPath | None = None
-    isolation: Isolation = AS_SPECIFIED
 
     def __post_init__(self) -> None:
         """Reject what is not among the choices.
@@ -80,12 +211,6 @@ class Options:
         for name in _FLAGS:
             checked_flag(f"experimental_{name}", getattr(self, name))
         check_choice("numerics", self.numerics, [None, "builtin", "reference"])
-        check_choice("require", self.require, [None, *get_args(Requirement)])
-        check_choice("partition_policy", self.partition_policy, get_args(PartitionPolicy))
-        check_seconds("time_limit", self.time_limit)
-        check_count("depth_limit", self.depth_limit)
-        if self.time_limit is not None and self.cancellation is not None:
-            raise ArgumentError("time_limit and cancellation are given, expected one of them")
 
     @property
     def num_threads(self) -> int:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from delegraph.operators.tensor import Tensor
     from delegraph.runtime.delegates.delegate_stack import DelegateStack
     from delegraph.runtime.delegates.plan_state import Barred, Snapshot, SubgraphState
-    from delegraph.runtime.options import Options
+    from delegraph.runtime.options import InterpreterOptions
     from delegraph.runtime.preserved_tensors import KeptData
 
 
@@ -55,7 +55,7 @@ class Session(SharedState):
     def __init__(
         self,
         model: Model,
-        options: Options,
+        options: InterpreterOptions,
         custom_ops: Mapping[str, AnyCustomOp] | None = None,
         rules: PlacementRules | None = None,
     ) -> None:
@@ -283,7 +283,7 @@ class Session(SharedState):
         try:
             with collector_paused():
                 self._apply(delegate, {})
-            if "measured" in (self.options.partition_policy, delegate.partition_policy):
+            if "measured" in (self.options.placement.partitions, delegate.partition_policy):
                 from delegraph.runtime.delegates.measured_partitions import losing_nodes
 
                 losing = losing_nodes(self.subgraphs, delegate)
@@ -380,7 +380,7 @@ class Session(SharedState):
         Raises:
             PlacementError: nodes are elsewhere.
         """
-        must_be_full = self.options.require == "full"
+        must_be_full = self.options.placement.require == "full"
         if self.rules is None and not must_be_full:
             return
         for stack in self._stacks:

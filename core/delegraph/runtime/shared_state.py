@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from delegraph.runtime.delegates.failure_policy import FailurePolicy
     from delegraph.runtime.delegates.plan_state import Barred
     from delegraph.runtime.execution.profile import Profile
-    from delegraph.runtime.options import Options
+    from delegraph.runtime.options import InterpreterOptions
 
 
 class SharedState:
@@ -58,15 +58,15 @@ class SharedState:
     def __init__(
         self,
         model: Model,
-        options: Options,
+        options: InterpreterOptions,
         custom_ops: Mapping[str, AnyCustomOp] | None = None,
         rules: PlacementRules | None = None,
     ) -> None:
-        require_depth(model, options.depth_limit)
+        require_depth(model, options.limits.depth)
         self.model = model
         self.options = options
         self.resolver = OpResolver(custom_ops)
-        self.memory_limit = MemoryLimit.of(options.memory_limit, len(model.content))
+        self.memory_limit = MemoryLimit.of(options.limits.memory, len(model.content))
         self.resources: dict[Any, Any] = {}
         self.shared: dict[Any, Any] = {}
         self.cache_dir = folder_of(options.cache_dir)
@@ -77,9 +77,9 @@ class SharedState:
         self.by_default: Sequence[Delegate] = ()
         self.failure_memory: FailureMemory | None = None
         self.cancellation = (
-            Cancellation(options.time_limit)
-            if options.cancellation is None
-            else NestedCancellation(options.cancellation)
+            Cancellation(options.limits.time)
+            if options.limits.cancellation is None
+            else NestedCancellation(options.limits.cancellation)
         )
         self.calls = Calls(self.cancellation)
         self.profile: Profile | None = None
@@ -119,7 +119,7 @@ class SharedState:
 
     def policy_of(self, delegate: object) -> FailurePolicy:
         """Failure policy of a delegate."""
-        return self.options.policy.of(delegate, is_default=self.is_by_default(delegate))
+        return self.options.failures.of(delegate, is_default=self.is_by_default(delegate))
 
     def barred(self, subgraph: int, delegate: str) -> Barred:
         """Return the nodes of a subgraph that the user's rules keep from a delegate."""

@@ -68,7 +68,7 @@ class SignatureRunner:
             NodeError: a node failed.
             ArgumentAttributeError: a value that is no array, such as a list.
             StateError: another call of the interpreter runs.
-            CallCancelledError: ``Interpreter.cancel`` was called meanwhile, or its ``time_limit``
+            CallCancelledError: ``Interpreter.cancel`` was called meanwhile, or its ``Limits.time``
                 is over.
         """
         session = self._interpreter.session

@@ -105,7 +105,7 @@ class Flatbuffer:
             if self._table_limit < self.size // 4 + 64:
                 raise _malformed(
                     f"{where}: more tables than the limit of {self._table_limit}; "
-                    "Interpreter(table_limit=...) sets another"
+                    "Interpreter(limits=Limits(tables=...)) sets another"
                 )
             raise _malformed(f"{where}: more tables than a file of {self.size} bytes can hold")
 

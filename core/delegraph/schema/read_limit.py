@@ -58,7 +58,7 @@ class ReadLimit:
                 limit = f"{TIMES_FILE} times the file's {self._file_bytes} bytes"
             raise MalformedModelError(
                 f"{what}: with it, what the file describes takes more than {limit}; "
-                "Interpreter(memory_limit=...) sets another"
+                "Interpreter(limits=Limits(memory=...)) sets another"
             )
 
     def take_objects(self, count: int, size: int, what: str) -> None:
@@ -76,5 +76,6 @@ class ReadLimit:
         if self._objects < 0:
             raise MalformedModelError(
                 f"{count} {what}: what the file describes takes more than {TIMES_FILE} times the "
-                f"file's {self._file_bytes} bytes; Interpreter(memory_limit=...) sets another limit"
+                f"file's {self._file_bytes} bytes; Interpreter(limits=Limits(memory=...)) sets "
+                "another limit"
             )

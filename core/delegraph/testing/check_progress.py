@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from delegraph.testing.conformance.run_reports import CheckBegins, ModelBegins, Sign
 
-_PAUSE = 0.2
+PAUSE = 0.2
 """Seconds between two texts, at least."""
 
 _SHOW = "\x1b7{text}\x1b[K\x1b8"
@@ -40,7 +40,7 @@ class CheckProgress:
             self._what = f"{sign.note['delegate']}: {sign.note['check']}"
         self._models += isinstance(sign, ModelBegins)
         now = time.monotonic()
-        if self._what and now - self._last >= _PAUSE:
+        if self._what and now - self._last >= PAUSE:
             self._last = now
             at = f"model {self._models}, {now - self._start:.0f} s"
             self._show(f"  {self._what}: {at} ({self._done} of {self._total} done)")

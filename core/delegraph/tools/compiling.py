@@ -107,14 +107,14 @@ def compile_model(
         delegates: names of installed delegates, ``name``, ``name:key=value`` or ``dist:name``,
             applied in order; or a mapping of names to options.
         progress: is told which partition is compiled.
-        arguments: of ``Interpreter``, by name: ``rules``, ``require`` and the limits.
+        arguments: of ``Interpreter``, by name: ``placement`` and ``limits``.
 
     Raises:
         ArgumentError: no delegate, or no such file.
         MalformedModelError: a damaged model.
         PluginError: a delegate is missing or broken, or cannot be compiled ahead of time.
         DelegateError: a delegate or its compiler failed; the message names it and the nodes.
-        PlacementError: nodes are not where ``rules`` or ``require`` want them.
+        PlacementError: nodes are not where ``placement`` wants them.
     """
     start = time.perf_counter()
     compiling = _compiling(delegates, progress)

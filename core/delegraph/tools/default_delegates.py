@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delegraph.delegation.configuration import default_delegates
-from delegraph.errors import PluginError, UnknownDelegateError
 from delegraph.json_records import JsonRecord
-from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.plugin import is_ready
 from delegraph.plugins.plugin_set import PluginSet
-from delegraph.runtime.delegates.default_delegate import ADDRESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +35,13 @@ def defaults_among(plugins: PluginSet) -> DefaultDelegates:
     named, source = default_delegates()
     if named is not None:
         return DefaultDelegates(named, f"set by {source}")
-    address = DelegateAddress.parse(ADDRESS)
-    try:
-        spec = plugins.find(address).spec
-    except UnknownDelegateError:
-        return DefaultDelegates((), f"{address.distribution} is not installed")
-    except PluginError as error:
-        return DefaultDelegates((), str(error))
-    if not is_ready(spec):
-        why = "would have to compile first, as 'delegraph numba info' explains"
-        return DefaultDelegates((), f"{spec.name} {why}")
-    return DefaultDelegates((spec.name,), "it is ready, and computes what other delegates leave")
+    offers = plugins.defaults()
+    ready = next((offer.spec.name for offer in offers if is_ready(offer.spec)), None)
+    if ready is not None:
+        return DefaultDelegates((ready,), "it is ready, and computes what other delegates leave")
+    if offers:
+        names = ", ".join(offer.spec.name for offer in offers)
+        return DefaultDelegates((), f"{names} would have to compile first")
+    unusable = [f"{p} is {p.state.value}: {p.error}" for p in plugins.plugins if p.error]
+    why = "; ".join(["no delegate that may be one is installed", *unusable])
+    return DefaultDelegates((), why)

@@ -46,6 +46,7 @@ def _delegate_from_json(content: dict[str, Any]) -> DelegateSpec:
         _is_elsewhere,
         isolate=content["isolate"],
         timeout=content["timeout"],
+        default_rank=content.get("default_rank"),
         is_ready=lambda: bool(content["is_ready"]),
     )
 

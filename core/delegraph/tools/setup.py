@@ -15,10 +15,10 @@ from delegraph.errors import ArgumentError
 from delegraph.operators.numerics import Numerics
 from delegraph.plugins.specs import Isolate
 from delegraph.runtime.delegates.failure_policy import OnFailure
-from delegraph.runtime.delegates.requested_delegates import AnyDelegate, delegate_from_file
+from delegraph.runtime.delegates.requested_delegates import AnyDelegate, delegate_of_file
 from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolverType
-from delegraph.runtime.options import Requirement
+from delegraph.runtime.options import OWN_RUNTIME_ONLY, PLACES, Requirement, in_groups
 
 if TYPE_CHECKING:
     from delegraph.native import LiteRtInterpreter
@@ -26,16 +26,6 @@ if TYPE_CHECKING:
 
 Runtime = Literal["delegraph", "litert"]
 """Whose interpreter runs a model: Delegraph's, or the official one with the same delegates."""
-
-_OWN_RUNTIME_ONLY = (
-    "partition_policy",
-    "validate",
-    "time_limit",
-    "memory_limit",
-    "table_limit",
-    "depth_limit",
-)
-"""What the official interpreter has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +47,9 @@ class Setup:
             XNNPACK, and what Delegraph applies by default.
         threads: None: what the runtime chooses.
         numerics: whether kernels round like the official builtin or reference ones.
-        rules, require, partition_policy, on_failure, validate: as ``Interpreter`` has them.
-        time_limit, memory_limit, table_limit, depth_limit: as ``Interpreter`` has them.
-        isolate, timeout: as ``Interpreter`` has them.
+        rules, require, partition_policy: as ``PlacementPolicy`` has them.
+        time_limit, memory_limit, table_limit, depth_limit: as ``Limits`` has them.
+        on_failure, validate, isolate, timeout: as ``FailurePolicy`` has them.
     """
 
     model: str
@@ -105,12 +95,7 @@ class Setup:
             num_threads=self.threads,
             numerics=self.numerics,
             experimental_op_resolver_type=self._resolver(),
-            rules=self.rules,
-            require=self.require,
-            on_failure=self.on_failure,
-            isolate=self.isolate,
-            timeout=self.timeout,
-            **{name: getattr(self, name) for name in _OWN_RUNTIME_ONLY},
+            **self._groups(),
             **arguments,
         )
 
@@ -129,13 +114,14 @@ class Setup:
             delegates=self.requested_delegates(),
             num_threads=self.threads,
             experimental_op_resolver_type=self._resolver(),
-            rules=self.rules,
-            require=self.require,
-            on_failure=self.on_failure,  # type: ignore[arg-type]  # it refuses "shadow"
-            isolate=self.isolate,
-            timeout=self.timeout,
+            **self._groups(),
             **arguments,
         )
+
+    def _groups(self) -> dict[str, Any]:
+        """The options that interpreters take in groups."""
+        names = [spec.name for spec in fields(self) if spec.name in PLACES]
+        return in_groups({name: getattr(self, name) for name in names})
 
     def _resolver(self) -> OpResolverType:
         if self.numerics == "reference":
@@ -166,13 +152,12 @@ class Setup:
                 requested.append(delegate)
         written = map(file_and_options, self.delegate_files)
         return requested + [
-            delegate_from_file(*words, isolate=self.isolate, timeout=self.timeout)
-            for words in written
+            delegate_of_file(path, options, self.isolation) for path, options in written
         ]
 
     def own_runtime_only(self) -> list[str]:
         """Return the attributes that are given and that the official interpreter has not."""
-        return [name for name in self._not_default() if name in _OWN_RUNTIME_ONLY]
+        return [name for name in self._not_default() if name in OWN_RUNTIME_ONLY]
 
     def __str__(self) -> str:
         words = [Path(self.model).name, *([self.runtime] * (self.runtime != "delegraph"))]

@@ -17,7 +17,7 @@ from compiled_models import (
     outputs_of,
     random_inputs,
 )
-from delegraph import Interpreter
+from delegraph import Interpreter, Limits
 from delegraph.errors import ArgumentError, NodeError, TimeLimitError
 from delegraph.schema import read_model, write_model
 from delegraph.schema.options import LessOptions, WhileOptions
@@ -262,7 +262,7 @@ def test_a_damaged_model_in_a_sound_executable_is_an_error() -> None:
 
 
 def test_tensors_inside_an_executable_obey_the_interpreters_limit() -> None:
-    text = refusal(compiled(DIGITS.read_bytes()), memory_limit=1000)
+    text = refusal(compiled(DIGITS.read_bytes()), limits=Limits(memory=1000))
     assert "needs 1024 bytes, more than the limit of 1000 bytes" in text
 
 
@@ -281,6 +281,6 @@ def test_a_loop_inside_an_executable_ends_when_the_time_of_the_call_is_up(
         ]
     )
     content = compiled(endless)
-    interpreter = Interpreter(model_content=content, delegates=delegates, time_limit=1)
+    interpreter = Interpreter(model_content=content, delegates=delegates, limits=Limits(time=1))
     with pytest.raises(TimeLimitError):
         outputs_of(interpreter, [np.float32([1])])

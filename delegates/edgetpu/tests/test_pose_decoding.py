@@ -11,7 +11,7 @@ from delegraph_edgetpu.pose_decoding import (
     KEYPOINTS,
     DecodingOptions,
     Poses,
-    _best_first,
+    best_first,
     decode_poses,
 )
 from slow_poses import decoded, masks
@@ -103,9 +103,9 @@ def test_keypoint_that_a_better_pose_has_does_not_count() -> None:
 
 def test_roots_of_equal_score_come_as_in_libstdcpp() -> None:
     """The expected order was printed by a ``std::priority_queue`` that got the same scores."""
-    assert [*_best_first([0.0] * 5)] == [0, 2, 4, 1, 3]
+    assert [*best_first([0.0] * 5)] == [0, 2, 4, 1, 3]
     scores = [1.0, 2, 0, 2, 1, 1, 2, 2, 2, 0, 2, 0]
-    assert [*_best_first(scores)] == [1, 6, 3, 10, 7, 8, 5, 4, 0, 2, 11, 9]
+    assert [*best_first(scores)] == [1, 6, 3, 10, 7, 8, 5, 4, 0, 2, 11, 9]
 
 
 def test_numbers_that_are_none_make_no_pose_and_no_crash() -> None:

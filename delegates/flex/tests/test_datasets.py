@@ -10,7 +10,7 @@ import pytest
 
 import flex_cases
 import flex_functions
-from delegraph import Interpreter
+from delegraph import Interpreter, Limits
 from delegraph.errors import CallCancelledError, OperatorError, TimeLimitError
 from delegraph.operators import MemoryLimit
 from delegraph_flex.flex_node import Surroundings, Unsupported
@@ -160,7 +160,7 @@ def test_operators_that_never_end_look_whether_they_shall_stop(name: str) -> Non
 
 def test_a_dataset_without_end_is_stopped_by_the_time_limit() -> None:
     delegates: Any = {"flex": {"executor": "numpy"}}
-    with Interpreter(str(MODEL), delegates=delegates, time_limit=0.2) as interpreter:
+    with Interpreter(str(MODEL), delegates=delegates, limits=Limits(time=0.2)) as interpreter:
         runner = interpreter.get_signature_runner()
         with pytest.raises(TimeLimitError, match=r"time limit of 0\.2 s"):
             runner(n=long(ENDLESS))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flex_cases
-from delegraph import Interpreter, TensorType
+from delegraph import Interpreter, Limits, TensorType
 from delegraph.errors import DelegateNodeError, OperatorError
 from delegraph.operators import MemoryLimit
 from delegraph.schema import tables
@@ -44,7 +44,7 @@ def filled(limit: int | None) -> Interpreter:
         tensors={"dims": shape, "shape": shape, "value": value},
     )
     delegates: Any = {"flex": {"executor": "numpy"}}
-    interpreter = Interpreter(model_content=model, delegates=delegates, memory_limit=limit)
+    interpreter = Interpreter(model_content=model, delegates=delegates, limits=Limits(memory=limit))
     interpreter.allocate_tensors()
     return interpreter
 
@@ -61,7 +61,7 @@ def fill(interpreter: Interpreter, count: int) -> list[int]:
 def test_a_fill_of_half_a_billion_is_refused_by_node_size_and_limit() -> None:
     words = (
         r"node 0 \(FlexFill\): an array of shape \[500000000\] needs 2000000000 bytes, more than "
-        r"the limit of 268435456 bytes; Interpreter\(memory_limit=\.\.\.\) sets another"
+        r"the limit of 268435456 bytes; Interpreter\(limits=Limits\(memory=\.\.\.\)\) sets another"
     )
     with pytest.raises(DelegateNodeError, match=words):
         fill(filled(None), 500_000_000)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import DelegateContext, Interpreter, Node, PlacementRule
+from delegraph import DelegateContext, Interpreter, Node, PlacementPolicy, PlacementRule
 from delegraph.schema.options import FullyConnectedOptions
 from delegraph.testing import constant, graph_model, interrupted, tensor
 from delegraph.testing.interrupts import Step
@@ -147,7 +147,9 @@ def test_an_invoke_may_be_interrupted_anywhere(
 ) -> None:
     content = two_partitions()
     rules = [PlacementRule("exclude", operators="NEG")]
-    interpreter = Interpreter(model_content=content, delegates=[Observed()], rules=rules)
+    interpreter = Interpreter(
+        model_content=content, delegates=[Observed()], placement=PlacementPolicy(rules=rules)
+    )
     core = Interpreter(model_content=content, delegates=[])
     generator = np.random.default_rng(1)
     at, is_interrupted = 0, True

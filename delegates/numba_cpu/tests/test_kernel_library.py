@@ -48,7 +48,7 @@ def load() -> LinkedObjects:
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BlobCache:
     """An empty cache."""
     monkeypatch.setenv(blob_cache.CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr(blob_cache, "_warned", set())
+    monkeypatch.setattr(blob_cache, "warned_of", set())
     return cache.kernel_cache(LEVEL)
 
 
@@ -212,7 +212,7 @@ def test_kernels_are_compiled_where_nothing_can_be_written(
     def full(path: Path, content: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(cache_files, "_replace", full)
+    monkeypatch.setattr(cache_files, "replace_file", full)
     monkeypatch.setattr(compile_processes._Compiler, "compile", lambda self, family: executor)
     with caplog.at_level(logging.WARNING):
         for _ in range(2):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph import Interpreter, PlacementRule
+from delegraph import Interpreter, PlacementPolicy, PlacementRule
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import SVDFOptions
 from delegraph.testing import TensorDef, constant, graph_model, tensor
@@ -74,7 +74,7 @@ class Layers:
         ours = Interpreter(
             model_content=self.model,
             experimental_delegates=[NumbaCpuDelegate(options)],
-            rules=rules,
+            placement=PlacementPolicy(rules=rules),
         )
         theirs = Interpreter(model_content=self.model)
         svdf = [node for node in ours.placement.nodes if node.op == "SVDF"]

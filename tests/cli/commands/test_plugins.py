@@ -62,7 +62,7 @@ def test_without_a_subcommand_the_help_is_shown_as_a_usage_error(delegraph: Comm
 def test_list_says_when_there_are_none(delegraph: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     from delegraph.plugins import discovery
 
-    monkeypatch.setattr(discovery, "_installed", lambda: ([], []))
+    monkeypatch.setattr(discovery, "installed_entry_points", lambda: ([], []))
     assert delegraph("plugins", "list").out.startswith("no plugins are installed")
 
 

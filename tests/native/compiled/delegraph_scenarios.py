@@ -21,7 +21,7 @@ from external_host import (
     words,
 )
 
-from delegraph import PlacementRule
+from delegraph import FailurePolicy, PlacementPolicy, PlacementRule
 
 
 @scenario
@@ -51,7 +51,7 @@ def mine_falls_back(host: Host) -> Any:
     interpreter = host.Interpreter(
         model_content=ONE_ADD,
         delegates=[host.load("fails", {"at": "invoke", "after": 1})],
-        on_failure="fallback",
+        failures=FailurePolicy(on_failure="fallback"),
     )
     results = [run(interpreter, X, X), again(interpreter, X + 1, X)]
     return [*results, [incident.error for incident in interpreter.incidents]]
@@ -62,9 +62,7 @@ def mine_under_validation_and_shadow(host: Host) -> Any:
     interpreter = host.Interpreter(
         model_content=ONE_ADD,
         delegates=[host.load("adds", {"factor": 3})],
-        on_failure="shadow",
-        shadow_share=1.0,
-        validate=True,
+        failures=FailurePolicy(on_failure="shadow", shadow_share=1.0, validate=True),
     )
     return [run(interpreter, X, X), [i.is_quarantined for i in interpreter.incidents]]
 
@@ -75,11 +73,13 @@ def mine_under_rules_measured_and_profiled(host: Host) -> Any:
     barred = host.Interpreter(
         model_content=ISLANDS,
         delegates=[delegate],
-        rules=[PlacementRule("exclude", delegate="libadds", nodes=0)],
+        placement=PlacementPolicy(rules=[PlacementRule("exclude", delegate="libadds", nodes=0)]),
     )
     results = [[p.nodes for p in barred.placement.partitions]]
     measured = host.Interpreter(
-        model_content=ISLANDS, delegates=[host.load("adds")], partition_policy="measured"
+        model_content=ISLANDS,
+        delegates=[host.load("adds")],
+        placement=PlacementPolicy(partitions="measured"),
     )
     results.append(run(measured, X))
     run(barred, X)

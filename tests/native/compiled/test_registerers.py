@@ -196,12 +196,12 @@ def test_without_an_official_runtime_functions_of_python_still_register(
 
 
 def test_a_resolver_with_another_table_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registerers._OfficialResolver, "_slot", lambda self, index: _NONE_FOUND)
+    monkeypatch.setattr(registerers.OfficialResolver, "slot", lambda self, index: _NONE_FOUND)
     with pytest.raises(UnsupportedRuntimeError, match="not as those known"):
         InterpreterWithCustomOps([lambda _: None], model_content=PLAIN)
 
 
-_FIND_NOTHING = registerers._FindBuiltin(lambda resolver, op, version: None)
+_FIND_NOTHING = registerers.FindBuiltin(lambda resolver, op, version: None)
 _NONE_FOUND = ctypes.cast(_FIND_NOTHING, ctypes.c_void_p).value
 
 

@@ -13,6 +13,7 @@ from delegraph import (
     DelegateContext,
     DelegateFlags,
     DelegateParams,
+    FailurePolicy,
     Interpreter,
     Node,
     OpResolverType,
@@ -90,7 +91,8 @@ def spoil(changed: Tensor, *, is_output: bool) -> None:
 
 
 def failing(delegate: Any, content: bytes, **arguments: Any) -> LiteRtInterpreter:
-    arguments = {"on_failure": "fallback", "experimental_op_resolver_type": ALONE, **arguments}
+    fallback = FailurePolicy(on_failure="fallback")
+    arguments = {"failures": fallback, "experimental_op_resolver_type": ALONE, **arguments}
     return LiteRtInterpreter(model_content=content, delegates=[delegate], **arguments)
 
 
@@ -196,13 +198,15 @@ def test_what_is_in_a_buffer_of_the_delegate_cannot_either() -> None:
 
 def test_the_error_comes_out_unless_users_want_otherwise() -> None:
     for on_failure in ("raise", None):
-        interpreter: Any = failing(Failing("eval"), sines(), on_failure=on_failure)
+        interpreter: Any = failing(
+            Failing("eval"), sines(), failures=FailurePolicy(on_failure=on_failure)
+        )
         interpreter.allocate_tensors()
         with pytest.raises(OSError, match="device lost"):
             interpreter.invoke()
         assert interpreter.incidents == ()
     with pytest.raises(ArgumentError, match="on_failure in LiteRT: 'shadow'; it is one of"):
-        failing(Failing("eval"), sines(), on_failure="shadow")
+        failing(Failing("eval"), sines(), failures=FailurePolicy(on_failure="shadow"))
 
 
 def test_in_the_official_class_the_delegate_has_the_incidents() -> None:

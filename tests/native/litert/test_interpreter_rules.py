@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter, OpResolverType, PlacementRule
+from delegraph import (
+    FailurePolicy,
+    Interpreter,
+    Limits,
+    OpResolverType,
+    PlacementPolicy,
+    PlacementRule,
+)
 from delegraph.errors import ArgumentError, PlacementError
 from delegraph.native import LiteRtInterpreter
 from delegraph.testing import constant, graph_model
@@ -44,7 +51,8 @@ def taker() -> ByName:
 @pytest.mark.parametrize("name", RULES)
 def test_rules_place_nodes_as_in_delegraphs_interpreter(name: str) -> None:
     ours, theirs = (
-        allocated(kind, taker(), rules=RULES[name]) for kind in (Interpreter, LiteRtInterpreter)
+        allocated(kind, taker(), placement=PlacementPolicy(rules=RULES[name]))
+        for kind in (Interpreter, LiteRtInterpreter)
     )
     assert [n.delegate for n in theirs.placement.nodes] == [
         n.delegate for n in ours.placement.nodes
@@ -58,7 +66,11 @@ def test_rules_place_nodes_as_in_delegraphs_interpreter(name: str) -> None:
 
 
 def test_results_are_right_when_rules_split_a_partition() -> None:
-    interpreter = allocated(LiteRtInterpreter, taker(), rules=[PlacementRule("exclude", nodes=1)])
+    interpreter = allocated(
+        LiteRtInterpreter,
+        taker(),
+        placement=PlacementPolicy(rules=[PlacementRule("exclude", nodes=1)]),
+    )
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], X)
     interpreter.invoke()
     np.testing.assert_allclose(
@@ -69,7 +81,9 @@ def test_results_are_right_when_rules_split_a_partition() -> None:
 def test_rules_count_nodes_of_the_model_after_an_earlier_delegate() -> None:
     first, second = ByName("SIN", name="first"), ByName("ADD", "MUL", name="second")
     rules = [PlacementRule("exclude", "second", nodes=4)]
-    interpreter = allocated(LiteRtInterpreter, first, second, rules=rules)
+    interpreter = allocated(
+        LiteRtInterpreter, first, second, placement=PlacementPolicy(rules=rules)
+    )
     taken = [node.delegate for node in interpreter.placement.nodes]
     assert taken == ["first", "second", "second", "first", None]
 
@@ -78,7 +92,10 @@ def test_rules_hold_in_other_subgraphs() -> None:
     rules = [PlacementRule("exclude", "by_name", subgraph=1)]
     delegate = ByName("LESS", "ADD")
     interpreter = allocated(
-        LiteRtInterpreter, delegate, model_content=doubling_while(), rules=rules
+        LiteRtInterpreter,
+        delegate,
+        model_content=doubling_while(),
+        placement=PlacementPolicy(rules=rules),
     )
     taken = {(n.subgraph, n.op): n.delegate for n in interpreter.placement.nodes}
     assert taken == {(0, "WHILE"): None, (1, "LESS"): None, (2, "ADD"): "by_name"}
@@ -87,26 +104,30 @@ def test_rules_hold_in_other_subgraphs() -> None:
 def test_rules_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "rules.toml"
     file.write_text("[[rule]]\naction = 'exclude'\nnodes = 3\ndelegate = 'by_name'")
-    interpreter = allocated(LiteRtInterpreter, taker(), rules=file)
+    interpreter = allocated(LiteRtInterpreter, taker(), placement=PlacementPolicy(rules=file))
     rejection = interpreter.placement.nodes[3].rejections["by_name"]
     assert str(rejection) == "rule 1 of rules.toml: exclude nodes 3 from by_name"
 
 
 def test_a_rule_without_a_node_is_refused() -> None:
     with pytest.raises(ArgumentError, match="matches nothing: the last node is 4"):
-        allocated(LiteRtInterpreter, taker(), rules=[PlacementRule("exclude", nodes=9)])
+        allocated(
+            LiteRtInterpreter,
+            taker(),
+            placement=PlacementPolicy(rules=[PlacementRule("exclude", nodes=9)]),
+        )
 
 
 def test_a_missed_pin_names_node_and_reason() -> None:
     rules = [PlacementRule("pin", "by_name", nodes=1)]
     with pytest.raises(PlacementError, match=r"node 1 \(ADD\): op: is ADD, needs SIN"):
-        allocated(LiteRtInterpreter, ByName("SIN"), rules=rules)
+        allocated(LiteRtInterpreter, ByName("SIN"), placement=PlacementPolicy(rules=rules))
 
 
 def test_require_full_lists_what_no_delegate_has() -> None:
     with pytest.raises(PlacementError, match=r"3 nodes stay behind: ADD \(nodes 1, 4: "):
-        allocated(LiteRtInterpreter, ByName("SIN"), require="full")
-    allocated(LiteRtInterpreter, taker(), require="full")
+        allocated(LiteRtInterpreter, ByName("SIN"), placement=PlacementPolicy(require="full"))
+    allocated(LiteRtInterpreter, taker(), placement=PlacementPolicy(require="full"))
 
 
 def test_require_full_counts_what_xnnpack_takes() -> None:
@@ -118,13 +139,15 @@ def test_require_full_counts_what_xnnpack_takes() -> None:
     )
     auto = OpResolverType.AUTO
     arguments = {"model_content": model, "experimental_op_resolver_type": auto}
-    found = allocated(LiteRtInterpreter, ByName("SIN"), require="full", **arguments)
+    found = allocated(
+        LiteRtInterpreter, ByName("SIN"), placement=PlacementPolicy(require="full"), **arguments
+    )
     assert [n.delegate for n in found.placement.nodes] == ["by_name", "XNNPACK"]
 
 
 def test_an_unknown_requirement_is_refused() -> None:
     with pytest.raises(ArgumentError, match="require: 'most'; it is one of None, 'full'"):
-        allocated(LiteRtInterpreter, require="most")
+        allocated(LiteRtInterpreter, placement=PlacementPolicy(require="most"))
 
 
 def test_a_node_that_xnnpack_takes_against_a_rule_is_an_error() -> None:
@@ -136,7 +159,7 @@ def test_a_node_that_xnnpack_takes_against_a_rule_is_an_error() -> None:
         allocated(
             LiteRtInterpreter,
             taker(),
-            rules=rules,
+            placement=PlacementPolicy(rules=rules),
             experimental_op_resolver_type=OpResolverType.AUTO,
         )
 
@@ -148,11 +171,32 @@ def test_a_signature_is_checked_too() -> None:
             model_content=two_signatures(),
             delegates=[ByName("SIN", "NEG", name="sine")],
             experimental_op_resolver_type=ALONE,
-            **asked,
+            placement=asked,
         )
-        for asked in ({"rules": rules}, {"rules": rules, "require": "full"})
+        for asked in (PlacementPolicy(rules), PlacementPolicy(rules, "full"))
     )
     one = np.ones(1, np.float32)
     np.testing.assert_allclose(excluding.get_signature_runner("wave")(x=one)["y"], np.sin(one))
     with pytest.raises(PlacementError, match="1 node stays behind: SIN"):
         requiring.get_signature_runner("wave")(x=one)
+
+
+def test_old_keywords_work_and_warn() -> None:
+    rules = [PlacementRule("exclude", operators="SIN")]
+    with pytest.warns(DeprecationWarning, match=r"rules=.*use placement=PlacementPolicy\(rules="):
+        interpreter = allocated(LiteRtInterpreter, taker(), rules=rules)
+    assert {node.op for node in interpreter.placement.nodes if node.delegate is None} == {"SIN"}
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [
+        ({"limits": Limits(time=1.0)}, r"Limits\(time="),
+        ({"placement": PlacementPolicy(partitions="measured")}, r"PlacementPolicy\(partitions="),
+        ({"failures": FailurePolicy(validate=True)}, r"FailurePolicy\(validate="),
+    ],
+    ids=["limits", "placement", "failures"],
+)
+def test_what_the_official_runtime_has_not_is_refused(group: Any, name: str) -> None:
+    with pytest.raises(ArgumentError, match=name + r"\.\.\.\) needs delegraph\.Interpreter"):
+        LiteRtInterpreter(model_content=sines(), **group)

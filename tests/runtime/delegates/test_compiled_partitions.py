@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter, OpResolverType
+from delegraph import FailurePolicy, Interpreter, OpResolverType
 from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.errors import (
     DelegateError,
@@ -119,7 +119,7 @@ def test_a_missing_package_is_named_with_its_pip_line(
 def test_a_disabled_plugin_is_named_with_its_remedy(
     engine: Path, compiled: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plugin_set, "_installed", PluginSet(["*"], ["engine"]))
+    monkeypatch.setattr(plugin_set, "found_plugins", PluginSet(["*"], ["engine"]))
     assert "disabled by the disable list; take 'engine' off that list" in refusal(compiled)
 
 
@@ -218,14 +218,16 @@ def test_an_isolated_delegate_loads_what_is_compiled_in_its_own_process(
     change_compiler(engine, monkeypatch, body, spoilt)
     assert "loaded here" in failure_of(lambda: Interpreter(model_content=compiled))
     for host in (Interpreter, LiteRtInterpreter):
-        with host(model_content=compiled, isolate="process") as interpreter:
+        with host(model_content=compiled, failures=FailurePolicy(isolate="process")) as interpreter:
             expected = run(Interpreter(model_content=sines()))
             assert np.allclose(run(interpreter), expected, atol=1e-6)
             note = interpreter.placement.notes["engine"]
             assert note == "compiled by fake-engine; in a process of its own"
     install_compiler(engine, monkeypatch, release="1.1")
     with pytest.raises(UnresolvedOpError, match=r"as version '1.0', installed is"):
-        Interpreter(model_content=compiled, isolate="process").allocate_tensors()
+        Interpreter(
+            model_content=compiled, failures=FailurePolicy(isolate="process")
+        ).allocate_tensors()
 
 
 def failure_of(call: Callable[[], object]) -> str:
@@ -241,11 +243,13 @@ def test_a_compiled_kernel_that_fails_is_named(
     with pytest.raises(DelegateNodeError, match=r"engine.*division by zero"):
         run(Interpreter(model_content=compiled))
     with pytest.raises(DelegateNodeError, match=r"engine.*division by zero"):
-        run(Interpreter(model_content=compiled, on_failure="fallback"))
+        run(Interpreter(model_content=compiled, failures=FailurePolicy(on_failure="fallback")))
 
 
 @pytest.mark.parametrize("policy", ["fallback", "shadow"])
 def test_failure_policies_run_a_compiled_file(compiled: bytes, policy: Any) -> None:
-    with Interpreter(model_content=compiled, on_failure=policy, shadow_share=1.0) as interpreter:
+    with Interpreter(
+        model_content=compiled, failures=FailurePolicy(on_failure=policy, shadow_share=1.0)
+    ) as interpreter:
         assert np.array_equal(run(interpreter), run(Interpreter(model_content=sines())))
         assert not interpreter.incidents

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from delegraph import DelegateFlags, Interpreter
+from delegraph import DelegateFlags, Interpreter, Limits, PlacementPolicy
 from delegraph.delegation.blob_cache import CACHE_VARIABLE
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import DefaultDelegateWarning, DelegateError, PlacementError
-from delegraph.runtime.delegates import default_delegate
+from delegraph.plugins import known_packages
 from delegraph.runtime.op_resolver import OpResolverType
 from support.by_name import ByName, sines
 from support.chosen_plugins import use_plugins_of
@@ -31,7 +31,8 @@ class Taker(ByName):
 @hookimpl
 def delegraph_delegates():
     make = lambda: {made}
-    return [DelegateSpec("taker", "takes two operators", lambda: make, is_ready={is_ready})]
+    return [DelegateSpec("taker", "takes two operators", lambda: make, default_rank={rank},
+                         is_ready={is_ready})]
 """
 
 Install = Callable[..., None]
@@ -43,16 +44,17 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
     def write(
         is_ready: str = "lambda: True",
+        rank: int | None = 0,
         claim: str = "pass",
         made: str = "Taker('ADD', name='taker')",
     ) -> None:
-        code = TAKING.format(is_ready=is_ready, claim=claim, made=made)
+        code = TAKING.format(is_ready=is_ready, rank=rank, claim=claim, made=made)
         write_plugin(tmp_path / "site", "taker", code)
         use_plugins_of(monkeypatch, tmp_path / "site")
 
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.delenv(DEFAULT_DELEGATES_VARIABLE)
-    monkeypatch.setattr(default_delegate, "ADDRESS", "fake-taker:taker")
+    monkeypatch.setattr(known_packages, "OUR_DISTRIBUTIONS", {"fake-taker", "fake-other"})
     return write
 
 
@@ -126,16 +128,16 @@ def test_the_environment_and_the_configuration_leave_it_out(
 def test_a_kernels_own_interpreter_does_without(install: Install) -> None:
     install()
     outer = interpreter()
-    inner = interpreter(cancellation=outer.session.cancellation)
+    inner = interpreter(limits=Limits(cancellation=outer.session.cancellation))
     assert inner.placement.delegates == ()
 
 
 def test_what_must_be_full_is_so_without_it(install: Install) -> None:
     install()
-    made = interpreter(delegates=[ByName("SIN")], require=None)
+    made = interpreter(delegates=[ByName("SIN")], placement=PlacementPolicy(require=None))
     made.allocate_tensors()
     with pytest.raises(PlacementError, match="3 nodes stay behind"):
-        interpreter(delegates=[ByName("SIN")], require="full")
+        interpreter(delegates=[ByName("SIN")], placement=PlacementPolicy(require="full"))
 
 
 def test_one_that_would_have_to_compile_is_left_out(install: Install) -> None:
@@ -159,12 +161,31 @@ def test_one_that_is_asked_for_is_not_applied_twice(install: Install) -> None:
     assert placement.notes == {}
 
 
-def test_another_package_with_a_delegate_of_that_name_is_not_it(
+def test_the_rank_of_a_third_partys_delegate_does_not_count(
     install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install()
-    monkeypatch.setattr(default_delegate, "ADDRESS", "another-package:taker")
+    monkeypatch.setattr(known_packages, "OUR_DISTRIBUTIONS", {"another-package"})
     assert interpreter().placement.delegates == ()
+
+
+def test_one_without_a_default_rank_waits_to_be_asked(install: Install) -> None:
+    install(rank=None)
+    assert interpreter().placement.delegates == ()
+
+
+@pytest.mark.parametrize(
+    ("rank", "is_ready", "applied"),
+    [(1, "lambda: True", "taker"), (-1, "lambda: True", "other"), (-1, "lambda: False", "taker")],
+)
+def test_of_two_the_lowest_rank_that_is_ready_is_applied(
+    install: Install, tmp_path: Path, rank: int, is_ready: str, applied: str
+) -> None:
+    made = "Taker('ADD', name='other')"
+    code = TAKING.format(is_ready=is_ready, rank=rank, claim="pass", made=made)
+    write_plugin(tmp_path / "site", "other", code.replace('"taker"', '"other"'))
+    install()
+    assert interpreter().placement.delegates == (applied,)
 
 
 def test_where_it_fails_the_model_runs_all_the_same(install: Install) -> None:

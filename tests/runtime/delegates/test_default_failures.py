@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import DelegateFlags, Interpreter
+from delegraph import DelegateFlags, FailurePolicy, Interpreter
 from delegraph.delegation.blob_cache import CACHE_VARIABLE, BlobCache
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import DefaultDelegateWarning, DelegateError, DelegateNodeError, NodeError
 from delegraph.native import LiteRtInterpreter
-from delegraph.runtime.delegates import default_delegate, failure_memory
+from delegraph.plugins import known_packages
+from delegraph.runtime.delegates import failure_memory
 from delegraph.runtime.delegates.requested_delegates import as_delegate
 from delegraph.schema.options import AddOptions
 from delegraph.testing import constant, graph_model, tensor
@@ -48,7 +49,7 @@ def install(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> In
     use_plugins_of(monkeypatch, tmp_path / "site")
     if request.param == "built in":
         monkeypatch.delenv(DEFAULT_DELEGATES_VARIABLE)
-        monkeypatch.setattr(default_delegate, "ADDRESS", "fake-failing:failing")
+        monkeypatch.setattr(known_packages, "OUR_DISTRIBUTIONS", {"fake-failing"})
     else:
         monkeypatch.setenv(DEFAULT_DELEGATES_VARIABLE, "failing")
 
@@ -264,7 +265,7 @@ def test_one_that_is_named_raises_as_before(install: Install) -> None:
 def test_on_failure_is_about_named_ones(install: Install, on_failure: Any) -> None:
     install("eval")
     with pytest.warns(DefaultDelegateWarning) as given:
-        _used(on_failure=on_failure)
+        _used(failures=FailurePolicy(on_failure=on_failure))
     assert len(given) == 1
 
 
@@ -312,11 +313,13 @@ def _by_default(name: str, delegate: Faulty, **policy: Any) -> tuple[Interpreter
     return interpreter, stepped(interpreter, steps)
 
 
-@pytest.mark.parametrize("policy", [{}, {"validate": True}, {"on_failure": "shadow"}], ids=str)
+@pytest.mark.parametrize(
+    "policy", [FailurePolicy(), FailurePolicy(validate=True), FailurePolicy("shadow")], ids=str
+)
 @pytest.mark.parametrize("run", [1, 2, 3])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_run_that_fails_is_repeated_from_the_state_before_it(
-    name: str, run: int, policy: dict[str, Any]
+    name: str, run: int, policy: FailurePolicy
 ) -> None:
     def fail(context: Any, node: Any, number: int) -> None:
         if number >= run:
@@ -326,7 +329,7 @@ def test_a_run_that_fails_is_repeated_from_the_state_before_it(
 
     delegate = Faulty(fault=fail, dynamic=True)
     with pytest.warns(DefaultDelegateWarning, match=r"phase eval.*device lost") as given:
-        interpreter, results = _by_default(name, delegate, **policy)
+        interpreter, results = _by_default(name, delegate, failures=policy)
     assert len(given) == 1
     assert_same(results, undelegated(name))
     calls_others = name in ("loop", "branch")  # there the caller's partition runs meanwhile

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from delegraph import DelegateFlags, Interpreter
+from delegraph import DelegateFlags, Interpreter, Limits
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.delegation.placement import Placement
 from delegraph.errors import ConfigurationError
@@ -85,7 +85,7 @@ def test_an_interpreter_inside_a_kernel_gets_none(
 ) -> None:
     configure(monkeypatch, tmp_path, "delegates = ['taker']")
     outer = Interpreter(model_content=sines(), delegates=[])
-    assert delegates(cancellation=outer.session.cancellation) == ()
+    assert delegates(limits=Limits(cancellation=outer.session.cancellation)) == ()
 
 
 def test_in_litert_the_same_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

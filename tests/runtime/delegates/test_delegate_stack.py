@@ -10,6 +10,7 @@ from delegraph import (
     DelegateFlags,
     Interpreter,
     Node,
+    PlacementPolicy,
     PlacementRule,
     Registration,
     Rejection,
@@ -154,7 +155,9 @@ def test_a_dynamic_delegate_alone_stays_on() -> None:
 
 def test_rules_are_checked_with_the_delegates_that_come_back() -> None:
     rules = [PlacementRule("pin", "by_name", operators="SIN")]
-    interpreter = Interpreter(model_content=sines(), delegates=[ByName("SIN")], rules=rules)
+    interpreter = Interpreter(
+        model_content=sines(), delegates=[ByName("SIN")], placement=PlacementPolicy(rules=rules)
+    )
     interpreter.resize_tensor_input(0, [1, 4])
     np.testing.assert_allclose(run(interpreter, X[None]), Y[None], rtol=1e-6)
 

@@ -13,6 +13,7 @@ from delegraph import (
     Delegate,
     DelegateContext,
     DelegateParams,
+    FailurePolicy,
     Interpreter,
     Node,
     Registration,
@@ -23,7 +24,6 @@ from delegraph.delegation.driver import SimpleDelegate
 from delegraph.errors import ArgumentError, DelegateError, DelegateNodeError
 from delegraph.operators.registration import InPlace
 from delegraph.runtime.delegates.failure_policy import (
-    FailurePolicy,
     Incident,
     Incidents,
     Supervision,
@@ -123,7 +123,7 @@ def test_without_a_policy_nothing_is_wrapped() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_results_are_right_whenever_the_delegate_fails(name: str, every: int, policy: Any) -> None:
     delegate = Faulty(fault=failing(every), dynamic=True)
-    interpreter, results = delegated(name, delegate, on_failure=policy)
+    interpreter, results = delegated(name, delegate, failures=FailurePolicy(on_failure=policy))
     assert_same(results, undelegated(name))
     assert sum(incident.count for incident in interpreter.incidents) == delegate.runs // every
     for incident in interpreter.incidents:
@@ -134,7 +134,9 @@ def test_results_are_right_whenever_the_delegate_fails(name: str, every: int, po
 
 @pytest.mark.parametrize("name", ["chain", "resized", "variable"])
 def test_static_delegates_fall_back_as_well(name: str) -> None:
-    interpreter, results = delegated(name, Faulty(fault=failing(2)), on_failure="fallback")
+    interpreter, results = delegated(
+        name, Faulty(fault=failing(2)), failures=FailurePolicy(on_failure="fallback")
+    )
     assert_same(results, undelegated(name))
     assert sum(incident.count for incident in interpreter.incidents) >= 3
 
@@ -143,7 +145,7 @@ def test_static_delegates_fall_back_as_well(name: str) -> None:
 def test_a_state_left_half_done_is_put_back(name: str, ops: tuple[str, ...]) -> None:
     """Each failing run has advanced the state already; the kernels start from the one before."""
     delegate = Faulty(*ops, fault=failing(2), dynamic=True)
-    interpreter, results = delegated(name, delegate, on_failure="fallback")
+    interpreter, results = delegated(name, delegate, failures=FailurePolicy(on_failure="fallback"))
     assert_same(results, undelegated(name))
     assert interpreter.incidents[0].count == 3
 
@@ -153,7 +155,9 @@ def test_a_variable_that_a_failing_run_replaced_is_back() -> None:
         context.tensors[context.variables[0]].data = np.full((1, 1), 9, np.float32)
         raise OSError("device lost")
 
-    _, results = delegated("variable", Faulty(fault=replace), on_failure="fallback")
+    _, results = delegated(
+        "variable", Faulty(fault=replace), failures=FailurePolicy(on_failure="fallback")
+    )
     assert_same(results, undelegated("variable"))
 
 
@@ -172,13 +176,17 @@ def test_a_state_in_the_delegates_buffer_is_read_before_it_is_needed() -> None:
         if run % 2 == 0:
             raise OSError("device lost")
 
-    _, results = delegated("variable", Keeping(fault=keep), on_failure="fallback")
+    _, results = delegated(
+        "variable", Keeping(fault=keep), failures=FailurePolicy(on_failure="fallback")
+    )
     assert_same(results, undelegated("variable"))
 
 
 def test_a_resource_that_a_failing_run_made_is_gone() -> None:
     interpreter = Interpreter(
-        model_content=counting(), delegates=[Faulty(dynamic=True)], on_failure="fallback"
+        model_content=counting(),
+        delegates=[Faulty(dynamic=True)],
+        failures=FailurePolicy(on_failure="fallback"),
     )
     resources = interpreter.session.resources
 
@@ -197,7 +205,9 @@ def test_a_resource_that_a_failing_run_made_is_gone() -> None:
 
 def test_an_incident_is_logged_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "delegraph"):
-        interpreter, _ = delegated("chain", Faulty(fault=failing()), on_failure="fallback")
+        interpreter, _ = delegated(
+            "chain", Faulty(fault=failing()), failures=FailurePolicy(on_failure="fallback")
+        )
     assert [record.message for record in caplog.records] == [
         "delegate 'faulty', node 5 of subgraph 0, eval: OSError: device lost; "
         "Delegraph's kernels take over"
@@ -214,7 +224,9 @@ def test_a_delegate_that_refuses_new_shapes_leaves_its_nodes_to_the_kernels(dyna
             raise ValueError("too many rows")
 
     interpreter, results = delegated(
-        "resized", Faulty(at_prepare=refuse, dynamic=dynamic), on_failure="fallback"
+        "resized",
+        Faulty(at_prepare=refuse, dynamic=dynamic),
+        failures=FailurePolicy(on_failure="fallback"),
     )
     assert_same(results, undelegated("resized"))
     (incident,) = interpreter.incidents
@@ -227,7 +239,9 @@ def test_shapes_known_only_while_invoking_are_found_when_preparing_fails() -> No
 
     for ops in ((), ("WHERE",), ("CAST", "MUL")):
         delegate = Faulty(*ops, before_prepare=refuse, dynamic=True)
-        interpreter, results = delegated("dynamic", delegate, on_failure="fallback")
+        interpreter, results = delegated(
+            "dynamic", delegate, failures=FailurePolicy(on_failure="fallback")
+        )
         assert_same(results, undelegated("dynamic"))
         assert interpreter.incidents[0].phase == "prepare"
 
@@ -237,7 +251,7 @@ def test_a_claim_that_fails_is_an_error_whatever_the_policy() -> None:
         def is_node_supported_by_delegate(self, *asked: Any) -> bool:
             raise ValueError("no")
 
-    interpreter = Interpreter(model_content=sines(), on_failure="fallback")
+    interpreter = Interpreter(model_content=sines(), failures=FailurePolicy(on_failure="fallback"))
     with pytest.raises(DelegateError, match=r"'faulty' could not be applied.*ValueError: no"):
         interpreter.modify_graph_with_delegate(Broken())
     assert_same(stepped(interpreter, floats(7)), undelegated("chain"))
@@ -247,7 +261,9 @@ def test_a_claim_that_fails_is_an_error_whatever_the_policy() -> None:
 @pytest.mark.parametrize("phase", ["init", "prepare"])
 def test_a_partition_that_cannot_be_begun_costs_only_itself(phase: str) -> None:
     delegate = FailsForMul(phase)
-    with Interpreter(model_content=sines(), delegates=[delegate], on_failure="fallback") as made:
+    with Interpreter(
+        model_content=sines(), delegates=[delegate], failures=FailurePolicy(on_failure="fallback")
+    ) as made:
         x = floats(7)
         expected = stepped(Interpreter(model_content=sines()), x)
         assert_same(stepped(made, x), expected)
@@ -307,7 +323,9 @@ def _stale(context: Any, node: Node, run: int) -> None:
 
 def test_a_buffer_that_cannot_be_copied_falls_back() -> None:
     for ops in ((), ("SIN",)):
-        interpreter, results = delegated("chain", Faulty(*ops, fault=_stale), on_failure="fallback")
+        interpreter, results = delegated(
+            "chain", Faulty(*ops, fault=_stale), failures=FailurePolicy(on_failure="fallback")
+        )
         assert_same(results, undelegated("chain"))
         assert {incident.phase for incident in interpreter.incidents} == {"copy"}
         assert "OSError: bus fell asleep" in interpreter.incidents[0].error
@@ -334,7 +352,7 @@ def test_values_in_a_delegates_buffer_are_read_when_its_next_node_falls_back() -
     interpreter, results = delegated(
         "chain",
         Keeping(fault=keep),
-        on_failure="fallback",
+        failures=FailurePolicy(on_failure="fallback"),
         experimental_disable_delegate_node_fusion=True,
     )
     assert_same(results, undelegated("chain"))
@@ -352,7 +370,9 @@ def test_what_the_kernels_computed_is_in_the_delegates_buffer_too() -> None:
         context.set_buffer_handle(context.tensors[node.outputs[0]], 1, node.delegate)
         raise OSError("device lost")
 
-    _, results = delegated("chain", Keeping(fault=keep), on_failure="fallback")
+    _, results = delegated(
+        "chain", Keeping(fault=keep), failures=FailurePolicy(on_failure="fallback")
+    )
     assert_same(written, results)
 
 
@@ -371,7 +391,9 @@ def test_a_buffer_that_the_results_cannot_be_copied_to_is_given_up() -> None:
         raise OSError("device lost")
 
     delegate = Keeping(fault=keep)
-    interpreter, results = delegated("chain", delegate, on_failure="fallback")
+    interpreter, results = delegated(
+        "chain", delegate, failures=FailurePolicy(on_failure="fallback")
+    )
     assert_same(results, undelegated("chain"))
     assert {incident.phase for incident in interpreter.incidents} == {"eval", "copy"}
     assert len(freed) == len(set(freed)) == delegate.runs
@@ -385,7 +407,9 @@ def test_stacked_delegates_fall_back_one_by_one(failing_one: str) -> None:
     earlier = Faulty("SIN", name="earlier", fault=fault("earlier"))
     later = Faulty("ADD", "earlier", name="later", fault=fault("later"))
     interpreter = Interpreter(
-        model_content=sines(), delegates=[earlier, later], on_failure="fallback"
+        model_content=sines(),
+        delegates=[earlier, later],
+        failures=FailurePolicy(on_failure="fallback"),
     )
     assert_same(stepped(interpreter, floats(7)), undelegated("chain"))
     assert {incident.delegate for incident in interpreter.incidents}.issubset({"earlier", "later"})
@@ -398,7 +422,9 @@ def test_arrays_that_a_failing_delegate_put_in_place_are_taken_away() -> None:
         y.data, y.shape = np.zeros((5, 5)), (5, 5)
         raise OSError("device lost")
 
-    _, results = delegated("chain", Faulty(fault=replace), on_failure="fallback")
+    _, results = delegated(
+        "chain", Faulty(fault=replace), failures=FailurePolicy(on_failure="fallback")
+    )
     assert_same(results, undelegated("chain"))
 
 
@@ -427,7 +453,11 @@ def test_inputs_outlast_a_failing_node_that_works_in_place() -> None:
     model = graph_model(
         [("SIN", "x", "a"), ("SIN", "a", "b"), ("SIN", "b", "y")], inputs="x", outputs="y"
     )
-    interpreter = Interpreter(model_content=model, delegates=[InPlaceSine()], on_failure="fallback")
+    interpreter = Interpreter(
+        model_content=model,
+        delegates=[InPlaceSine()],
+        failures=FailurePolicy(on_failure="fallback"),
+    )
     steps = floats(2)
     assert_same(stepped(interpreter, steps), stepped(Interpreter(model_content=model), steps))
     assert interpreter.incidents[0].count == 2
@@ -437,7 +467,9 @@ def test_interrupts_get_through() -> None:
     for stop in (KeyboardInterrupt, SystemExit):
         delegate = Faulty(fault=failing(error=stop()))
         interpreter = Interpreter(
-            model_content=sines(), delegates=[delegate], on_failure="fallback"
+            model_content=sines(),
+            delegates=[delegate],
+            failures=FailurePolicy(on_failure="fallback"),
         )
         with pytest.raises(stop):
             stepped(interpreter, floats(1))
@@ -467,8 +499,7 @@ def test_an_operator_without_kernel_cannot_fall_back(policy: Any) -> None:
     interpreter = Interpreter(
         model_content=model,
         delegates=[Alone("Odd", fault=failing(2))],
-        on_failure=policy,
-        validate=True,
+        failures=FailurePolicy(on_failure=policy, validate=True),
     )
     steps = floats(2)
     assert_same(stepped(interpreter, steps[:1]), steps[:1])
@@ -530,7 +561,9 @@ class _WholeKernel(SimpleDelegateKernelInterface):
 )
 def test_a_mobilenet_keeps_its_results_bit_for_bit(name: str) -> None:
     path = str(corpus_file(name))
-    interpreter = Interpreter(path, delegates=[Whole()], on_failure="fallback")
+    interpreter = Interpreter(
+        path, delegates=[Whole()], failures=FailurePolicy(on_failure="fallback")
+    )
     plain = Interpreter(path)
     detail = plain.get_input_details()[0]
     steps = [(x * 40 + 128).astype(detail["dtype"]) for x in floats(6, *detail["shape"].tolist())]

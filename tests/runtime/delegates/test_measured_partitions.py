@@ -14,6 +14,7 @@ import pytest
 from delegraph import (
     BuiltinOperator,
     DelegateContext,
+    FailurePolicy,
     Interpreter,
     Node,
     OpContext,
@@ -143,7 +144,7 @@ def test_a_delegate_that_fails_while_measured_is_kept_and_no_incident_is_left(
         model_content=chain("A"),
         custom_ops=kernels(clock, {"A": 1e-3}),
         delegates=[delegate],
-        on_failure=on_failure,
+        failures=FailurePolicy(on_failure=on_failure),
     ) as interpreter:
         delegate.fails = True
         session = interpreter.session

@@ -15,9 +15,11 @@ from delegraph import (
     DelegateFlags,
     DelegateOptions,
     DelegateParams,
+    FailurePolicy,
     Interpreter,
     Node,
     OpContext,
+    PlacementPolicy,
     Registration,
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
@@ -109,12 +111,12 @@ def test_measured_policy_keeps_what_saves_time_also_after_a_resize(
     who: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    policy: Any = {"partition_policy": "measured"} if who == "user" else {}
+    policy = PlacementPolicy(partitions="measured") if who == "user" else None
     with Interpreter(
         model_content=CRAWL,
         custom_ops={"Idle": Registration("Idle", idle)},
         delegates=[Crawling("measured" if who == "delegate" else "largest")],
-        **policy,
+        placement=policy,
     ) as interpreter:
         assert taken(interpreter) == [(2,)]
         assert "crawling, subgraph 0: 1 of 2 partitions pay" in caplog.text
@@ -136,8 +138,9 @@ def test_nodes_pinned_to_the_delegate_stay_whatever_the_time() -> None:
         model_content=CRAWL,
         custom_ops={"Idle": Registration("Idle", idle)},
         delegates=[Crawling()],
-        partition_policy="measured",
-        rules=[PlacementRule("pin", "crawling", operators="ADD")],
+        placement=PlacementPolicy(
+            partitions="measured", rules=[PlacementRule("pin", "crawling", operators="ADD")]
+        ),
     ) as interpreter:
         assert taken(interpreter) == [(0,), (2,)]
 
@@ -152,7 +155,7 @@ def test_a_delegate_of_all_or_nothing_is_not_measured(caplog: pytest.LogCaptureF
         model_content=chain("A"),
         custom_ops=kernels(clock, {"A": 0}),
         delegates=[AllOrNothing(clock, {"A": 1})],
-        partition_policy="measured",
+        placement=PlacementPolicy(partitions="measured"),
     ) as interpreter:
         assert taken(interpreter) == [(0,)]
     assert "kept without measuring: it takes every node or none" in caplog.text
@@ -171,8 +174,8 @@ def test_shadowing_starts_with_the_users_first_invoke() -> None:
         model_content=chain("Idle"),
         custom_ops={"Idle": Registration("Idle", idle)},
         delegates=[Wrong(Clock(), {"Idle": 0})],
-        partition_policy="measured",
-        on_failure="shadow",
+        placement=PlacementPolicy(partitions="measured"),
+        failures=FailurePolicy(on_failure="shadow"),
     ) as interpreter:
         assert interpreter.incidents == ()
         assert taken(interpreter) == [(0,)]

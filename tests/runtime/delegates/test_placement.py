@@ -11,6 +11,7 @@ from delegraph import (
     Delegate,
     DelegateContext,
     DelegateFlags,
+    FailurePolicy,
     Interpreter,
     Node,
     Registration,
@@ -385,7 +386,9 @@ def test_a_quarantined_delegate_is_called_so() -> None:
             context.tensors[node.outputs[0]].data[...] += 1
 
     delegates = [Wrong("MUL", name="wrong"), ByName("SIN", name="right")]
-    interpreter = Interpreter(model_content=sines(), delegates=delegates, on_failure="shadow")
+    interpreter = Interpreter(
+        model_content=sines(), delegates=delegates, failures=FailurePolicy(on_failure="shadow")
+    )
     assert interpreter.placement.quarantined == ()
     run(interpreter)
     assert interpreter.placement.quarantined == ("wrong",)

@@ -12,6 +12,7 @@ from delegraph import (
     Delegate,
     DelegateContext,
     Interpreter,
+    PlacementPolicy,
     PlacementRule,
     Registration,
 )
@@ -54,7 +55,9 @@ def owners(interpreter: Interpreter) -> list[str | None]:
     ids=str,
 )
 def test_excluded_nodes_stay_behind_and_say_why(rule: PlacementRule) -> None:
-    interpreter = Interpreter(model_content=sines(), delegates=[ByName(*OPS)], rules=[rule])
+    interpreter = Interpreter(
+        model_content=sines(), delegates=[ByName(*OPS)], placement=PlacementPolicy(rules=[rule])
+    )
     assert owners(interpreter) == [None, "by_name", "by_name", None, "by_name"]
     reason = interpreter.placement.nodes[3].rejections["by_name"]
     assert (reason.constraint, str(reason)) == ("rule", f"rule 1: {rule}")
@@ -64,7 +67,9 @@ def test_excluded_nodes_stay_behind_and_say_why(rule: PlacementRule) -> None:
 def test_rules_hold_for_delegates_that_partition_themselves() -> None:
     greedy = Greedy()
     interpreter = Interpreter(
-        model_content=sines(), delegates=[greedy], rules=[PlacementRule("exclude", nodes=2)]
+        model_content=sines(),
+        delegates=[greedy],
+        placement=PlacementPolicy(rules=[PlacementRule("exclude", nodes=2)]),
     )
     assert owners(interpreter) == ["greedy", "greedy", None, "greedy", "greedy"]
     assert 2 not in {node for nodes in greedy.previewed for node in nodes}
@@ -75,7 +80,7 @@ def test_a_delegate_that_may_take_everything_from_another_may_not_take_barred_no
     interpreter = Interpreter(
         model_content=sines(),
         delegates=[ByName("SIN"), Greedy()],
-        rules=[PlacementRule("exclude", "greedy", nodes=0)],
+        placement=PlacementPolicy(rules=[PlacementRule("exclude", "greedy", nodes=0)]),
     )
     assert owners(interpreter) == ["by_name", "greedy", "greedy", "greedy", "greedy"]
 
@@ -84,7 +89,7 @@ def test_pinned_nodes_wait_for_their_delegate() -> None:
     interpreter = Interpreter(
         model_content=sines(),
         delegates=[ByName(*OPS, name="first"), ByName(*OPS, name="second")],
-        rules=[PlacementRule("pin", "second", operators="ADD")],
+        placement=PlacementPolicy(rules=[PlacementRule("pin", "second", operators="ADD")]),
     )
     assert owners(interpreter) == ["first", "second", "first", "first", "second"]
     np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
@@ -95,7 +100,7 @@ def test_a_missed_pin_is_an_error_with_the_delegates_reason() -> None:
         Interpreter(
             model_content=sines(),
             delegates=[ByName("SIN")],
-            rules=[PlacementRule("pin", "by_name", nodes="2-3")],
+            placement=PlacementPolicy(rules=[PlacementRule("pin", "by_name", nodes="2-3")]),
         )
 
 
@@ -103,7 +108,7 @@ def test_rules_hold_after_a_resize_and_for_delegates_that_come_later() -> None:
     interpreter = Interpreter(
         model_content=graph_model([("SIN", "x", "a"), ("SIN", "a", "y")], inputs="x", outputs="y"),
         delegates=[ByName("SIN")],
-        rules=[PlacementRule("exclude", nodes=0)],
+        placement=PlacementPolicy(rules=[PlacementRule("exclude", nodes=0)]),
     )
     interpreter.resize_tensor_input(0, [7])
     interpreter.allocate_tensors()
@@ -115,7 +120,9 @@ def test_rules_hold_after_a_resize_and_for_delegates_that_come_later() -> None:
 def test_rules_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "rules.toml"
     file.write_text("[[rule]]\naction = 'exclude'\noperators = 'SIN'")
-    interpreter = Interpreter(model_content=sines(), delegates=[ByName(*OPS)], rules=file)
+    interpreter = Interpreter(
+        model_content=sines(), delegates=[ByName(*OPS)], placement=PlacementPolicy(rules=file)
+    )
     assert owners(interpreter)[0] is None
 
 
@@ -130,18 +137,24 @@ def test_rules_come_from_a_file(tmp_path: Path) -> None:
 )
 def test_mistakes_in_rules_are_argument_errors(rules: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        Interpreter(model_content=sines(), rules=rules)
+        Interpreter(model_content=sines(), placement=PlacementPolicy(rules=rules))
 
 
 def test_require_full_fails_when_a_node_stays_behind() -> None:
     with pytest.raises(PlacementError, match=r"2 nodes stay behind: SIN \(nodes 0, 3: ") as caught:
-        Interpreter(model_content=sines(), delegates=[ByName("ADD", "MUL")], require="full")
+        Interpreter(
+            model_content=sines(),
+            delegates=[ByName("ADD", "MUL")],
+            placement=PlacementPolicy(require="full"),
+        )
     assert isinstance(caught.value, DelegateError)
 
 
 def test_require_full_counts_all_delegates_together() -> None:
     delegates = [ByName("ADD", "MUL"), ByName("SIN", name="second")]
-    interpreter = Interpreter(model_content=sines(), delegates=delegates, require="full")
+    interpreter = Interpreter(
+        model_content=sines(), delegates=delegates, placement=PlacementPolicy(require="full")
+    )
     assert None not in owners(interpreter)
 
 
@@ -150,13 +163,14 @@ def test_require_full_agrees_with_rules_only_when_these_leave_nothing() -> None:
         Interpreter(
             model_content=sines(),
             delegates=[ByName(*OPS)],
-            rules=[PlacementRule("exclude", nodes=1)],
-            require="full",
+            placement=PlacementPolicy(rules=[PlacementRule("exclude", nodes=1)], require="full"),
         )
 
 
 def test_a_kernel_is_not_made_for_a_barred_node() -> None:
     delegate = ByName(*OPS)
     rule = PlacementRule("exclude", operators="*")
-    Interpreter(model_content=sines(), delegates=[delegate], rules=[rule])
+    Interpreter(
+        model_content=sines(), delegates=[delegate], placement=PlacementPolicy(rules=[rule])
+    )
     assert delegate.calls == []

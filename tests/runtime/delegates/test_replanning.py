@@ -11,6 +11,7 @@ from delegraph import (
     DelegateContext,
     DelegateFlags,
     DelegateParams,
+    FailurePolicy,
     Interpreter,
     Node,
     Registration,
@@ -292,7 +293,9 @@ def test_a_delegate_that_cannot_come_back_after_a_resize_stays_off_as_an_inciden
                 raise OSError("device is taken")
 
     delegates = [OnlyOnce("SIN", name="once"), ByName("ADD")]
-    interpreter = Interpreter(model_content=sines(), delegates=delegates, on_failure="fallback")
+    interpreter = Interpreter(
+        model_content=sines(), delegates=delegates, failures=FailurePolicy(on_failure="fallback")
+    )
     interpreter.resize_tensor_input(0, [1, 4])
     np.testing.assert_allclose(run(interpreter, X[None]), Y[None], rtol=1e-6)
     (incident,) = interpreter.incidents

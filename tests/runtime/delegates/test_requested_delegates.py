@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from delegraph import Interpreter, load_delegate
+from delegraph import Interpreter, delegate_from_file, load_delegate
 from delegraph.errors import (
     ArgumentAttributeError,
     ArgumentError,
@@ -51,7 +51,7 @@ def _plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, rank in (("b", 0), ("a", 0), ("c", -5), ("d", 7)):
         write_plugin(tmp_path, name, RANKED.format(name=name, rank=rank))
     allowed = [f"fake-{name}:{name}" for name in "abcd"]
-    monkeypatch.setattr(plugin_set, "_installed", PluginSet(allow=allowed))
+    monkeypatch.setattr(plugin_set, "found_plugins", PluginSet(allow=allowed))
 
 
 def names(delegates: Any) -> list[str]:
@@ -140,3 +140,21 @@ def test_options_as_load_delegate_gives_them_are_converted_and_checked() -> None
 def test_every_delegate_is_made_before_any_is_applied() -> None:
     with pytest.raises(UnknownDelegateError, match="'nope'"):
         as_delegates({"nope", "a"})
+
+
+def test_a_python_file_is_named_by_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(RANKED.format(name="e", rank=0))
+    assert names([str(file), f"{file}:level=2"]) == ["e1", "e2"]
+    assert load_delegate(file, {"level": 3}).name() == "e3"
+    with pytest.raises(PluginOptionError, match="are given twice"):
+        load_delegate(f"{file}:level=2", {"level": 3})
+    with pytest.raises(ArgumentError, match=r"no delegate file 'nowhere\.py'"):
+        as_delegates(["nowhere.py"])
+
+
+def test_the_old_name_for_python_files_works_and_warns(tmp_path: Path) -> None:
+    file = tmp_path / "mine"
+    file.write_text(RANKED.format(name="e", rank=0))
+    with pytest.warns(DeprecationWarning, match=r"goes in 0\.3; use delegraph\.load_delegate"):
+        assert delegate_from_file(file, "level=2").name() == "e2"

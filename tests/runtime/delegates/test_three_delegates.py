@@ -13,6 +13,7 @@ from delegraph import (
     DelegateParams,
     Interpreter,
     Node,
+    PlacementPolicy,
     SimpleDelegateKernelInterface,
 )
 from delegraph.delegation.rules import PlacementRule
@@ -92,7 +93,7 @@ def test_outputs_equal_the_undelegated_run_through_rules_resize_undo_and_redo(pa
         PlacementRule("pin", "rest", nodes=convolutions[1]),
         PlacementRule("exclude", "rest", operators="SOFTMAX"),
     ]
-    interpreter = Interpreter(path, rules=rules)
+    interpreter = Interpreter(path, placement=PlacementPolicy(rules=rules))
     for delegate in delegates():
         interpreter.modify_graph_with_delegate(delegate)
     np.testing.assert_array_equal(answer(interpreter, 1), expected[1])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter, Node
+from delegraph import FailurePolicy, Interpreter, Node
 from delegraph.errors import DelegateError, DelegateNodeError
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import AddOptions, ArgMaxOptions, GreaterOptions
@@ -74,7 +74,9 @@ def _inputs(model: bytes) -> list[Any]:
 def test_a_violation_is_an_error_that_says_what_is_wrong(name: str) -> None:
     model, fault, finding = VIOLATIONS[name]
     delegate = Faulty()
-    interpreter = Interpreter(model_content=model, delegates=[delegate], validate=True)
+    interpreter = Interpreter(
+        model_content=model, delegates=[delegate], failures=FailurePolicy(validate=True)
+    )
     steps = _inputs(model)
     expected = stepped(Interpreter(model_content=model), steps)
     delegate.fault = fault
@@ -91,7 +93,9 @@ def test_a_violation_falls_back_and_shadow_quarantines(name: str, policy: Any) -
     model, fault, _ = VIOLATIONS[name]
     delegate = Faulty(fault=fault)
     interpreter = Interpreter(
-        model_content=model, delegates=[delegate], validate=True, on_failure=policy
+        model_content=model,
+        delegates=[delegate],
+        failures=FailurePolicy(validate=True, on_failure=policy),
     )
     steps = _inputs(model)
     assert_same(stepped(interpreter, steps), stepped(Interpreter(model_content=model), steps))
@@ -101,7 +105,9 @@ def test_a_violation_falls_back_and_shadow_quarantines(name: str, policy: Any) -
 
 
 def test_violations_pass_without_validation() -> None:
-    interpreter, results = delegated("chain", Faulty(fault=_write(np.nan)), on_failure="fallback")
+    interpreter, results = delegated(
+        "chain", Faulty(fault=_write(np.nan)), failures=FailurePolicy(on_failure="fallback")
+    )
     assert np.isnan(results[0][0])
     assert interpreter.incidents == ()
 
@@ -111,27 +117,28 @@ def _wrong_shape(context: Any, node: Node, run: int) -> None:
 
 
 def test_a_wrong_static_shape_fails_the_application() -> None:
-    interpreter = Interpreter(model_content=sines(), validate=True)
+    interpreter = Interpreter(model_content=sines(), failures=FailurePolicy(validate=True))
     with pytest.raises(DelegateError, match=r"has a wrong shape, expected \[4\]"):
         interpreter.modify_graph_with_delegate(Faulty(at_prepare=_wrong_shape))
 
 
 @pytest.mark.parametrize(
-    ("policy", "runs"), [({"on_failure": "fallback", "validate": True}, 0), ({}, 0)]
+    "policy", [FailurePolicy("fallback", validate=True), FailurePolicy("shadow")], ids=str
 )
-def test_a_wrong_shape_after_a_resize_is_an_incident(policy: Any, runs: int) -> None:
-    policy = policy or {"on_failure": "shadow"}
+def test_a_wrong_shape_after_a_resize_is_an_incident(policy: FailurePolicy) -> None:
     delegate = Faulty(at_prepare=_wrong_shape, dynamic=True)
-    interpreter, results = delegated("chain", delegate, **policy)
+    interpreter, results = delegated("chain", delegate, failures=policy)
     assert_same(results, undelegated("chain"))
-    assert delegate.runs == runs
+    assert delegate.runs == 0
     assert interpreter.incidents[0].phase == "prepare"
     assert "has a wrong shape" in interpreter.incidents[0].error
 
 
 def test_special_values_are_not_looked_for_when_inputs_have_them() -> None:
     delegate = Faulty(fault=_write(np.inf))
-    interpreter = Interpreter(model_content=sines(), delegates=[delegate], validate=True)
+    interpreter = Interpreter(
+        model_content=sines(), delegates=[delegate], failures=FailurePolicy(validate=True)
+    )
     (y,) = stepped(interpreter, [np.array([1, np.nan, 1, 2], np.float32)])
     assert np.isinf(y[0])
 
@@ -144,7 +151,9 @@ def test_a_shape_left_open_for_nothing_is_checked_while_invoking() -> None:
         context.resize_tensor(context.tensors[node.outputs[0]], (2,))
 
     delegate = Faulty(at_prepare=open_shape, fault=shorten, dynamic=True)
-    interpreter, results = delegated("chain", delegate, on_failure="fallback", validate=True)
+    interpreter, results = delegated(
+        "chain", delegate, failures=FailurePolicy(on_failure="fallback", validate=True)
+    )
     assert_same(results, undelegated("chain"))
     assert "FLOAT32[2]) has a wrong shape, expected [4]" in interpreter.incidents[0].error
 
@@ -152,7 +161,9 @@ def test_a_shape_left_open_for_nothing_is_checked_while_invoking() -> None:
 def test_special_values_that_the_kernels_have_too_are_no_violation() -> None:
     model = graph_model([("LOG", "x", "y")], inputs="x", outputs="y")
     delegate = Faulty()
-    interpreter = Interpreter(model_content=model, delegates=[delegate], validate=True)
+    interpreter = Interpreter(
+        model_content=model, delegates=[delegate], failures=FailurePolicy(validate=True)
+    )
     (y,) = stepped(interpreter, [np.array([-1, 0, 1, 2], np.float32)])
     assert np.isnan(y[0])
     delegate.fault = _write(np.inf)
@@ -166,7 +177,7 @@ def test_a_right_delegate_passes_every_check(name: str) -> None:
     for policy in ("raise", "fallback", "shadow"):
         delegate = Faulty(dynamic=True)
         interpreter, results = delegated(
-            name, delegate, on_failure=policy, validate=True, shadow_share=1
+            name, delegate, failures=FailurePolicy(on_failure=policy, validate=True, shadow_share=1)
         )
         assert_same(results, undelegated(name))
         assert interpreter.incidents == ()

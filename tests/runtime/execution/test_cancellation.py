@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Eval, Interpreter, Node, OpContext, Registration
+from delegraph import Eval, Interpreter, Limits, Node, OpContext, Registration
 from delegraph.errors import ArgumentError, CallCancelledError, TimeLimitError
 from delegraph.runtime.execution import cancellation
 from delegraph.runtime.execution.cancellation import Cancellation
@@ -139,7 +139,7 @@ def outside(model: bytes, before: Callable[[], None], **options: Any) -> Interpr
 
     def prepare(context: OpContext, node: Node) -> Eval:
         request = getattr(context, "cancellation", None)
-        inner = Interpreter(model_content=model, cancellation=request)
+        inner = Interpreter(model_content=model, limits=Limits(cancellation=request))
         inner.allocate_tensors()
         inner.set_tensor(0, np.ones(inner.get_input_details()[0]["shape"], np.float32))
 
@@ -169,17 +169,17 @@ def test_it_is_cancelled_with_the_call() -> None:
 
 
 def test_it_ends_when_the_time_of_the_call_is_up() -> None:
-    outer = outside(endless(), lambda: None, time_limit=LIMIT)
+    outer = outside(endless(), lambda: None, limits=Limits(time=LIMIT))
     with pytest.raises(TimeLimitError, match="the time limit of 1 s"):
         outer.invoke()
 
 
 def test_cancelling_it_does_nothing_to_the_call() -> None:
     request = Cancellation()
-    Interpreter(model_content=SINE, cancellation=request).cancel()
+    Interpreter(model_content=SINE, limits=Limits(cancellation=request)).cancel()
     request.raise_if_requested()
 
 
 def test_it_has_no_time_of_its_own() -> None:
-    with pytest.raises(ArgumentError, match="time_limit and cancellation are given"):
-        Interpreter(model_content=SINE, time_limit=1, cancellation=Cancellation())
+    with pytest.raises(ArgumentError, match=r"Limits\.time and Limits\.cancellation are given"):
+        Interpreter(model_content=SINE, limits=Limits(time=1, cancellation=Cancellation()))

@@ -18,9 +18,12 @@ from delegraph import (
     Delegate,
     DelegateContext,
     Eval,
+    FailurePolicy,
     Interpreter,
+    Limits,
     Node,
     OpContext,
+    PlacementPolicy,
     Registration,
     Rejection,
     SimpleDelegateKernelInterface,
@@ -122,7 +125,7 @@ def test_a_loop_without_end_is_cancelled_from_another_thread(op: str, delegate: 
 
 @pytest.mark.parametrize("op", LOOPS)
 def test_a_loop_without_end_has_a_time_limit(op: str) -> None:
-    interpreter = allocated(loop(op), time_limit=LIMIT)
+    interpreter = allocated(loop(op), limits=Limits(time=LIMIT))
     for _ in range(2):
         give(interpreter, *ENDLESS)
         with pytest.raises(TimeLimitError, match=r"more than the time limit of 1 s and was"):
@@ -131,7 +134,7 @@ def test_a_loop_without_end_has_a_time_limit(op: str) -> None:
 
 
 def test_a_loop_of_subgraphs_without_nodes_is_stopped() -> None:
-    interpreter = allocated(empty_loop(), time_limit=LIMIT)
+    interpreter = allocated(empty_loop(), limits=Limits(time=LIMIT))
     give(interpreter, True)
     with pytest.raises(TimeLimitError):
         interpreter.invoke()
@@ -149,7 +152,7 @@ def test_a_loop_in_a_branch_is_stopped() -> None:
         Graph([inner], [inner]),
         Graph([other], [other]),
     )
-    interpreter = allocated(model, time_limit=LIMIT)
+    interpreter = allocated(model, limits=Limits(time=LIMIT))
     give(interpreter, True, True)
     with pytest.raises(TimeLimitError):
         interpreter.invoke()
@@ -196,7 +199,7 @@ def test_a_signature_is_stopped() -> None:
     ends = (tables.TensorMap(name="end", tensor_index=record.subgraphs[0].outputs[0]),)
     signature = tables.SignatureDef(signature_key="count", inputs=tuple(named), outputs=ends)
     model = write_model(record.replace(signature_defs=(signature,)))
-    interpreter = Interpreter(model_content=model, time_limit=LIMIT)
+    interpreter = Interpreter(model_content=model, limits=Limits(time=LIMIT))
     count = interpreter.get_signature_runner("count")
     with pytest.raises(TimeLimitError):
         count(i=F(0), n=F(3), s=F(0))
@@ -254,7 +257,12 @@ SINE = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
 @pytest.mark.parametrize("wrap", [False, True])
 def test_a_delegate_that_is_stopped_has_not_failed(wrap: bool, on_failure: Any) -> None:
     patient = Patient("eval", wrap=wrap)
-    interpreter = allocated(SINE, delegates=[patient], on_failure=on_failure, time_limit=LIMIT)
+    interpreter = allocated(
+        SINE,
+        delegates=[patient],
+        failures=FailurePolicy(on_failure=on_failure),
+        limits=Limits(time=LIMIT),
+    )
     interpreter.set_tensor(0, F([0, 0, 0, 0]))
     with pytest.raises(TimeLimitError):
         interpreter.invoke()
@@ -265,7 +273,7 @@ def test_a_delegate_that_is_stopped_has_not_failed(wrap: bool, on_failure: Any) 
 
 @pytest.mark.parametrize("moment", ["claim", "prepare"])
 def test_a_delegate_that_is_stopped_while_it_is_applied_changes_nothing(moment: str) -> None:
-    interpreter = allocated(SINE, time_limit=LIMIT)
+    interpreter = allocated(SINE, limits=Limits(time=LIMIT))
     interpreter.set_tensor(0, F([0, 0, 0, 0]))
     with pytest.raises(TimeLimitError):
         interpreter.modify_graph_with_delegate(Patient(moment))
@@ -332,12 +340,12 @@ def test_no_more_nodes_are_prepared_after_the_request() -> None:
 
 def test_making_an_interpreter_has_a_time_limit() -> None:
     with pytest.raises(TimeLimitError):
-        Interpreter(model_content=SINE, delegates=[Patient("claim")], time_limit=LIMIT)
+        Interpreter(model_content=SINE, delegates=[Patient("claim")], limits=Limits(time=LIMIT))
 
 
 def test_allocating_has_a_time_limit() -> None:
     patient = Patient("")
-    interpreter = Interpreter(model_content=SINE, delegates=[patient], time_limit=LIMIT)
+    interpreter = Interpreter(model_content=SINE, delegates=[patient], limits=Limits(time=LIMIT))
     interpreter.resize_tensor_input(0, [2])
     patient.moment = "prepare"
     with pytest.raises(TimeLimitError):
@@ -349,8 +357,8 @@ def test_measuring_has_the_time_limit_of_the_call() -> None:
         Interpreter(
             model_content=SINE,
             delegates=[Patient("eval")],
-            partition_policy="measured",
-            time_limit=LIMIT,
+            placement=PlacementPolicy(partitions="measured"),
+            limits=Limits(time=LIMIT),
         )
 
 
@@ -373,12 +381,13 @@ def test_a_micro_interpreter_is_stopped() -> None:
 
 @pytest.mark.parametrize("limit", [0, -1.0, float("nan"), float("inf"), True, "1"])
 def test_a_time_limit_is_a_positive_number(limit: Any) -> None:
-    with pytest.raises(ArgumentError, match="time_limit is a positive number of seconds, not"):
-        Interpreter(model_content=SINE, time_limit=limit)
+    with pytest.raises(ArgumentError, match=r"Limits\.time is a positive number of"):
+        Interpreter(model_content=SINE, limits=Limits(time=limit))
 
 
 def test_an_interpreter_with_a_time_limit_does_not_keep_python_from_ending(tmp_path: Path) -> None:
     (tmp_path / "loop.tflite").write_bytes(loop())
-    code = "import delegraph; it = delegraph.Interpreter('loop.tflite', time_limit=9)"
-    command = [sys.executable, "-c", f"{code}; it.allocate_tensors()"]
+    made = "Interpreter('loop.tflite', limits=Limits(time=9))"
+    code = f"from delegraph import *; it = {made}; it.allocate_tensors()"
+    command = [sys.executable, "-c", code]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60)

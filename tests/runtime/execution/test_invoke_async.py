@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegraph import Interpreter, Limits
 from delegraph.errors import (
     CallCancelledError,
     DelegateNodeError,
@@ -174,7 +174,7 @@ def test_cancelling_a_future_that_is_done_stops_no_later_call() -> None:
 
 
 def test_a_time_limit_ends_it() -> None:
-    future = opened(Held(until_stopped), time_limit=0.2).invoke_async()
+    future = opened(Held(until_stopped), limits=Limits(time=0.2)).invoke_async()
     with pytest.raises(TimeLimitError):
         future.result(SECONDS)
 

@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph import CustomOp, DelegateContext, DelegateFlags, Interpreter, Node, OpResolverType
+from delegraph import (
+    CustomOp,
+    DelegateContext,
+    DelegateFlags,
+    FailurePolicy,
+    Interpreter,
+    Limits,
+    Node,
+    OpResolverType,
+)
 from delegraph.delegation.control_edges import METADATA_NAME
 from delegraph.errors import (
     CallCancelledError,
@@ -305,7 +314,9 @@ def test_an_event_must_be_one(found: object) -> None:
 @pytest.mark.parametrize("kind", [Late, InThread])
 def test_a_failing_partition_falls_back_to_the_kernels(kind: Any) -> None:
     interpreter = opened(
-        kind("SIN", name="late", before=fails), Late("MUL", name="two"), on_failure="fallback"
+        kind("SIN", name="late", before=fails),
+        Late("MUL", name="two"),
+        failures=FailurePolicy(on_failure="fallback"),
     )
     for _ in range(2):
         np.testing.assert_allclose(invoked(interpreter), EXPECTED, 1e-6)
@@ -321,7 +332,7 @@ def test_a_partition_that_cannot_even_start_falls_back() -> None:
             kernel.eval_async = fails  # type: ignore[method-assign, assignment]  # fails at once
             return kernel
 
-    interpreter = opened(Unstartable("SIN"), on_failure="fallback")
+    interpreter = opened(Unstartable("SIN"), failures=FailurePolicy(on_failure="fallback"))
     np.testing.assert_allclose(invoked(interpreter), EXPECTED, 1e-6)
     assert [incident.error for incident in interpreter.incidents] == ["OSError: device lost"]
 
@@ -340,7 +351,9 @@ def test_shadow_finds_a_partition_that_is_wrong_and_keeps_it_out() -> None:
             return kernel
 
     late = Wrong("SIN")
-    interpreter = opened(late, Late("MUL", name="two"), on_failure="shadow", shadow_share=1.0)
+    interpreter = opened(
+        late, Late("MUL", name="two"), failures=FailurePolicy(on_failure="shadow", shadow_share=1.0)
+    )
     for _ in range(3):
         np.testing.assert_allclose(invoked(interpreter), EXPECTED, 1e-6)
     assert late.log == ["start 5", "wait 5"]
@@ -366,7 +379,7 @@ def test_a_fallback_computes_while_nothing_else_does() -> None:
         Late("Twice", before=fails),
         two,
         model=branches("Twice"),
-        on_failure="fallback",
+        failures=FailurePolicy(on_failure="fallback"),
         custom_ops={"Twice": twice},
     )
     np.testing.assert_allclose(invoked(interpreter), 2 * X + X * X, 1e-6)
@@ -378,7 +391,7 @@ def test_a_fallback_computes_while_nothing_else_does() -> None:
 def test_state_is_as_without_delegate(name: str, policy: str) -> None:
     fault = no_fault if policy == "raise" else failing(every=2)
     late = LateFaulty("SIN", "ADD", "MUL", "RNN", "IF", fault=fault, dynamic=True)
-    _, found = delegated(name, late, on_failure=policy)
+    _, found = delegated(name, late, failures=FailurePolicy(on_failure=policy))
     assert_same(found, undelegated(name))
 
 
@@ -443,7 +456,9 @@ def until_stopped(context: DelegateContext, node: Node) -> None:
 
 
 def test_a_kernel_that_looks_ends_a_call_that_takes_too_long() -> None:
-    interpreter = opened(InThread("SIN", before=until_stopped), Late("MUL"), time_limit=0.3)
+    interpreter = opened(
+        InThread("SIN", before=until_stopped), Late("MUL"), limits=Limits(time=0.3)
+    )
     with pytest.raises(TimeLimitError):
         interpreter.invoke()
 

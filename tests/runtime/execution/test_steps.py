@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter, Node, OpContext, Registration
+from delegraph import Interpreter, Limits, Node, OpContext, Registration
 from delegraph.errors import NodeError, OperatorError
 from delegraph.operators.registration import Eval
 from delegraph.schema.options import AddOptions, EqualOptions, VarHandleOptions
@@ -152,7 +152,7 @@ def test_tensors_get_their_places_anew_for_another_shape() -> None:
 
 def test_inputs_alone_may_be_too_large() -> None:
     model = graph_model([], inputs="x", outputs="x", tensors={"x": tensor((6,))})
-    interpreter = Interpreter(model_content=model, memory_limit=16)
+    interpreter = Interpreter(model_content=model, limits=Limits(memory=16))
     with pytest.raises(OperatorError, match="the limit of 16 bytes"):
         interpreter.allocate_tensors()
 

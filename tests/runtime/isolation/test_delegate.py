@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import DelegateSpec, Interpreter, delegate_from_file, load_delegate
+from delegraph import DelegateSpec, FailurePolicy, Interpreter, load_delegate
 from delegraph.errors import (
     ArgumentError,
+    ArgumentTypeError,
     DelegateError,
     PluginLoadError,
     PluginOptionError,
@@ -99,7 +100,9 @@ def test_nodes_that_call_subgraphs_or_keep_values_stay_in_the_host() -> None:
 
 def test_each_delegate_ends_its_process_when_its_interpreter_is_closed() -> None:
     interpreter = Interpreter(
-        model_content=sines(), delegates=[isolated(), isolated()], isolate="process"
+        model_content=sines(),
+        delegates=[isolated(), isolated()],
+        failures=FailurePolicy(isolate="process"),
     )
     pids = [pid_of(delegate) for delegate in interpreter.session.delegates]
     with Watched(pids[0]) as first, Watched(pids[1]) as second:
@@ -214,7 +217,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_installed_delegate_is_not_imported_here(site: Path) -> None:
     pip_install(site, "fake_danger", plugin(), "danger")
     with Interpreter(
-        model_content=sines(), delegates={"danger": {"dynamic": True}}, isolate="process"
+        model_content=sines(),
+        delegates={"danger": {"dynamic": True}},
+        failures=FailurePolicy(isolate="process"),
     ) as interpreter:
         np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
         assert interpreter.session.delegates[0].rank == 7  # type: ignore[attr-defined]  # an isolated one
@@ -225,7 +230,9 @@ def test_an_installed_delegate_is_not_imported_here(site: Path) -> None:
 def test_a_plugin_whose_import_aborts_cannot_hurt_the_host(site: Path) -> None:
     extra = "import faulthandler, os\nfaulthandler.disable()\nos.abort()"
     pip_install(site, "fake_danger", plugin(extra), "danger")
-    with Interpreter(model_content=sines(), delegates=["danger"], isolate="process") as interpreter:
+    with Interpreter(
+        model_content=sines(), delegates=["danger"], failures=FailurePolicy(isolate="process")
+    ) as interpreter:
         np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
         (incident,) = interpreter.incidents
         assert "ended with SIGABRT while it was importing" in incident.error
@@ -260,27 +267,31 @@ def test_what_cannot_be_had_is_an_error_at_once() -> None:
     with pytest.raises(PluginLoadError, match=r"could not be made .* device lost"):
         isolated(at="load", how="raise")
     with pytest.raises(ArgumentError, match=r"no delegate file 'nowhere\.py'"):
-        delegate_from_file("nowhere.py", isolate="process")
+        load_delegate("nowhere.py", isolate="process")
 
 
 def test_an_object_cannot_be_sent_to_another_process() -> None:
     with pytest.raises(ArgumentError, match="ByName is an object, which no other process can have"):
-        Interpreter(model_content=sines(), delegates=[ByName("ADD")], isolate="process")
-    with pytest.raises(PluginOptionError, match="write them as text or as a dictionary"):
-        delegate_from_file(DANGEROUS, Options(), isolate="process")  # type: ignore[arg-type]  # wrong
+        Interpreter(
+            model_content=sines(),
+            delegates=[ByName("ADD")],
+            failures=FailurePolicy(isolate="process"),
+        )
+    with pytest.raises(ArgumentTypeError, match="the options of a delegate are a dictionary"):
+        load_delegate(DANGEROUS, Options(), isolate="process")  # type: ignore[arg-type]  # wrong
     with pytest.raises(PluginOptionError, match=r"option 'at' .* is a object"):
-        delegate_from_file(DANGEROUS, {"at": object()}, isolate="process")
+        load_delegate(DANGEROUS, {"at": object()}, isolate="process")
 
 
 def test_a_timeout_needs_a_process() -> None:
     with pytest.raises(ArgumentError, match="timeout=3 needs isolate='process' for delegate ByN"):
         as_delegates([ByName("ADD")], Isolation(timeout=3))
     with pytest.raises(ArgumentError, match="needs isolate='process' for delegate file"):
-        delegate_from_file(DANGEROUS, timeout=3)
+        load_delegate(DANGEROUS, timeout=3)
     with pytest.raises(ArgumentError, match="timeout is a positive number of seconds, not -1"):
-        Interpreter(model_content=sines(), timeout=-1)
+        Interpreter(model_content=sines(), failures=FailurePolicy(timeout=-1))
     with pytest.raises(ArgumentError, match="isolate: 'thread'"):
-        Interpreter(model_content=sines(), isolate="thread")  # type: ignore[arg-type]  # wrong
+        Interpreter(model_content=sines(), failures=FailurePolicy(isolate="thread"))  # type: ignore[arg-type]  # wrong
 
 
 def test_an_error_of_its_claims_names_the_hosts_node() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegraph import FailurePolicy, Interpreter, PlacementPolicy
 from delegraph.plugins import installed
 from support.corpus import corpus_file, needs_corpus
 
@@ -32,7 +32,10 @@ def results(name: str, isolate: Any) -> list[Any]:
     found: list[Any] = []
     numbers = np.random.default_rng(0)
     with Interpreter(
-        str(corpus_file(name)), delegates=["numba_cpu"], isolate=isolate, require="full"
+        str(corpus_file(name)),
+        delegates=["numba_cpu"],
+        failures=FailurePolicy(isolate=isolate),
+        placement=PlacementPolicy(require="full"),
     ) as interpreter:
         interpreter.allocate_tensors()
         (entry,) = interpreter.get_input_details()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Delegate
+from delegraph import Delegate, FailurePolicy, Limits
 from delegraph.errors import CallCancelledError, DelegateError, DelegateNodeError, TimeLimitError
 from delegraph.native import LiteRtInterpreter
 from delegraph.runtime.isolation import process
@@ -168,16 +168,18 @@ def test_kernels_that_do_not_close_hold_nobody_up(
 
 
 def test_users_may_want_the_error() -> None:
-    interpreter = interpreter_with(isolated(at="eval"), on_failure="raise")
+    interpreter = interpreter_with(isolated(at="eval"), failures=FailurePolicy(on_failure="raise"))
     with pytest.raises(DelegateNodeError, match="ended with SIGABRT"):
         run(interpreter)
     interpreter.close()
     with pytest.raises(DelegateError, match=r"could not be applied .* ended with SIGABRT"):
-        interpreter_with(isolated(at="claim"), on_failure="raise")
+        interpreter_with(isolated(at="claim"), failures=FailurePolicy(on_failure="raise"))
 
 
 def test_shadow_compares_what_the_process_computes() -> None:
-    with interpreter_with(isolated(), on_failure="shadow", shadow_share=1.0) as interpreter:
+    with interpreter_with(
+        isolated(), failures=FailurePolicy(on_failure="shadow", shadow_share=1.0)
+    ) as interpreter:
         assert_right(interpreter)
         assert interpreter.incidents == ()
 
@@ -195,7 +197,7 @@ def test_a_call_that_shall_stop_does_not_wait_for_the_process(fifo: Path) -> Non
 
 def test_a_time_limit_does_not_wait_for_the_process() -> None:
     delegate = isolated(at="eval", how="hang")
-    with interpreter_with(delegate, time_limit=10.0) as interpreter:
+    with interpreter_with(delegate, limits=Limits(time=10.0)) as interpreter:
         interpreter.allocate_tensors()
         interpreter.session.cancellation._watch._seconds = 0.3
         with Watched(pid_of(delegate)) as child:
@@ -274,9 +276,9 @@ def test_in_litert_a_process_is_started_again_so_many_times(tmp_path: Path) -> N
 
 def test_in_litert_users_may_want_the_error(tmp_path: Path) -> None:
     delegate = isolated(at="eval", journal=str(tmp_path / "journal"), times=1)
-    with litert_with(delegate, on_failure="raise") as interpreter:
+    with litert_with(delegate, failures=FailurePolicy(on_failure="raise")) as interpreter:
         with pytest.raises(DelegateError, match="ended with SIGABRT"):
             run(interpreter)
         assert_right(interpreter)
     with pytest.raises(DelegateError, match="ended with SIGABRT"):
-        litert_with(isolated(at="claim"), on_failure="raise")
+        litert_with(isolated(at="claim"), failures=FailurePolicy(on_failure="raise"))

@@ -52,10 +52,11 @@ def command(
     """
     if not delegates:
         raise click.UsageError("give at least one --delegate", click.get_current_context())
+    from delegraph.runtime.options import in_groups
     from delegraph.tools import compile_model
 
     with shown_progress() as progress:
-        compiled = compile_model(model, delegates, progress=progress, **arguments)
+        compiled = compile_model(model, delegates, progress=progress, **in_groups(arguments))
     if compiled.partitions:
         compiled.write(output)
     if as_json:

@@ -161,7 +161,7 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
 def _report(
     request: MemoryRequest, delegates: Sequence[Any], planners: Sequence[str] | None, alignment: int
 ) -> MemoryReport:
-    from delegraph import Interpreter, OpResolverType
+    from delegraph import Interpreter, Limits, OpResolverType
     from delegraph.tools.memory_report import memory_report
 
     # Without any the model is planned as it is; what it holds compiled has no other kernel.
@@ -170,10 +170,12 @@ def _report(
         request.model,
         delegates=delegates or None,
         experimental_op_resolver_type=OpResolverType.AUTO if delegates else alone,
-        time_limit=request.time_limit,
-        memory_limit=request.memory_limit,
-        table_limit=request.table_limit,
-        depth_limit=request.depth_limit,
+        limits=Limits(
+            time=request.time_limit,
+            memory=request.memory_limit,
+            tables=request.table_limit,
+            depth=request.depth_limit,
+        ),
     ) as interpreter:
         interpreter.allocate_tensors()
         return memory_report(interpreter, planners, alignment)

@@ -98,7 +98,7 @@ def complete_delegate(
 
 
 def placement_options(command: Command) -> Command:
-    """Add ``--rules``, ``--require`` and ``--partition-policy``: ``Interpreter`` has the same."""
+    """Add ``--rules``, ``--require`` and ``--partition-policy``: a ``PlacementPolicy``."""
     command = click.option(
         "--partition-policy",
         type=click.Choice(["largest", "measured"]),
@@ -110,7 +110,7 @@ def placement_options(command: Command) -> Command:
 
 
 def rule_options(command: Command) -> Command:
-    """Add ``--rules`` and ``--require``: ``Interpreter`` has the same arguments."""
+    """Add ``--rules`` and ``--require``: fields of ``PlacementPolicy``."""
     command = click.option(
         "--require",
         type=click.Choice(["full"]),
@@ -125,7 +125,7 @@ def rule_options(command: Command) -> Command:
 
 
 def isolation_options(command: Command) -> Command:
-    """Add ``--isolate`` and ``--timeout``: ``Interpreter`` has the same arguments."""
+    """Add ``--isolate`` and ``--timeout``: fields of ``FailurePolicy``."""
     command = click.option(
         "--timeout",
         type=click.FloatRange(0, min_open=True),
@@ -141,7 +141,7 @@ def isolation_options(command: Command) -> Command:
 
 
 def failure_options(command: Command) -> Command:
-    """Add ``--on-failure`` and ``--validate``: ``Interpreter`` has the same arguments."""
+    """Add ``--on-failure`` and ``--validate``: fields of ``FailurePolicy``."""
     command = click.option(
         "--validate",
         is_flag=True,
@@ -157,10 +157,7 @@ def failure_options(command: Command) -> Command:
 
 
 def limit_options(command: Command) -> Command:
-    """Add ``--time-limit``, ``--memory-limit``, ``--table-limit`` and ``--depth-limit``.
-
-    ``Interpreter`` has arguments of these names.
-    """
+    """Add ``--time-limit`` and those of memory, tables and depth: fields of ``Limits``."""
     command = click.option(
         "--memory-limit",
         type=ByteCount(),

@@ -31,7 +31,7 @@ from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.schema.writer import write_model
 
-_FindBuiltin = CFUNCTYPE(c_void_p, c_void_p, c_int, c_int)
+FindBuiltin = CFUNCTYPE(c_void_p, c_void_p, c_int, c_int)
 _FindCustom = CFUNCTYPE(c_void_p, c_void_p, c_char_p, c_int)
 _VERSION = 1
 """The version of custom operators; converters write no other."""
@@ -54,7 +54,7 @@ def registered_ops(
             raise
         return _of_python([r for r in registerers if not isinstance(r, str)])
     require_right_platform("registerers of custom operators")
-    filled, plain = _OfficialResolver(official, registerers), _OfficialResolver(official, ())
+    filled, plain = OfficialResolver(official, registerers), OfficialResolver(official, ())
     found: dict[str, AnyCustomOp] = {}
     for name in sorted(names):
         functions = filled.find(name)
@@ -70,7 +70,7 @@ def _of_python(functions: Sequence[Callable[[Any], object]]) -> dict[str, AnyCus
     return resolver.ops
 
 
-class _OfficialResolver:
+class OfficialResolver:
     """A C++ resolver that registerers have filled; it lives as long as its interpreter."""
 
     def __init__(self, official: Any, registerers: Sequence[Registerer]) -> None:
@@ -97,7 +97,8 @@ class _OfficialResolver:
 
         return register
 
-    def _slot(self, index: int) -> int:
+    def slot(self, index: int) -> int:
+        """Return the address of a function in the table of virtual functions; 0 for none."""
         return c_void_p.from_address(self._table + 8 * index).value or 0
 
     def _require_known_table(self) -> None:
@@ -106,7 +107,7 @@ class _OfficialResolver:
         Raises:
             UnsupportedRuntimeError: the first function in the table does not find it.
         """
-        address = _FindBuiltin(self._slot(0))(self._address, int(BuiltinOperator.ADD), 1)
+        address = FindBuiltin(self.slot(0))(self._address, int(BuiltinOperator.ADD), 1)
         if address:
             registration = TfLiteRegistration.from_address(address)
             if registration.builtin_code == BuiltinOperator.ADD and registration.invoke:
@@ -118,7 +119,7 @@ class _OfficialResolver:
 
     def find(self, name: str) -> tuple[int, ...] | None:
         """Return the functions of a custom operator; None for one that is not in the resolver."""
-        address = _FindCustom(self._slot(1))(self._address, name.encode(), _VERSION)
+        address = _FindCustom(self.slot(1))(self._address, name.encode(), _VERSION)
         if not address:
             return None
         found = TfLiteRegistration.from_address(address)

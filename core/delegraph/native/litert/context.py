@@ -6,21 +6,21 @@ most of its functions are closed to kernels later on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from delegraph.delegation.delegate import Delegate, DelegateParams
+from delegraph.delegation.model_context import ModelContext
 from delegraph.delegation.rejections import Rejection
-from delegraph.delegation.shared_objects import Shared, shared_object
 from delegraph.errors import ArgumentError, DelegateError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
-from delegraph.graph.model import OperatorSpec, SubgraphSpec
+from delegraph.graph.model import OperatorSpec
 from delegraph.native import tensor_types
 from delegraph.native.abi import DELEGATE_CODE, TfLiteDelegateParams, ints_at
 from delegraph.native.litert.host import ForeignDelegate, Host
@@ -44,15 +44,14 @@ from delegraph.runtime.delegates.node_facts import Findings
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
-    from delegraph.delegation.blob_cache import BlobCache
+    pass
 
 
-class LiteRtContext(ProfiledContext):
+class LiteRtContext(ModelContext, ProfiledContext):
     """The ``DelegateContext`` of one application of a delegate to one subgraph.
 
     Attributes:
         address: of the ``TfLiteContext``.
-        spec: the subgraph as the model declares it.
         operators: the model's operator of each node, by node index.
         native_tensors: the tensors, with what binds them to the runtime's memory.
         has_buffer_handles: whether a delegate keeps values of tensors in buffers of its own.
@@ -72,8 +71,8 @@ class LiteRtContext(ProfiledContext):
         self._is_delegating, self.has_buffer_handles = True, False
         self._acquired: dict[int, LiteRtContext] = {}
         index, self._primary = position or self._native.position(len(host.model.subgraphs))
-        self.spec: SubgraphSpec = host.model.subgraphs[index]
         self._resources = host.resources(self._primary)
+        super().__init__(host.model, host.model.subgraphs[index], host.cache_dir, self._resources)
         self.native_tensors = LiteRtTensors(address, self.spec.tensors)
         self.native_tensors.require_types_of(self.spec)
         self._plan = self._native.plan()
@@ -144,36 +143,6 @@ class LiteRtContext(ProfiledContext):
         return self.native_tensors.list
 
     @property
-    def inputs(self) -> Sequence[int]:
-        """Tensor indices of the subgraph's inputs."""
-        return self.spec.inputs
-
-    @property
-    def outputs(self) -> Sequence[int]:
-        """Tensor indices of the subgraph's outputs."""
-        return self.spec.outputs
-
-    @property
-    def variables(self) -> Sequence[int]:
-        """Tensor indices of the subgraph's variables."""
-        return tuple(spec.index for spec in self.spec.tensors if spec.is_variable)
-
-    @property
-    def subgraph_index(self) -> int:
-        """Position of this subgraph in the model."""
-        return self.spec.index
-
-    @property
-    def subgraph_names(self) -> Sequence[str]:
-        """Names of the model's subgraphs, by index."""
-        return tuple(spec.name for spec in self._host.model.subgraphs)
-
-    @property
-    def num_threads(self) -> int:
-        """Threads a kernel may use."""
-        return max(self.recommended_num_threads, 1)
-
-    @property
     def recommended_num_threads(self) -> int:
         """Threads that the user grants; -1 when that is left open."""
         return self._native.recommended_num_threads
@@ -196,24 +165,6 @@ class LiteRtContext(ProfiledContext):
     def resources(self) -> MutableMapping[Any, Any]:
         """Resources of this delegate's kernels in one interpreter; not the runtime's own."""
         return self._resources
-
-    def cache(self, namespace: str, version: str) -> BlobCache:
-        """Return the files that a delegate keeps; see ``DelegateContext``."""
-        from delegraph.delegation.blob_cache import BlobCache
-
-        return BlobCache(namespace, version, self._host.cache_dir)
-
-    def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
-        """Return an object that interpreters share; see ``DelegateContext``."""
-        return shared_object(self._resources, key, make)
-
-    def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
-        """Return a metadata entry of the model; see ``DelegateContext``."""
-        metadata = self._host.model.metadata
-        if name not in metadata:
-            known = ", ".join(sorted(metadata)) or "none"
-            raise ArgumentError(f"no metadata {name!r}; the model has: {known}")
-        return metadata[name]
 
     # -- nodes ---------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, NoReturn, get_args
+from typing import Any, NoReturn
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.delegation.delegate import Delegate
@@ -13,11 +13,10 @@ from delegraph.delegation.incident import Incident
 from delegraph.delegation.matched_rules import BoundRules
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules import require_full
-from delegraph.delegation.rules_file import Rules, placement_rules
+from delegraph.delegation.rules_file import placement_rules
 from delegraph.errors import ArgumentError, DelegateError, StateError
 from delegraph.native.litert import thunks
 from delegraph.native.litert.delegate import LiteRtDelegate
-from delegraph.native.litert.failures import LiteRtOnFailure
 from delegraph.native.litert.given_delegates import (
     AnnouncedDelegates,
     failed_while_made,
@@ -27,17 +26,16 @@ from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.native.litert.placement import placement_of, require_allowed
 from delegraph.native.litert.switch_interval import switching
 from delegraph.native.litert.unloaded import unloaded_error
-from delegraph.plugins.specs import Isolate
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
 from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.custom_op_delegates import compiled_by
+from delegraph.runtime.delegates.failure_policy import FailurePolicy
 from delegraph.runtime.delegates.requested_delegates import ManyDelegates, as_delegates
 from delegraph.runtime.execution.invoke_async import InvokesAsync, Run
 from delegraph.runtime.execution.profile import Profile
-from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
-from delegraph.runtime.options import Requirement
+from delegraph.runtime.options import Limits, PlacementPolicy, groups_of, require_official
 
 
 class LiteRtInterpreter(InvokesAsync, ClosedByWith):
@@ -57,20 +55,17 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         num_threads: as ``delegraph.Interpreter`` has it: at most eight for each processor.
         experimental_op_resolver_type: Delegraph's enumeration or the official one.
         delegates: as ``delegraph.Interpreter`` has it: names, objects, a mapping to options.
-        rules: as ``delegraph.Interpreter`` has it. The runtime's own delegates follow no rules:
-            where one has a node that a rule keeps from it, ``allocate_tensors`` raises.
-        require: ``"full"`` makes ``allocate_tensors`` raise unless every node has a delegate, the
-            runtime's own among them.
+        placement: as ``delegraph.Interpreter`` has it, without ``partitions``. The runtime's own
+            delegates follow no rules: where one has a node that a rule keeps from it,
+            ``allocate_tensors`` raises. ``require="full"`` counts them among the delegates.
+        limits: none of them is to be had here: the official runtime has none.
+        failures: as ``delegraph.Interpreter`` has it, without ``"shadow"`` and ``validate``.
         runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first
             of these that is installed.
         switch_interval: seconds after which a busy Python thread has to let the delegate's kernels
             go on, while ``invoke`` lasts; see ``sys.setswitchinterval``. It counts for the process.
         on_loaded: as ``delegraph.Interpreter`` has it.
         cache_dir: as ``delegraph.Interpreter`` has it.
-        isolate: as it has it.
-        timeout: as it has it.
-        on_failure: ``"raise"``, or ``"fallback"``, the default of isolated delegates: Delegraph's
-            kernels compute the partition in the runtime's place. There is no ``"shadow"``.
         arguments: more of the official constructor's, by name.
 
     Raises:
@@ -92,29 +87,29 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         experimental_op_resolver_type: Any = OpResolverType.AUTO,
         *,
         delegates: ManyDelegates | None = None,
-        rules: Rules | None = None,
-        require: Requirement | None = None,
+        placement: PlacementPolicy | None = None,
+        limits: Limits | None = None,
+        failures: FailurePolicy | None = None,
         runtime: str | None = None,
         switch_interval: float | None = None,
         on_loaded: Callable[[], object] | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
-        isolate: Isolate | None = None,
-        timeout: float | None = None,
-        on_failure: LiteRtOnFailure | None = None,
         **arguments: Any,
     ) -> None:
         if switch_interval is not None and not switch_interval > 0:
             raise ArgumentError(f"switch_interval is {switch_interval!r}, expected seconds > 0")
+        groups = groups_of(placement, limits, failures, arguments)
+        require_official(groups)
+        policy: FailurePolicy = groups["failures"]
         self._model = model_of(model_path, model_content)
         module = interpreter_module(runtime)
         resolver = getattr(experimental_op_resolver_type, "name", experimental_op_resolver_type)
         check_choice("op resolver type", resolver, list(OpResolverType.__members__))
         numerics = numerics_of(OpResolverType[resolver])
-        check_choice("require", require, [None, *get_args(Requirement)])
-        self._require = require
-        found = placement_rules(rules)
+        self._require = groups["placement"].require
+        found = placement_rules(groups["placement"].rules)
         self._rules = BoundRules(found, self._model) if found else None
-        isolation = Isolation(isolate, timeout)
+        isolation = policy.isolation
         given = split_delegates(experimental_delegates or (), isolation)
         own = [*given, *as_delegates(delegates, isolation)]
         self._by_default: Sequence[Delegate] = ()
@@ -132,7 +127,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
                 numerics,
                 self._rules,
                 cache_dir,
-                on_failure,
+                policy.on_failure,  # type: ignore[arg-type]  # it refuses "shadow"
                 is_default=any(delegate is known for known in self._by_default),
             )
             for delegate in own
@@ -169,7 +164,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         """Let the runtime, and with it the delegates' kernels, prepare for the present shapes.
 
         Raises:
-            PlacementError: nodes are not where ``rules`` or ``require`` want them.
+            PlacementError: nodes are not where ``placement`` wants them.
             UnresolvedOpError: partitions compiled ahead of time that no delegate runs.
             Exception: what a delegate raised.
             RuntimeError: the runtime failed.

@@ -1,7 +1,7 @@
-"""The delegate that computes what all others leave, without being asked: ``numba_cpu``.
+"""The default delegate: it computes the nodes that all others reject, without being asked.
 
-It is to Delegraph what XNNPACK is to the official runtime. Only this module makes a package that;
-a third party's delegate gets models without being asked where users configure it.
+It is to Delegraph what XNNPACK is to the official runtime. Delegates declare that they may be it,
+by ``DelegateSpec.default_rank``.
 
 Source:
     Interpreter::ApplyLazyDelegateProviders, tflite/core/interpreter.cc.
@@ -13,7 +13,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from delegraph.delegation.incident import Incident
-from delegraph.errors import PluginError, UnknownDelegateError, in_words
+from delegraph.errors import PluginError, in_words
 from delegraph.plugins.plugin import is_ready
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.delegates.delegated_plan import delegate_name
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from delegraph.runtime.session import Session
 
 logger = logging.getLogger(__name__)
-
-ADDRESS = "delegraph-numba-cpu:numba_cpu"
-"""Of this distribution alone: another one may offer a delegate of that name."""
 
 
 def apply_to_the_rest(session: Session) -> None:
@@ -68,26 +65,20 @@ def rest_of(session: Session) -> Delegate | None:
 
 
 def ready_delegate(session: Session) -> Delegate | None:
-    """Return a new delegate; None where it is not installed or would have to compile first.
+    """Return a new delegate; None where none is installed, or all would have to compile first.
 
     One that cannot be made is an incident.
     """
     plugins = installed()
-    try:
-        offered = plugins.find(ADDRESS)
-    except UnknownDelegateError:
-        return None
-    except PluginError as error:
-        logger.info("%s is not applied by default: %s", ADDRESS, error)
-        return None
-    if not is_ready(offered.spec):
-        logger.info("%s is not applied by default: its kernels would be compiled", ADDRESS)
+    offer = next((offer for offer in plugins.defaults() if is_ready(offer.spec)), None)
+    if offer is None:
+        logger.info("no delegate is applied by default: none is installed and ready")
         return None
     try:
-        return plugins.create_delegate(ADDRESS)
+        return plugins.create_delegate(offer.address)
     except PluginError as error:
         from delegraph.runtime.delegates.default_incidents import tell
 
-        name, text = offered.spec.name, in_words(error)
+        name, text = offer.spec.name, in_words(error)
         tell(session, None, Incident(name, 0, -1, (), "initialize", text), error)
         return None

@@ -73,9 +73,9 @@ def apply(
         DelegateError: a delegate failed.
         PlacementError: nodes are elsewhere than rules and ``require`` want them.
     """
-    is_nested = session.options.cancellation is not None  # a kernel's own, which asks for the rest
+    is_nested = session.options.limits.cancellation is not None  # a kernel's own interpreter
     if is_left_open and are_wanted(resolver) and not is_nested:
-        asked_for = session.by_default = configured(session.options.isolation)
+        asked_for = session.by_default = configured(session.options.failures.isolation)
         if asked_for:
             from delegraph.runtime.delegates.default_incidents import recall_failures
             from delegraph.runtime.delegates.failure_memory import FailureMemory
@@ -103,7 +103,7 @@ def _has_rest(session: Session) -> bool:
     """
     options = session.options
     is_plain = options.numerics == "builtin" and not options.preserve_all_tensors
-    return is_plain and options.require is None and default_delegates()[0] is None
+    return is_plain and options.placement.require is None and default_delegates()[0] is None
 
 
 def added_to(
@@ -128,7 +128,7 @@ def added_to(
         return [*asked_for]
     from delegraph.runtime.delegates.custom_op_delegates import CUSTOM_OP, called_for, compiled_by
 
-    isolation = session.options.isolation
+    isolation = session.options.failures.isolation
     compiled = compiled_by(session.model, isolation) if CUSTOM_OP in custom_ops else []
     called = called_for(custom_ops, asked_for, isolation) if are_wanted(resolver) else []
     return [*compiled, *called, *asked_for]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 from weakref import WeakSet
 
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.incident import Incident
 from delegraph.errors import ArgumentError
+from delegraph.runtime.isolation.isolation import Isolation
+
+if TYPE_CHECKING:
+    from delegraph.plugins.specs import Isolate
 
 logger = logging.getLogger(__name__)
 
@@ -31,16 +35,20 @@ class FailurePolicy:
         validate: check the results of delegates for NaN, wrong shapes and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1; the first
             invoke is always among them.
+        isolate: as ``load_delegate`` has it, for all delegates.
+        timeout: seconds that an invoke of an isolated delegate may take.
         is_default: whether it is for a delegate that is applied by default: its first failure takes
             it off, and is a warning.
 
     Raises:
-        ArgumentError: an unknown ``on_failure``, or a share out of range.
+        ArgumentError: an unknown word, a share out of range, or no positive number of seconds.
     """
 
     on_failure: OnFailure | None = None
     validate: bool = False
     shadow_share: float = 0.1
+    isolate: Isolate | None = None
+    timeout: float | None = None
     is_default: bool = False
 
     def __post_init__(self) -> None:
@@ -49,6 +57,12 @@ class FailurePolicy:
             raise ArgumentError(f"on_failure is {self.on_failure!r}, expected one of {known}")
         if not 0 < self.shadow_share <= 1:
             raise ArgumentError(f"shadow_share is {self.shadow_share}, expected 0 < share <= 1")
+        _ = self.isolation  # which checks its words
+
+    @property
+    def isolation(self) -> Isolation:
+        """Which delegates get a process of their own."""
+        return Isolation(self.isolate, self.timeout)
 
     def of(self, delegate: object, *, is_default: bool = False) -> FailurePolicy:
         """Policy for *delegate*: this one, with ``on_failure`` decided.

@@ -14,7 +14,7 @@ from delegraph.errors import ArgumentError
 from delegraph.graph.model import SubgraphSpec
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.options import Options
+from delegraph.runtime.options import InterpreterOptions
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class PlanPartitioner:
         self,
         spec: SubgraphSpec,
         tensors: Sequence[Tensor],
-        options: Options,
+        options: InterpreterOptions,
         control_edges: Sequence[ControlEdge] | None,
     ) -> None:
         self._spec = spec

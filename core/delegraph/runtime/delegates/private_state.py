@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from numpy.typing import DTypeLike
 
 from delegraph.operators.memory_limit import MemoryLimit
-from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import (
-    CallableSubgraph,
     Eval,
     Node,
     OpContext,
@@ -65,33 +63,9 @@ class PrivateContext:
         self._memory = memory
 
     @property
-    def tensors(self) -> Sequence[Tensor]:
-        """All tensors of the subgraph, by index."""
-        return self._host.tensors
-
-    @property
-    def num_threads(self) -> int:
-        """Threads a kernel may use."""
-        return self._host.num_threads
-
-    @property
-    def numerics(self) -> Numerics:
-        """Which official kernels to round like."""
-        return self._host.numerics
-
-    @property
     def memory_limit(self) -> MemoryLimit:
         """What a kernel asks before it takes memory of its own."""
         return self._memory.limit
-
-    @property
-    def resources(self) -> MutableMapping[Any, Any]:
-        """Resources of the interpreter."""
-        return self._host.resources
-
-    def subgraph(self, index: int) -> CallableSubgraph:
-        """Return another subgraph of the model."""
-        return self._host.subgraph(index)
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         """Set the shape of a tensor that the private nodes write."""
@@ -148,7 +122,8 @@ class PrivateNodes:
             resizable=self.states,
             cancellation=cancellation,
         )
-        self._context = PrivateContext(host, weakref.proxy(self.steps), self.memory)
+        context = PrivateContext(host, weakref.proxy(self.steps), self.memory)
+        self._context = cast(OpContext, context)  # all else is the host's
         self._open: frozenset[int] = frozenset()
 
     @contextmanager

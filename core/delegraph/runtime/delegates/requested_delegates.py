@@ -17,19 +17,23 @@ from delegraph.errors import (
 )
 from delegraph.plugins import delegate_file
 from delegraph.plugins.address import DelegateAddress
-from delegraph.plugins.options import split_text
-from delegraph.plugins.plugin_set import installed
+from delegraph.plugins.options import Given, split_text
+from delegraph.plugins.plugin_set import installed, only_one
 from delegraph.plugins.specs import Isolate
 from delegraph.runtime.arguments import AnyPath
 from delegraph.runtime.delegates.compiled_delegates import delegate_of_library, is_library
+from delegraph.runtime.deprecation import warn_deprecated
 from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolation
 from delegraph.runtime.isolation.source import DelegateSource
 
 AnyDelegate = str | Delegate | SimpleDelegateInterface
 """A delegate, or the name of an installed one: ``name``, ``name:key=value`` or ``dist:name``.
 
-A compiled one is named by its library: ``path/to/lib.so``, ``path/to/lib.so:key=value``.
+A file of one is named by its path: ``path/to/lib.so``, ``mine.py``, ``mine.py:key=value``.
 """
+
+_PYTHON = ".py"
+"""How the path of a Python file ends."""
 
 ManyDelegates = Iterable[AnyDelegate] | Mapping[str, Any]
 """Several delegates: in order, or in no order (a set, or a mapping of names to options)."""
@@ -42,12 +46,14 @@ def load_delegate(
     isolate: Isolate | None = None,
     timeout: float | None = None,
 ) -> Delegate:
-    """Return an installed or a compiled delegate, ready for ``experimental_delegates``.
+    """Return a delegate: an installed one, a compiled one, or that of a Python file.
 
     Args:
-        library: name of an installed delegate, as ``delegraph plugins list`` shows it, or path of
-            a library with a TFLite external delegate: what has a folder in front, or ends like
-            ``.so``, or is a ``Path``.
+        library: name of an installed delegate, as ``delegraph plugins list`` shows it; path of a
+            Python file, which ends in ``.py`` and is run anew at each call (what it may define:
+            :func:`delegraph.plugins.delegate_file.delegate_from_file`); or path of a library with
+            a TFLite external delegate, which has a folder in front, or ends like ``.so``, or is a
+            ``Path``.
         options: its options by name; a library gets them as text.
         isolate: ``"process"`` runs it in a process of its own, and imports nothing of it here;
             ``"none"`` in this one; None: as its package says.
@@ -56,12 +62,13 @@ def load_delegate(
 
     Raises:
         ArgumentTypeError: *library* is neither text nor a path, or *options* is no mapping.
-        ArgumentError: a *timeout* without a process, or a system without such.
+        ArgumentError: no such Python file, a *timeout* without a process, or a system without
+            such.
         DelegateLibraryError: (OSError) the library is not there, or cannot be loaded.
         NotADelegateError: (AttributeError) it is no external delegate.
         DelegateLoadError: (ValueError) it refuses its options; the two above are such, too.
         UnknownDelegateError: no installed plugin provides it.
-        PluginLoadError: it is installed but broken.
+        PluginLoadError: it is installed but broken, or the Python file defines no delegate.
         PluginOptionError: an unknown option or a bad value.
     """
     if not isinstance(library, str | bytes | os.PathLike):
@@ -69,20 +76,22 @@ def load_delegate(
     if options is not None and not isinstance(options, Mapping | str):
         raise ArgumentTypeError(f"the options of a delegate are a dictionary, not {options!r}")
     name, isolation = os.fsdecode(library), Isolation(isolate, timeout)
-    compiled = _library(name) if isinstance(library, str) else DelegateAddress(name)
-    if compiled is None:
+    file = _file(name) if isinstance(library, str) else DelegateAddress(name)
+    if file is None:
         return installed_delegate(name, options, isolation)
+    if file.name.endswith(_PYTHON):
+        return delegate_of_file(file.name, only_one(file, options), isolation)
     if isolation.is_wanted:
         return isolated(DelegateSource.of(name, options), isolation.timeout)
     isolation.require_no_timeout(f"delegate {name!r}")
-    return _load_library(compiled, options)
+    return _load_library(file, options)
 
 
 def installed_delegate(
     name: str, options: Mapping[str, Any] | None = None, isolation: Isolation = AS_SPECIFIED
 ) -> Delegate:
     """Return an installed delegate; see :func:`load_delegate`, which takes libraries, too."""
-    if not isolation.isolate or _library(name) is not None:  # which none is called
+    if not isolation.isolate or _file(name) is not None:  # which none is called
         isolation = isolation.of(installed().find(name).spec)
     if isolation.is_wanted:
         return isolated(DelegateSource.of(name, options), isolation.timeout)
@@ -97,30 +106,24 @@ def delegate_from_file(
     isolate: Isolate | None = None,
     timeout: float | None = None,
 ) -> Delegate:
-    """Return the delegate that a Python file defines; the file is run anew at each call.
+    """Return the delegate that a Python file defines. Deprecated: :func:`load_delegate` does it."""
+    warn_deprecated("delegraph.delegate_from_file", "delegraph.load_delegate")
+    return delegate_of_file(os.fsdecode(path), options, Isolation(isolate, timeout))
 
-    What it may define: :func:`delegraph.plugins.delegate_file.delegate_from_file`.
 
-    Args:
-        path: the file.
-        options: its options as text or by name.
-        isolate: ``"process"`` runs the file in a process of its own.
-        timeout: seconds that a kernel there may take for an invoke; None for any.
-
-    Raises:
-        ArgumentError: no such file, or a *timeout* without a process.
-        PluginError: it defines no delegate, or its options do not fit.
-    """
-    name, isolation = os.fsdecode(path), Isolation(isolate, timeout)
+def delegate_of_file(
+    path: str, options: Given = None, isolation: Isolation = AS_SPECIFIED
+) -> Delegate:
+    """Return the delegate of a Python file of any name; see :func:`load_delegate`."""
     if isolation.is_wanted:
-        return isolated(DelegateSource.of(name, options, is_python_file=True), isolation.timeout)
-    isolation.require_no_timeout(f"delegate file {name!r}")
-    return delegate_file.delegate_from_file(name, options)
+        return isolated(DelegateSource.of(path, options, is_python_file=True), isolation.timeout)
+    isolation.require_no_timeout(f"delegate file {path!r}")
+    return delegate_file.delegate_from_file(path, options)
 
 
 def is_installed_name(name: str) -> bool:
-    """Return whether a name is that of an installed delegate, and no library's."""
-    return _library(name) is None
+    """Return whether a name is that of an installed delegate, and no file's."""
+    return _file(name) is None
 
 
 def isolated(source: DelegateSource, timeout: float | None) -> Delegate:
@@ -189,8 +192,7 @@ def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> D
     if isolation.is_wanted and isinstance(delegate, Delegate | SimpleDelegateInterface):
         raise ArgumentError(
             f"delegate {type(delegate).__name__} is an object, which no other process can have; "
-            "for isolate='process' give the name of an installed delegate, or "
-            "delegate_from_file(PATH, isolate='process')"
+            "for isolate='process' give the name of an installed delegate, or the path of a file"
         )
     if isinstance(delegate, Delegate | SimpleDelegateInterface):
         isolation.require_no_timeout(f"delegate {type(delegate).__name__}")
@@ -204,16 +206,20 @@ def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> D
     )
 
 
-def _library(text: str) -> DelegateAddress | None:
-    """Return the library, with options, that *text* names; None for an installed delegate."""
+def _file(text: str) -> DelegateAddress | None:
+    """Return the path, with options, that *text* names; None for an installed delegate."""
     whole = DelegateAddress(text)
-    if is_library(text) and os.path.isfile(text):
+    if _is_path(text) and os.path.isfile(text):
         return whole
     try:
         address = DelegateAddress.parse(text)
     except PluginOptionError:  # a path may have any characters
         address = whole
-    return address if is_library(address.name) else None
+    return address if _is_path(address.name) else None
+
+
+def _is_path(name: str) -> bool:
+    return name.endswith(_PYTHON) or is_library(name)
 
 
 def _load_library(address: DelegateAddress, options: Mapping[str, Any] | None) -> Delegate:
@@ -229,7 +235,7 @@ def _load_library(address: DelegateAddress, options: Mapping[str, Any] | None) -
 
 def _rank(delegate: AnyDelegate) -> tuple[int, str]:
     """Return the sort key of a delegate among several without order."""
-    if isinstance(delegate, str) and _library(delegate) is None:
+    if isinstance(delegate, str) and _file(delegate) is None:
         spec = installed().find(delegate).spec
         return spec.rank, spec.name
     return 0, delegate if isinstance(delegate, str) else as_delegate(delegate).name()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import length_hint
 from typing import Protocol
 
 from delegraph.operators.registration import Eval, NativeEval
@@ -28,14 +27,14 @@ def run_in_order(
     Raises:
         DelegraphError: what *failure* returned.
     """
-    left = iter(evals)  # tells the position when asked, which costs the others nothing
+    position = first - 1
     try:
-        for run in left:
+        for run in evals:
+            position += 1
             if cancellation.reason:
                 cancellation.raise_if_requested()
             run()
     except Exception as error:  # noqa: BLE001 - raised on as the node's
-        position = first + len(evals) - 1 - length_hint(left)
         # Unnamed: an error that a frame of its traceback names goes with the garbage only.
         raise failure(position, error) from cause_of(error)
 
@@ -45,7 +44,7 @@ def native_run(
 ) -> Eval | None:
     """Step function of a plan with a single native node; None for other plans.
 
-    A model that one delegate has as a whole takes microseconds: each call of Python's would show.
+    A model that is one partition of a delegate takes microseconds: each Python call would show.
     """
     if len(evals) != 1 or not isinstance(evals[0], NativeEval):
         return None

@@ -85,7 +85,7 @@ class Cancellation:
         if reason == _TIME_IS_UP:
             raise TimeLimitError(
                 f"The call took more than the time limit of {self._time_limit:g} s and was "
-                "stopped; Interpreter(time_limit=...) sets another"
+                "stopped; Interpreter(limits=Limits(time=...)) sets another"
             )
         raise CallCancelledError("Client requested cancel during Invoke()")
 

@@ -29,6 +29,7 @@ from delegraph.runtime.isolation.claims import rejection_json
 from delegraph.runtime.isolation.memory_file import MemoryFile, array_at, offsets
 from delegraph.runtime.isolation.messages import KEPT_ERRORS, Channel, Kind
 from delegraph.runtime.isolation.source import DelegateSource
+from delegraph.runtime.options import Limits
 
 Answer = tuple[Mapping[str, Any], Sequence[int]]
 """The text, and descriptors of files that go along; they are closed when it is sent."""
@@ -183,7 +184,10 @@ def _interpreter(model: int, delegate: Delegate, settings: Mapping[str, Any]) ->
     interpreter = Interpreter(
         f"/dev/fd/{model}",  # mapped, so both processes have the constants once
         delegates=[],
-        **settings,
+        num_threads=settings["num_threads"],
+        numerics=settings["numerics"],
+        cache_dir=settings["cache_dir"],
+        limits=Limits(memory=settings["memory_limit"]),
     )
     interpreter.modify_graph_with_delegate(delegate)
     return interpreter

@@ -24,6 +24,7 @@ from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.requested_delegates import AnyDelegate
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.options import PlacementPolicy
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema import tables
 from delegraph.schema.enums import TensorType
@@ -99,7 +100,7 @@ def _opened(
         model_content=write_model(records),
         experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
         experimental_preserve_all_tensors=keep,
-        rules=rules,
+        placement=PlacementPolicy(rules=rules),
         delegates=delegates,
     )
 

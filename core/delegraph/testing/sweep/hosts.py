@@ -14,6 +14,7 @@ from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.options import Limits
 from delegraph.schema.enums import TensorType
 from delegraph.schema.reader import read_model
 from delegraph.testing.sweep.judging import OFFICIAL, OURS, Announce, Run
@@ -35,8 +36,7 @@ def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpr
         experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
         delegates=delegates,
         num_threads=threads,
-        memory_limit=MEMORY_LIMIT,
-        time_limit=TIME_LIMIT,
+        limits=Limits(memory=MEMORY_LIMIT, time=TIME_LIMIT),
     )
 
 
@@ -45,8 +45,7 @@ def open_by_default(content: bytes, *, threads: int = 1) -> Interpreter:
     return Interpreter(
         model_content=content,
         num_threads=threads,
-        memory_limit=MEMORY_LIMIT,
-        time_limit=TIME_LIMIT,
+        limits=Limits(memory=MEMORY_LIMIT, time=TIME_LIMIT),
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from delegraph.errors import DelegraphError
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.options import Limits
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
@@ -110,8 +111,7 @@ def _all_values(case: SweepCase) -> list[dict[int, np.ndarray]]:
             experimental_preserve_all_tensors=True,
             delegates=[],
             num_threads=1,
-            memory_limit=MEMORY_LIMIT,
-            time_limit=TIME_LIMIT,
+            limits=Limits(memory=MEMORY_LIMIT, time=TIME_LIMIT),
         ) as interpreter:
             for step in range(len(case.steps)):
                 feed(interpreter, case.steps, step)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from delegraph import Interpreter, Node, OpContext, Tensor
+from delegraph import Interpreter, Limits, Node, OpContext, Tensor
 from delegraph.errors import OperatorError
 from delegraph.operators import CallableSubgraph, Eval, input_tensor, output_tensor
 from delegraph_edgetpu.custom_options import read_custom_options
@@ -166,8 +166,10 @@ class CompiledNode:
             delegates=[self._options.via] if self._options.via else [],
             num_threads=num_threads,
             numerics=context.numerics,
-            memory_limit=None if limit.is_default else limit.bytes,
-            cancellation=getattr(context, "cancellation", None),  # no kernel's context has to
+            limits=Limits(
+                memory=None if limit.is_default else limit.bytes,
+                cancellation=getattr(context, "cancellation", None),
+            ),  # no kernel's context has to
         )
         interpreter.allocate_tensors()
         if interpreter.subgraph().has_dynamic_tensors:

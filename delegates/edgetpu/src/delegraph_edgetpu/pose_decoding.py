@@ -200,7 +200,7 @@ def _roots(heatmaps: Floats, short_offsets: Floats, least: np.float32) -> _Roots
     return _Roots(kinds, places.T, logits)
 
 
-def _best_first(logits: Sequence[float]) -> Iterator[int]:
+def best_first(logits: Sequence[float]) -> Iterator[int]:
     """Yield positions from the highest logit to the lowest, equal ones as libstdc++ has them."""
     heap: list[int] = []
 
@@ -226,7 +226,7 @@ def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tupl
     before it are grown; many are grown together all the same, and some of them in vain.
     """
     taken = np.zeros(len(roots.kinds), bool)
-    queue = _best_first(roots.logits.tolist())
+    queue = best_first(roots.logits.tolist())
     while together := [*islice((i for i in queue if not taken[i]), _TOGETHER)]:
         places = _places(roots.kinds[together], roots.places[together], maps)
         shares = _probabilities(places, maps[0])

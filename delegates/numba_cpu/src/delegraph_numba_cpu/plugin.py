@@ -38,7 +38,11 @@ def is_ready() -> bool:
 def delegraph_delegates() -> list[DelegateSpec]:
     """Delegates of this plugin."""
     summary = "the CPU, by kernels that Numba compiles"
-    return [DelegateSpec("numba_cpu", summary, _load, NumbaCpuOptions, is_ready=is_ready)]
+    return [
+        DelegateSpec(
+            "numba_cpu", summary, _load, NumbaCpuOptions, default_rank=0, is_ready=is_ready
+        )
+    ]
 
 
 def _load_command() -> click.Command:

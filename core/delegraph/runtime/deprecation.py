@@ -1,0 +1,20 @@
+"""Warnings of names and arguments that go with the next minor version."""
+
+from __future__ import annotations
+
+import warnings
+
+GOES_IN = "0.3"
+"""Version in which all that is deprecated now goes; see docs/compatibility.md."""
+
+
+def warn_deprecated(old: str, new: str, stacklevel: int = 3) -> None:
+    """Warn that *old* goes, and name the replacement.
+
+    Args:
+        old: the name or argument, as users write it.
+        new: what to write instead.
+        stacklevel: of the user's call; 3 where the deprecated function itself calls this.
+    """
+    text = f"{old} is deprecated and goes in {GOES_IN}; use {new}"
+    warnings.warn(text, DeprecationWarning, stacklevel)
