@@ -75,6 +75,7 @@ MOST = 350
 LOOK_IN = {
     "cli": "delegraph.testing.run_command for tests, click and rich for a command of your own",
     "kernels": "delegraph.operators, delegraph.arithmetic or delegraph.builtin_registration",
+    "processes": "subprocess and multiprocessing of Python",
     "runtime": "delegraph itself: Interpreter, load_delegate",
 }
 """Where to find what the private packages have."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph import Interpreter
+from delegraph import FailurePolicy, Interpreter
 from support.quantizing_chain import MODEL, Change, Changing, X, last_bit
 
 
@@ -16,7 +16,7 @@ def shadowed(change: Change) -> tuple[Interpreter, Changing, list[Any]]:
     """Return an interpreter after three invokes, its delegate, and the outputs."""
     delegate, results = Changing(change), []
     interpreter = Interpreter(
-        model_content=MODEL, delegates=[delegate], on_failure="shadow", shadow_share=1
+        model_content=MODEL, delegates=[delegate], failures=FailurePolicy("shadow", shadow_share=1)
     )
     interpreter.allocate_tensors()
     for _ in range(3):

@@ -23,6 +23,7 @@ from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import OperatorError, in_words
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.delegates.failure_policy import FailurePolicy
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.execution.steps import Step
 from delegraph.runtime.op_resolver import OpResolverType
@@ -158,7 +159,7 @@ class _Comparison:
             model_content=alone.content,
             delegates=delegates,
             experimental_op_resolver_type=kernels,
-            on_failure="raise",
+            failures=FailurePolicy("raise"),
         ) as interpreter:
             if delegates and any(node.delegate is None for node in interpreter.placement.nodes):
                 raise OperatorError("the delegate leaves the node when it is alone")

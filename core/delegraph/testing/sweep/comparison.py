@@ -44,7 +44,7 @@ CORE = "core"
 Runtime = Literal["delegraph", "litert"]
 Open = Callable[[bytes], Any]
 
-_LIMITS = ("memory_limit=", "time_limit=")
+_LIMITS = ("Limits(memory=", "Limits(time=")
 
 
 def _unannounced(phase: str) -> None:
