@@ -13,7 +13,7 @@ import pytest
 
 from delegraph import PlacementRule, Rejection
 from delegraph.delegation import rules as rules_module
-from delegraph.delegation.matched_rules import BoundRules
+from delegraph.delegation.matched_rules import MatchedRules
 from delegraph.delegation.placement import NodePlacement, Placement
 from delegraph.delegation.rules import require_full
 from delegraph.delegation.rules_file import Rules, placement_rules, rules_text
@@ -40,8 +40,8 @@ def loop() -> Model:
     return dataclasses.replace(parse_model(content), signatures=signatures)
 
 
-def bind(rules: Rules, model: Model) -> BoundRules:
-    return BoundRules(placement_rules(rules), model)
+def bind(rules: Rules, model: Model) -> MatchedRules:
+    return MatchedRules(placement_rules(rules), model)
 
 
 def meant(model: Model, **conditions: Any) -> dict[int, list[int]]:

@@ -9,11 +9,11 @@ import pytest
 
 from delegraph.errors import StateError
 from delegraph.runtime import memory_views
-from delegraph.runtime.memory_views import LiveViews
+from delegraph.runtime.memory_views import MemoryViews
 
 
 def test_a_view_is_alive_until_its_last_slice_is_gone() -> None:
-    views, data = LiveViews(), np.zeros(4)
+    views, data = MemoryViews(), np.zeros(4)
     views.require_none()
     first, second = views.export(data), views.export(data)
     part = first[1:]
@@ -29,7 +29,7 @@ def test_a_view_is_alive_until_its_last_slice_is_gone() -> None:
 def test_a_view_keeps_its_memory() -> None:
     data = np.zeros(4)
     memory = weakref.ref(data)
-    view = LiveViews().export(data)
+    view = MemoryViews().export(data)
     del data
     gc.collect()
     assert memory() is not None

@@ -16,7 +16,7 @@ from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec
 _Nodes = dict[int, list[int]]  # subgraph index to node indices, ascending
 
 
-class BoundRules:
+class MatchedRules:
     """What the rules mean for one model; found once, when bound.
 
     Subgraphs that no delegate ever gets (``VALIDATION:``) are left out.

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.incident import Incident
     from delegraph.delegation.placement import Placement
     from delegraph.runtime.delegates.requested_delegates import AnyDelegate
-    from delegraph.runtime.memory_views import LiveViews
+    from delegraph.runtime.memory_views import MemoryViews
     from delegraph.runtime.session import Session
 
 
@@ -16,7 +16,7 @@ class TakesDelegates:
     """The base of ``Interpreter`` that has those members."""
 
     if TYPE_CHECKING:
-        _views: LiveViews
+        _views: MemoryViews
 
         @property
         def session(self) -> Session: ...  # noqa: D102 - Interpreter documents it

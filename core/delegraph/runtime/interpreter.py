@@ -23,7 +23,7 @@ from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.failure_policy import FailurePolicy
 from delegraph.runtime.execution.invoke_async import InvokesAsync
 from delegraph.runtime.isolation.isolation import Isolation
-from delegraph.runtime.memory_views import LiveViews
+from delegraph.runtime.memory_views import MemoryViews
 from delegraph.runtime.notebook import NotebookView
 from delegraph.runtime.official.details import tensor_details
 from delegraph.runtime.official.official_members import OfficialMembers, warn_of_kept_tensors
@@ -133,7 +133,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             **groups,
         )
         self._keep(model_content, experimental_compress_quantization_zero_points)
-        self._views = LiveViews()
+        self._views = MemoryViews()
         self._session: Session | None = None
         model = model_of(model_path, model_content, options.limits.tables, options.limits.memory)
         ops = self._all_custom_ops(model, custom_ops or {})

@@ -24,10 +24,10 @@ class _Exporter:
         self.__array_interface__ = data.__array_interface__
 
 
-class LiveViews:
+class MemoryViews:
     """Hands out views and counts those still alive.
 
-    >>> views = LiveViews()
+    >>> views = MemoryViews()
     >>> half = views.export(np.zeros(4))[:2]
     >>> bool(views)
     True

@@ -10,11 +10,11 @@ from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import BuiltinOperator
 
-UnsetInputs = Sequence[tuple[OperatorSpec, int]]
+MissingInputs = Sequence[tuple[OperatorSpec, int]]
 """Operators, each with a tensor that it reads and that nothing gives values, in their order."""
 
 
-def unset_inputs(subgraph: SubgraphSpec) -> UnsetInputs:
+def missing_inputs(subgraph: SubgraphSpec) -> MissingInputs:
     """Return the inputs that are nothing's: no input, constant, variable or earlier node's output.
 
     In linear time.
@@ -43,7 +43,7 @@ def _needs_no_values(subgraph: SubgraphSpec, operator: OperatorSpec, position: i
     return len(subgraph.tensors[operator.inputs[1]].shape) != 1
 
 
-def unset_input_errors(unset: UnsetInputs, tensors: Sequence[Tensor]) -> dict[int, NodeError]:
+def missing_input_errors(unset: MissingInputs, tensors: Sequence[Tensor]) -> dict[int, NodeError]:
     """Error of each operator that misses values, by operator index.
 
     Tensors without elements are as good as set. Strings and resources never are: the official
@@ -60,7 +60,7 @@ def unset_input_errors(unset: UnsetInputs, tensors: Sequence[Tensor]) -> dict[in
     return found
 
 
-def empty_inputs(unset: UnsetInputs, tensors: Sequence[Tensor]) -> Iterable[Tensor]:
+def empty_inputs(unset: MissingInputs, tensors: Sequence[Tensor]) -> Iterable[Tensor]:
     """Return the tensors among those unset that have no elements."""
     return (tensors[index] for _, index in unset if _is_empty(tensors[index]))
 

@@ -9,7 +9,7 @@ import numpy as np
 from delegraph.runtime.subgraph import Subgraph
 
 
-class KeptData:
+class PreservedTensors:
     """Copies of the inputs and variables of an allocated subgraph."""
 
     def __init__(self, subgraph: Subgraph) -> None:

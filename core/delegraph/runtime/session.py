@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from delegraph.runtime.delegates.delegate_stack import DelegateStack
     from delegraph.runtime.delegates.plan_state import Barred, Snapshot, SubgraphState
     from delegraph.runtime.options import InterpreterOptions
-    from delegraph.runtime.preserved_tensors import KeptData
+    from delegraph.runtime.preserved_tensors import PreservedTensors
 
 
 class Session(SharedState):
@@ -161,7 +161,7 @@ class Session(SharedState):
         subgraph.buffers.write_through(tensor)
 
     def _exchange(
-        self, subgraph: Subgraph, constant: Tensor, kept: Iterable[KeptData], data: Any
+        self, subgraph: Subgraph, constant: Tensor, kept: Iterable[PreservedTensors], data: Any
     ) -> None:
         if self._stacks:
             self._stacks[subgraph.spec.index].look_again()
@@ -320,12 +320,12 @@ class Session(SharedState):
                 stack.apply(delegate, barred.get(index, {}))
                 absorbed |= subgraph.plan.absorbed  # a node of this one computes those
 
-    def _kept_data(self) -> list[KeptData]:
-        from delegraph.runtime.preserved_tensors import KeptData
+    def _kept_data(self) -> list[PreservedTensors]:
+        from delegraph.runtime.preserved_tensors import PreservedTensors
 
-        return [KeptData(subgraph) for subgraph in self.subgraphs if subgraph.is_allocated]
+        return [PreservedTensors(subgraph) for subgraph in self.subgraphs if subgraph.is_allocated]
 
-    def _allocate_again(self, kept: Iterable[KeptData]) -> None:
+    def _allocate_again(self, kept: Iterable[PreservedTensors]) -> None:
         for data in kept:
             self.allocate(data.subgraph)
             data.put_back()
@@ -359,7 +359,7 @@ class Session(SharedState):
             self._remove_all(kept)  # an interrupt: some may be off, and tensors without memory
             raise
 
-    def _remove_all(self, kept: Iterable[KeptData]) -> None:
+    def _remove_all(self, kept: Iterable[PreservedTensors]) -> None:
         for stack in self._stacks:
             stack.remove_all()
         self.delegates.clear()

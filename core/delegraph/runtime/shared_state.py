@@ -17,7 +17,7 @@ from delegraph.runtime.op_resolver import OpResolver
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate, DelegateContext
-    from delegraph.delegation.matched_rules import BoundRules
+    from delegraph.delegation.matched_rules import MatchedRules
     from delegraph.delegation.rules import PlacementRules
     from delegraph.graph.model import Model
     from delegraph.operators.custom_op import AnyCustomOp
@@ -130,7 +130,7 @@ class SharedState:
         return frozenset() if self.rules is None else self.rules.pinned(subgraph, delegate)
 
 
-def _bound(rules: PlacementRules, model: Model) -> BoundRules:
-    from delegraph.delegation.matched_rules import BoundRules  # here: few interpreters have rules
+def _bound(rules: PlacementRules, model: Model) -> MatchedRules:
+    from delegraph.delegation.matched_rules import MatchedRules  # here: few interpreters have rules
 
-    return BoundRules(rules, model)
+    return MatchedRules(rules, model)

@@ -28,7 +28,7 @@ from delegraph.runtime.delegates.plan_state import Snapshot, SubgraphState
 from delegraph.runtime.execution.blas_threads import BlasThreads
 from delegraph.runtime.execution.float_errors import ignoring_float_errors
 from delegraph.runtime.execution.steps import StepRunner
-from delegraph.runtime.missing_inputs import empty_inputs, unset_input_errors, unset_inputs
+from delegraph.runtime.missing_inputs import empty_inputs, missing_input_errors, missing_inputs
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape, view
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
@@ -81,7 +81,7 @@ class Subgraph:
         self.findings = NOTHING_KNOWN
         self.is_allocated = False
         self._uses_blas = False
-        self._unset_inputs = unset_inputs(spec)
+        self._unset_inputs = missing_inputs(spec)
         self._unset_error: NodeError | None = None  # what invoke() raises
         self._native_run: Eval | None = None  # what it does where nothing else is to be seen to
 
@@ -139,7 +139,7 @@ class Subgraph:
                 tensor.data = np.empty(tensor.shape, object)  # nothing is left to be set
         for tensor in empty_inputs(self._unset_inputs, self.tensors):
             tensor.data = view(np.empty(0, np.uint8), tensor)
-        self._unset_error = next(iter(self.unset_input_errors().values()), None)
+        self._unset_error = next(iter(self.missing_input_errors().values()), None)
         is_plain = self._unset_error is None and not self._uses_blas
         self._native_run = self.steps.native_run() if is_plain else None
         self.is_allocated = True
@@ -168,9 +168,9 @@ class Subgraph:
         schedule = scheduled(tasks, edges)
         return None if schedule is None else self.steps.follow(schedule).held
 
-    def unset_input_errors(self) -> dict[int, NodeError]:
+    def missing_input_errors(self) -> dict[int, NodeError]:
         """Error of each node with an input that has no value, by node index."""
-        return unset_input_errors(self._unset_inputs, self.tensors)
+        return missing_input_errors(self._unset_inputs, self.tensors)
 
     def prepare_all(self) -> None:
         """Prepare nodes from the first up to the first whose output shapes stay open."""

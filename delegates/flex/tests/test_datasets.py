@@ -13,7 +13,7 @@ import flex_functions
 from delegraph import Interpreter, Limits
 from delegraph.errors import CallCancelledError, OperatorError, TimeLimitError
 from delegraph.operators import MemoryLimit
-from delegraph_flex.flex_node import Surroundings, Unsupported
+from delegraph_flex.flex_node import NodeEnvironment, Unsupported
 from delegraph_flex.memory import LIMIT
 from delegraph_flex.node_def import Function
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
@@ -148,7 +148,7 @@ def test_operators_that_never_end_look_whether_they_shall_stop(name: str) -> Non
         if next(looks, None) is None:
             raise CallCancelledError("enough")
 
-    around = Surroundings(
+    around = NodeEnvironment(
         {},
         flex_functions.call,
         flex_functions.signature,

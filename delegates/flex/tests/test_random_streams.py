@@ -11,7 +11,7 @@ from scipy import stats
 from delegraph import TensorType
 from delegraph.errors import OperatorError
 from delegraph_flex.data_types import DataType
-from delegraph_flex.flex_node import FlexNode, Surroundings
+from delegraph_flex.flex_node import FlexNode, NodeEnvironment
 from delegraph_flex.node_def import NodeDef
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
 from delegraph_flex.numpy_executor.philox import Philox
@@ -19,38 +19,38 @@ from delegraph_flex.numpy_executor.philox import Philox
 SHAPE = np.array([5], np.int32)
 
 
-def bound(around: Surroundings, op: str = "RandomUniform", index: int = 0, **seeds: int) -> Any:
+def bound(around: NodeEnvironment, op: str = "RandomUniform", index: int = 0, **seeds: int) -> Any:
     attrs = {"dtype": DataType.FLOAT32, "T": DataType.INT32, **seeds}
     types = (TensorType.INT32,), (TensorType.FLOAT32,)
     return NumpyExecutor().bind(FlexNode(index, NodeDef(op, attrs, 1), *types, around))
 
 
 def test_seeds_begin_the_same_stream_in_every_interpreter() -> None:
-    first, second = (bound(Surroundings(), seed=3, seed2=4) for _ in range(2))
+    first, second = (bound(NodeEnvironment(), seed=3, seed2=4) for _ in range(2))
     np.testing.assert_array_equal(first(SHAPE), second(SHAPE))
     np.testing.assert_array_equal(first(SHAPE), second(SHAPE))
 
 
 def test_calls_go_on_in_the_stream() -> None:
-    draw = bound(Surroundings(), seed=3)
+    draw = bound(NodeEnvironment(), seed=3)
     assert not np.array_equal(draw(SHAPE), draw(SHAPE))
 
 
 def test_a_node_that_is_bound_again_goes_on_in_its_stream() -> None:
-    around, whole = Surroundings(), bound(Surroundings(), seed=3)
+    around, whole = NodeEnvironment(), bound(NodeEnvironment(), seed=3)
     bound(around, seed=3)(SHAPE)
     whole(SHAPE)
     np.testing.assert_array_equal(bound(around, seed=3)(SHAPE), whole(SHAPE))
 
 
 def test_nodes_of_equal_seeds_have_streams_of_their_own() -> None:
-    around = Surroundings()
+    around = NodeEnvironment()
     first, second = bound(around, seed=3), bound(around, seed=3, index=1)
     np.testing.assert_array_equal(first(SHAPE), second(SHAPE))
 
 
 def test_without_seeds_interpreters_differ() -> None:
-    first, second = (bound(Surroundings()) for _ in range(2))
+    first, second = (bound(NodeEnvironment()) for _ in range(2))
     assert not np.array_equal(first(SHAPE), second(SHAPE))
 
 
@@ -63,7 +63,7 @@ def test_without_seeds_interpreters_differ() -> None:
     ],
 )
 def test_numbers_have_their_distribution(op: str, distribution: Any) -> None:
-    values = bound(Surroundings(), op, seed=20, seed2=22)(np.array([100, 200], np.int32))
+    values = bound(NodeEnvironment(), op, seed=20, seed2=22)(np.array([100, 200], np.int32))
     assert stats.kstest(values.reshape(-1), distribution.cdf).pvalue > 0.01
     neighbours = np.corrcoef(values[:, :-1].reshape(-1), values[:, 1:].reshape(-1))[0, 1]
     assert abs(neighbours) < 4 / np.sqrt(values.size)
@@ -91,4 +91,4 @@ def test_few_groups_of_words_are_those_of_many(groups: int) -> None:
 )
 def test_shapes_that_cannot_be_are_refused(shape: Any, message: str) -> None:
     with pytest.raises((ValueError, OperatorError), match=message):
-        bound(Surroundings(), seed=1)(shape)
+        bound(NodeEnvironment(), seed=1)(shape)

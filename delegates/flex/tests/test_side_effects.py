@@ -16,7 +16,7 @@ from delegraph_flex import convert
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executors import has_tensorflow
 from delegraph_flex.numpy_executor.registry import OPERATORS
-from delegraph_flex.side_effects import reaches
+from delegraph_flex.side_effects import side_effects
 from flex_models import FLOAT, flex_model, results
 
 EXECUTORS = ["numpy", *(["tensorflow"] if has_tensorflow() else [])]
@@ -76,7 +76,7 @@ def test_an_operator_that_is_named_is_the_executors_affair() -> None:
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_an_operator_that_nobody_has_looked_at_is_refused(executor: str) -> None:
     reason = refusal("Double", f"executor={executor}")
-    assert "nobody has looked at what Double reaches" in reason
+    assert "the side effects of Double are unknown" in reason
     assert "allow=Double" in reason
 
 
@@ -89,14 +89,14 @@ def test_bytes_become_numbers_but_no_handles(op: str) -> None:
 
 
 def test_the_numpy_executor_has_only_operators_that_may_run() -> None:
-    reached = {op: reaches()[op] for op in OPERATORS}
+    reached = {op: side_effects()[op] for op in OPERATORS}
     assert not [op for op, reach in reached.items() if reach.is_refused and reach.when is None]
 
 
 def test_each_operator_is_in_the_table_once() -> None:
-    lines = files("delegraph_flex").joinpath("reach.txt").read_text().splitlines()
+    lines = files("delegraph_flex").joinpath("side_effects.txt").read_text().splitlines()
     names = [name for line in lines if line.startswith(" ") for name in line.split()]
-    assert len(names) == len(set(names)) == len(reaches())
+    assert len(names) == len(set(names)) == len(side_effects())
 
 
 # -- where TensorFlow is installed -------------------------------------------------------------
@@ -116,15 +116,15 @@ def test_every_operator_of_the_registry_has_been_looked_at() -> None:
     unknown = [
         definition.name
         for definition in registry()
-        if definition.name not in reaches() and not definition.name.startswith(loaded_by_tests)
+        if definition.name not in side_effects() and not definition.name.startswith(loaded_by_tests)
     ]
-    assert not unknown, "say in reach.txt what they reach"
+    assert not unknown, "say in side_effects.txt what they reach"
 
 
 @NEEDS_TENSORFLOW
 def test_every_stateful_operator_is_classified_or_allowed_for_a_reason() -> None:
     stateful = {definition.name for definition in registry() if definition.is_stateful}
-    assert not sorted(op for op in stateful if reaches()[op].name == "pure")
+    assert not sorted(op for op in stateful if side_effects()[op].name == "pure")
 
 
 @NEEDS_TENSORFLOW

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
-from delegraph_flex.flex_node import FlexNode, FunctionSignature, Surroundings, Unsupported
+from delegraph_flex.flex_node import FlexNode, FunctionSignature, NodeEnvironment, Unsupported
 from delegraph_flex.node_def import AttrValue, Function, NodeDef
 
 tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
@@ -39,13 +39,13 @@ def step(
     op: str,
     inputs: Sequence[TensorType],
     outputs: Sequence[TensorType],
-    around: Surroundings | None = None,
+    around: NodeEnvironment | None = None,
     **attrs: AttrValue,
 ) -> Any:
     """Return the bound step of a node."""
     node_def = NodeDef(op, attrs, len(inputs))
     return EXECUTOR.bind(
-        FlexNode(0, node_def, tuple(inputs), tuple(outputs), around or Surroundings({}))
+        FlexNode(0, node_def, tuple(inputs), tuple(outputs), around or NodeEnvironment({}))
     )
 
 
@@ -120,7 +120,7 @@ def test_what_leaves_is_never_borrowed_memory() -> None:
 
 
 def test_a_part_of_borrowed_memory_is_copied_before_a_variable_keeps_it() -> None:
-    around, large = Surroundings({}), aligned((4, BORROWED_BYTES))
+    around, large = NodeEnvironment({}), aligned((4, BORROWED_BYTES))
     make = step("VarHandleOp", [], [RESOURCE], around, dtype=DataType.FLOAT32, shape=None)
     split = step("Unpack", [F32], [F32] * 4, T=DataType.FLOAT32, num=4, axis=0)
     assign = step("AssignVariableOp", [RESOURCE, F32], [], around, dtype=DataType.FLOAT32)
@@ -251,11 +251,11 @@ TABLE = {"key_dtype": DataType.STRING, "value_dtype": DataType.FLOAT32}
 KEYS = {"Tin": DataType.STRING, "Tout": DataType.FLOAT32}
 
 
-def table(around: Surroundings, op: str = "HashTableV2", **attrs: AttrValue) -> Any:
+def table(around: NodeEnvironment, op: str = "HashTableV2", **attrs: AttrValue) -> Any:
     return step(op, [], [RESOURCE], around, **TABLE, **attrs)
 
 
-def insert(around: Surroundings, op: str, handle: Any, key: bytes, value: float) -> None:
+def insert(around: NodeEnvironment, op: str, handle: Any, key: bytes, value: float) -> None:
     put = step(op, [RESOURCE, STRING, F32], [], around, **KEYS)
     put(
         handle,
@@ -264,7 +264,7 @@ def insert(around: Surroundings, op: str, handle: Any, key: bytes, value: float)
     )
 
 
-def found(around: Surroundings, handle: Any, key: bytes) -> float:
+def found(around: NodeEnvironment, handle: Any, key: bytes) -> float:
     find = step("LookupTableFindV2", [RESOURCE, STRING, F32], [F32], around, **KEYS)
     result = find(
         handle,
@@ -275,7 +275,7 @@ def found(around: Surroundings, handle: Any, key: bytes) -> float:
 
 
 def test_tables_of_one_name_are_one_table_in_an_interpreter_and_two_in_two() -> None:
-    first, second = Surroundings({}), Surroundings({})
+    first, second = NodeEnvironment({}), NodeEnvironment({})
     handle = table(first, shared_name=b"t")()
     insert(first, "LookupTableImportV2", handle, b"a", 5)
     same = table(first, shared_name=b"t")()
@@ -286,7 +286,7 @@ def test_tables_of_one_name_are_one_table_in_an_interpreter_and_two_in_two() -> 
 
 
 def test_a_table_without_a_name_is_the_nodes_own_and_keeps_its_contents() -> None:
-    around = Surroundings({})
+    around = NodeEnvironment({})
     make, other = (table(around, "MutableHashTableV2") for _ in range(2))
     insert(around, "LookupTableInsertV2", make(), b"a", 5)
     assert found(around, make(), b"a") == 5
@@ -294,17 +294,17 @@ def test_a_table_without_a_name_is_the_nodes_own_and_keeps_its_contents() -> Non
 
 
 def test_resources_go_with_their_interpreter() -> None:
-    around = Surroundings({})
+    around = NodeEnvironment({})
     handle = table(around, "MutableHashTableV2", shared_name=b"t")()
     insert(around, "LookupTableInsertV2", handle, b"a", 5)
     around.resources.clear()
     gc.collect()
     with pytest.raises(ValueError, match=r"does not exist|not found"):
-        found(Surroundings({}), handle, b"a")
+        found(NodeEnvironment({}), handle, b"a")
 
 
 def test_a_handle_crosses_partitions_as_an_object() -> None:
-    around = Surroundings({})
+    around = NodeEnvironment({})
     handle = table(around, "MutableHashTableV2", shared_name=b"t")()
     array = EXECUTOR.leave(handle, RESOURCE)
     assert (array.dtype, array.shape) == (object, ())
@@ -322,8 +322,8 @@ def test_a_seeded_generator_has_its_state_for_itself() -> None:
     assert first[0] != first[1]
 
 
-def doubling(around_type: TensorType = I64) -> Surroundings:
-    """Return surroundings with a function ``f`` that doubles its argument and adds another."""
+def doubling(around_type: TensorType = I64) -> NodeEnvironment:
+    """Return node_environment with a function ``f`` that doubles its argument and adds another."""
 
     def call(name: str, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         assert name == "f"
@@ -334,10 +334,10 @@ def doubling(around_type: TensorType = I64) -> Surroundings:
     def functions(name: str) -> FunctionSignature:
         return {"f": FunctionSignature((I64, I64), ((), ()), (I64,), ((),))}[name]
 
-    return Surroundings({}, call, functions)
+    return NodeEnvironment({}, call, functions)
 
 
-def call_through(around: Surroundings, value: int) -> Any:
+def call_through(around: NodeEnvironment, value: int) -> Any:
     run = step(
         "StatefulPartitionedCall",
         [I64, I64],
@@ -356,7 +356,7 @@ def test_a_function_attribute_runs_the_subgraph_of_that_name() -> None:
 
 def test_functions_of_one_name_in_two_models_do_not_meet() -> None:
     first, second = doubling(), doubling()
-    second = Surroundings({}, lambda name, arrays: [arrays[0]], first.functions)
+    second = NodeEnvironment({}, lambda name, arrays: [arrays[0]], first.functions)
     assert [int(call_through(around, 4)) for around in (first, second, first)] == [9, 4, 9]
 
 
@@ -391,7 +391,7 @@ def test_a_dataset_maps_a_function_with_captured_values() -> None:
 
 
 def test_a_function_may_call_another_while_a_dataset_calls_it_from_several_threads() -> None:
-    around: Surroundings
+    around: NodeEnvironment
     shapes: dict[str, AttrValue] = {"output_types": [DataType.INT64], "output_shapes": [()]}
     running: list[str] = []
 
@@ -404,7 +404,7 @@ def test_a_function_may_call_another_while_a_dataset_calls_it_from_several_threa
         running.remove(name)
         return [arrays[0] + 1]
 
-    around = Surroundings({}, call, lambda _: FunctionSignature((I64,), ((),), (I64,), ((),)))
+    around = NodeEnvironment({}, call, lambda _: FunctionSignature((I64,), ((),), (I64,), ((),)))
     types: dict[str, AttrValue] = {"Tin": [DataType.INT64], "Tout": [DataType.INT64]}
     inner = step("StatefulPartitionedCall", [I64], [I64], around, f=Function("inner"), **types)
     numbers = step("RangeDataset", [I64] * 3, [VARIANT], **shapes)
@@ -431,7 +431,7 @@ def test_control_flow_operators_run_functions() -> None:
         "negate": FunctionSignature((I64,), ((),), (I64,), ((),)),
     }
     bodies = {"is_small": lambda x: x < 100, "double": lambda x: 2 * x, "negate": lambda x: -x}
-    around = Surroundings(
+    around = NodeEnvironment(
         {}, lambda name, arrays: [np.asarray(bodies[name](arrays[0]))], signatures.__getitem__
     )
     loop = step(
@@ -455,7 +455,7 @@ def test_a_function_takes_and_gives_handles() -> None:
         return [EXECUTOR.leave(values[1], VARIANT)]
 
     signature = FunctionSignature((RESOURCE, VARIANT), ((), ()), (VARIANT,), ((),))
-    around = Surroundings({}, call, lambda _: signature)
+    around = NodeEnvironment({}, call, lambda _: signature)
     handle = table(around, "MutableHashTableV2", shared_name=b"t")()
     types = {"element_dtype": DataType.FLOAT32, "shape_type": DataType.INT32}
     scalar = EXECUTOR.enter(np.array([], np.int32), I32)
@@ -471,7 +471,7 @@ def test_a_function_takes_and_gives_handles() -> None:
 
 
 def test_an_attribute_may_list_functions() -> None:
-    around = Surroundings(
+    around = NodeEnvironment(
         {},
         lambda name, arrays: [arrays[0] + int(name[-1])],
         lambda _: FunctionSignature((I64,), ((),), (I64,), ((),)),
@@ -487,7 +487,7 @@ def test_an_attribute_may_list_functions() -> None:
 
 def test_threads_of_a_program_that_uses_tensorflow_stay_as_they_are() -> None:
     before = tf.config.threading.get_intra_op_parallelism_threads()
-    step("Neg", [F32], [F32], Surroundings({}, num_threads=3), T=DataType.FLOAT32)
+    step("Neg", [F32], [F32], NodeEnvironment({}, num_threads=3), T=DataType.FLOAT32)
     assert tf.config.threading.get_intra_op_parallelism_threads() == before
 
 

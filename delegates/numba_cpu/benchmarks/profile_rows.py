@@ -33,7 +33,7 @@ from delegraph_numba_cpu.instructions.executor import (
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.program.pool import POOL
 from delegraph_numba_cpu.program.program import Program
-from delegraph_numba_cpu.program.run_time_estimate import Pace
+from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 
 
 class RecordingDelegate(NumbaCpuDelegate):
@@ -61,7 +61,7 @@ class OneRow:
     header: memoryview
     tiles: int
     workers: int
-    pace: Pace
+    run_time: RunTimeEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,11 @@ def _table(row: Sequence[int], tiles: int, workers: int) -> OneRow:
     return OneRow(own.ctypes.data, own.data, tiles, workers, _known_pace())
 
 
-def _known_pace() -> Pace:
+def _known_pace() -> RunTimeEstimate:
     """Return that of a program that is not brief, so that rows use the threads they are given."""
-    pace = Pace()
-    pace.observe(1.0)
-    return pace
+    run_time = RunTimeEstimate()
+    run_time.observe(1.0)
+    return run_time
 
 
 def _cost_of_a_call(kernel: NumbaCpuKernel, rounds: int) -> float:

@@ -60,7 +60,7 @@ class Chain:
         ]
         lib.load(["moves"])
         self.program = Program(table, lib, workers)
-        self.program.pace.observe(1.0)
+        self.program.run_time.observe(1.0)
 
     def run(self, value: int, run: Callable[[], None]) -> None:
         """Run it on an array of *value*, and check that it arrives."""
@@ -116,7 +116,7 @@ def python_kernel() -> Callable[..., Program]:
         library: Any = SimpleNamespace(address=lambda family, name: address)
         words = {"source": 0, "target": 0, "bytes": 0, "tiles": tiles}
         program = Program([Row(COPY, tiles, words)] * rows, library, workers)
-        program.pace.observe(1.0)
+        program.run_time.observe(1.0)
         return program
 
     return make

@@ -38,7 +38,7 @@ class ObservedKernel(NumbaCpuKernel):
         super().prepare(context, node)
         assert self.program is not None
         self.made = self.program
-        self.made.pace.observe(1.0)
+        self.made.run_time.observe(1.0)
 
 
 def layers() -> bytes:

@@ -13,7 +13,7 @@ from delegraph_numba_cpu.instructions import executor as layout
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.pool import Crew, Pool
 from delegraph_numba_cpu.program.program import Program
-from delegraph_numba_cpu.program.run_time_estimate import Pace
+from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 
 
 @pytest.fixture
@@ -161,8 +161,8 @@ def test_how_long_a_cancelled_run_took_says_nothing_of_the_program(
 ) -> None:
     word = np.ones(1, np.int32)
     program = python_kernel(lambda tile, worker: None)
-    program.pace = Pace()
+    program.run_time = RunTimeEstimate()
     program.heed(word)
     for _ in range(10):
         pool.run(program, lib)
-    assert not program.pace.is_known
+    assert not program.run_time.is_known

@@ -103,7 +103,7 @@ class ObservedKernel(NumbaCpuKernel):
     def prepare(self, context: DelegateContext, node: Node) -> None:
         super().prepare(context, node)
         assert self.program is not None
-        self.program.pace.observe(1.0)
+        self.program.run_time.observe(1.0)
         assert self.program.tiles > 1
 
 

@@ -16,7 +16,13 @@ from delegraph_numba_cpu.instructions import executor as layout
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.program import Program
-from delegraph_numba_cpu.program.run_time_estimate import BRIEF, LONG, SHORT, TRIALS, Pace
+from delegraph_numba_cpu.program.run_time_estimate import (
+    BRIEF,
+    LONG,
+    SHORT,
+    TRIALS,
+    RunTimeEstimate,
+)
 
 PREPARE = """
 import threading
@@ -39,7 +45,7 @@ def chain(rows=20, size=1 << 16):
         for a, b in zip(memories, memories[1:])
     ]
     program = Program(table, lib, 3)
-    program.pace.observe(1.0)
+    program.run_time.observe(1.0)
 
     def run(value):
         buffers[0].fill(value)
@@ -245,15 +251,15 @@ def test_python_ends_while_daemons_are_in_native_code(fresh_python: Callable[...
 
 
 def test_what_is_over_quickly_is_learnt_from_the_first_runs() -> None:
-    pace = Pace()
-    pace.observe(5 * BRIEF)  # cold
-    assert (pace.is_known, pace.is_brief) == (False, False)
-    pace.observe(BRIEF / 2)
-    assert (pace.is_known, pace.is_brief) == (True, True)
-    slow = Pace()
+    run_time = RunTimeEstimate()
+    run_time.observe(5 * BRIEF)  # cold
+    assert (run_time.is_known, run_time.is_brief) == (False, False)
+    run_time.observe(BRIEF / 2)
+    assert (run_time.is_known, run_time.is_brief) == (True, True)
+    slow = RunTimeEstimate()
     slow.observe(2 * LONG)
     assert (slow.is_known, slow.is_brief, slow.takes_workers) == (True, False, True)
-    medium = Pace()
+    medium = RunTimeEstimate()
     for _ in range(TRIALS):
         assert not medium.is_known
         medium.observe(2 * SHORT)
@@ -262,26 +268,26 @@ def test_what_is_over_quickly_is_learnt_from_the_first_runs() -> None:
 
 @pytest.mark.parametrize("gains", [False, True])
 def test_short_programs_take_workers_if_they_gain(gains: bool) -> None:
-    pace = Pace()
+    run_time = RunTimeEstimate()
     alone = (BRIEF + SHORT) / 2
     for _ in range(TRIALS):
-        assert not pace.takes_workers
-        pace.observe(alone)
-    pace.observe(1e-9)  # when there were no workers
+        assert not run_time.takes_workers
+        run_time.observe(alone)
+    run_time.observe(1e-9)  # when there were no workers
     together = alone / 2 if gains else alone * 1.1
     for seconds in (20 * together, *[together] * TRIALS):
-        assert (pace.is_known, pace.takes_workers) == (False, True)
-        pace.observe(seconds, has_workers=True)
-    assert (pace.is_known, pace.is_brief, pace.takes_workers) == (True, False, gains)
+        assert (run_time.is_known, run_time.takes_workers) == (False, True)
+        run_time.observe(seconds, has_workers=True)
+    assert (run_time.is_known, run_time.is_brief, run_time.takes_workers) == (True, False, gains)
 
 
 def test_a_brief_program_keeps_pythons_lock_and_the_workers_asleep(
     lib: Library, pool: Pool, chain: Callable[..., Any]
 ) -> None:
     copies = chain(rows=1, size=64, workers=4)
-    copies.program.pace = Pace()
+    copies.program.run_time = RunTimeEstimate()
     for value in range(1, 20):
         copies.run_in(pool, value)
-    assert copies.program.pace.is_known
-    if copies.program.pace.is_brief:  # unless something else had the processor all the time
+    assert copies.program.run_time.is_known
+    if copies.program.run_time.is_brief:  # unless something else had the processor all the time
         assert pool.crew.threads == []

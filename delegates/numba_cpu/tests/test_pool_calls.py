@@ -64,7 +64,7 @@ class Calls:
 
 @dataclass
 class Pacing:
-    """A pace that says what a test wants, and keeps what it is told."""
+    """An estimate that says what a test wants, and keeps what it is told."""
 
     is_brief: bool = False
     is_known: bool = True
@@ -78,8 +78,8 @@ class Pacing:
 class Asked:
     """A program of *tiles*, whose table is 7."""
 
-    def __init__(self, tiles: int = 8, workers: int = 3, **pace: bool) -> None:
-        self.table, self.tiles, self.workers, self.pace = 7, tiles, workers, Pacing(**pace)
+    def __init__(self, tiles: int = 8, workers: int = 3, **estimate: bool) -> None:
+        self.table, self.tiles, self.workers, self.run_time = 7, tiles, workers, Pacing(**estimate)
         self.header = memoryview(np.zeros(layout.HEADER_WORDS, np.int64))
         self.header[layout.THREADS] = workers
 
@@ -131,8 +131,8 @@ def test_the_time_of_a_program_is_told_until_it_is_known(
     run(pool, library, Asked())  # so that there are workers
     for program in (new, known, cut_short):
         run(pool, library, program)
-    assert new.pace.observed == [(pytest.approx(1.0), workers > 1)]
-    assert known.pace.observed == cut_short.pace.observed == []
+    assert new.run_time.observed == [(pytest.approx(1.0), workers > 1)]
+    assert known.run_time.observed == cut_short.run_time.observed == []
 
 
 def test_workers_never_keep_python_from_ending(pool: Pool, library: Calls) -> None:

@@ -17,7 +17,7 @@ from delegraph.cli.options.arguments import with_options_added
 from delegraph.cli.options.op_profile import PROFILE_OPTIONS
 from delegraph.cli.options.run_control import CONTROL_OPTIONS
 from delegraph.cli.options.setup import against_option, setups_against
-from delegraph.cli.options.without_effect import refuse_in_vain
+from delegraph.cli.options.without_effect import require_effect
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -140,9 +140,9 @@ def against_options(command: Command) -> Command:
 def _require_use(*, is_comparing: bool) -> None:
     """Check that every option has an effect."""
     if is_comparing:
-        refuse_in_vain(_OF_ONE_ALONE, "has no effect with --against")
+        require_effect(_OF_ONE_ALONE, "has no effect with --against")
     else:
-        refuse_in_vain(_OF_COMPARING, "needs --against")
+        require_effect(_OF_COMPARING, "needs --against")
 
 
 def print_comparison(out: Console, found: Comparison) -> None:

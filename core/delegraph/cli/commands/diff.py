@@ -16,7 +16,7 @@ from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_request_options
 from delegraph.cli.options.setup import changed_setup, setup_options
-from delegraph.cli.options.without_effect import refuse_in_vain
+from delegraph.cli.options.without_effect import require_effect
 
 if TYPE_CHECKING:
     from delegraph.delegation.tolerance import Tolerance
@@ -193,11 +193,11 @@ def _require_use(*, layers: bool, bisects: bool, plot: str | None) -> None:
     if layers and bisects:
         raise click.UsageError("--bisect and --layers are two ways to look: give one")
     if not layers:
-        refuse_in_vain(("inner", "sort", "plot", "node_data"), "needs --layers")
+        require_effect(("inner", "sort", "plot", "node_data"), "needs --layers")
     if bisects:
-        refuse_in_vain(("warmup",), "has no effect with --bisect, which takes no times")
+        require_effect(("warmup",), "has no effect with --bisect, which takes no times")
     else:
-        refuse_in_vain(("probe_time_limit",), "needs --bisect")
+        require_effect(("probe_time_limit",), "needs --bisect")
     if plot is not None:
         from delegraph.tools.differing.layers_plot import require_drawable
 

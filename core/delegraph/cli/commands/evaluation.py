@@ -16,7 +16,7 @@ from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.answers.result_file import write_result
 from delegraph.cli.options.arguments import diagnosis_options, json_option, require_folder
 from delegraph.cli.options.setup import against_option, setup_options, setups_against
-from delegraph.cli.options.without_effect import refuse_in_vain
+from delegraph.cli.options.without_effect import require_effect
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,7 +114,7 @@ def evaluation_options(command: Command) -> Command:
         **options: Any,
     ) -> Any:
         if output is None:
-            refuse_in_vain(["restart"], "needs --output: the journal lies beside it")
+            require_effect(["restart"], "needs --output: the journal lies beside it")
         setups = (setup, *setups_against(setup, against))
         evaluation = Evaluation(setups, output, restart, warmup_runs, as_json)
         return command(*arguments, evaluation=evaluation, **options)

@@ -18,7 +18,7 @@ from delegraph.cli.options.arguments import (
     with_options_added,
 )
 from delegraph.cli.options.setup import setup_options
-from delegraph.cli.options.without_effect import refuse_in_vain
+from delegraph.cli.options.without_effect import require_effect
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -167,7 +167,7 @@ def command(as_json: bool, **options: Any) -> None:
     """
     request = PredictRequest(**options)
     if not request.isolate_rows:
-        refuse_in_vain(["row_timeout", "max_restarts"], "needs --isolate-rows")
+        require_effect(["row_timeout", "max_restarts"], "needs --isolate-rows")
     result = _predicted(request)
     if as_json:
         print_json(result.to_json())

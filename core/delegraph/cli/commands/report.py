@@ -20,7 +20,7 @@ from delegraph.cli.options.setup import (
     setup_options,
     setups_against,
 )
-from delegraph.cli.options.without_effect import refuse_in_vain
+from delegraph.cli.options.without_effect import require_effect
 
 if TYPE_CHECKING:
     from delegraph.tools.benchmarking.run_control import RunControl
@@ -118,11 +118,11 @@ def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any)
 def _require_use(request: ReportRequest) -> None:
     """Check, before anything is measured, that every option has an effect and the page a place."""
     if not request.benchmark:
-        refuse_in_vain(CONTROL_OPTIONS, "needs --benchmark")
+        require_effect(CONTROL_OPTIONS, "needs --benchmark")
     if not request.against:
-        refuse_in_vain(("seconds",), "needs --against")
+        require_effect(("seconds",), "needs --against")
     if not request.diff:
-        refuse_in_vain(("reference", "inner", "diff_runs"), "needs --diff")
+        require_effect(("reference", "inner", "diff_runs"), "needs --diff")
     folder = Path(request.output).parent
     if not folder.is_dir():
         raise click.BadParameter(f"there is no folder {str(folder)!r}", param_hint="--output")

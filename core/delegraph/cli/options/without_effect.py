@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 
-def refuse_in_vain(names: Iterable[str], reason: str) -> None:
+def require_effect(names: Iterable[str], reason: str) -> None:
     """Refuse options of the running command that were typed, though they have no effect.
 
     Args:

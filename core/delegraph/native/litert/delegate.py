@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams
 from delegraph.delegation.incident import Incident
-from delegraph.delegation.matched_rules import BoundRules
+from delegraph.delegation.matched_rules import MatchedRules
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError, DelegateError, UnsupportedModelError
 from delegraph.graph.model import Model, OperatorSpec
@@ -157,7 +157,7 @@ class LiteRtDelegate:
         delegate: Delegate,
         model: Model,
         numerics: Numerics = "builtin",
-        rules: BoundRules | None = None,
+        rules: MatchedRules | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
         on_failure: LiteRtOnFailure | None = None,
         *,

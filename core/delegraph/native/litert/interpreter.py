@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.incident import Incident
-from delegraph.delegation.matched_rules import BoundRules
+from delegraph.delegation.matched_rules import MatchedRules
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules import require_full
 from delegraph.delegation.rules_file import placement_rules
@@ -108,7 +108,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         numerics = numerics_of(OpResolverType[resolver])
         self._require = groups["placement"].require
         found = placement_rules(groups["placement"].rules)
-        self._rules = BoundRules(found, self._model) if found else None
+        self._rules = MatchedRules(found, self._model) if found else None
         isolation = policy.isolation
         given = split_delegates(experimental_delegates or (), isolation)
         own = [*given, *as_delegates(delegates, isolation)]

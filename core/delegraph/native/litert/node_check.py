@@ -12,7 +12,7 @@ from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.checked_nodes import check_nodes, order_errors
 from delegraph.runtime.delegates.node_facts import Findings
 from delegraph.runtime.execution.steps import Step
-from delegraph.runtime.missing_inputs import unset_input_errors, unset_inputs
+from delegraph.runtime.missing_inputs import missing_input_errors, missing_inputs
 
 
 def check_subgraph(
@@ -33,7 +33,7 @@ def check_subgraph(
         steps: nodes and registrations, by node index.
     """
     nodes = [original_step(steps[index], operators[index]) for index in sorted(operators)]
-    unset = unset_input_errors(unset_inputs(spec), context.tensors)
+    unset = missing_input_errors(missing_inputs(spec), context.tensors)
     wrong = {**order_errors(spec), **unset}
     errors = {i: wrong[o.index] for i, o in operators.items() if o.index in wrong}
     unknown = [i for i in spec.inputs if i >= 0 and _may_change(spec, context.tensors[i])]

@@ -11,7 +11,7 @@ import numpy as np
 
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.incident import Incident
-from delegraph.delegation.matched_rules import BoundRules
+from delegraph.delegation.matched_rules import MatchedRules
 from delegraph.delegation.placement import (
     Crossing,
     NodePlacement,
@@ -85,7 +85,7 @@ def placement_of(
     )
 
 
-def require_allowed(placement: Placement, rules: BoundRules) -> None:
+def require_allowed(placement: Placement, rules: MatchedRules) -> None:
     """Return when no node is with a delegate that rules keep it from.
 
     Delegates in Python never get such a node; the runtime's own need not ask.

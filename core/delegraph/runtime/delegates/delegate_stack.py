@@ -144,7 +144,7 @@ class DelegateStack:
         shapes = [subgraph.tensors[index].shape for index in subgraph.inputs if index >= 0]
         if shapes == self._checked_shapes:
             return
-        errors = {**order_errors(subgraph.spec), **subgraph.unset_input_errors()}
+        errors = {**order_errors(subgraph.spec), **subgraph.missing_input_errors()}
         is_prepared = subgraph.is_allocated or self._needs_shapes(delegate)
         if is_prepared and not subgraph.has_dynamic_tensors and not self._plan.applied:
             subgraph.findings = Findings.of_prepared(subgraph.tensors, errors)

@@ -27,7 +27,7 @@ from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.delegate_node import with_own_prepare
 from delegraph.runtime.delegates.failure_policy import Incidents, Supervision
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
-from delegraph.runtime.preserved_tensors import KeptData
+from delegraph.runtime.preserved_tensors import PreservedTensors
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
@@ -155,7 +155,7 @@ def _run(subgraph: Subgraph) -> str:
 def _made_up_inputs(subgraph: Subgraph) -> Iterator[None]:
     """Fill the inputs; inputs and variables have their present values again afterwards."""
     inputs = [subgraph.tensors[i] for i in subgraph.inputs if i >= 0]
-    kept = KeptData(subgraph)
+    kept = PreservedTensors(subgraph)
     lacking = [tensor for tensor in inputs if tensor.data is None]
     rng = np.random.default_rng(0)
     try:

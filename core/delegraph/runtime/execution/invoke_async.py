@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from delegraph.runtime.execution.calls import busy_error
 
 if TYPE_CHECKING:
-    from delegraph.runtime.memory_views import LiveViews
+    from delegraph.runtime.memory_views import MemoryViews
     from delegraph.runtime.session import Session
 
 Run = Callable[[Callable[[Callable[[], None]], None]], object]
@@ -24,7 +24,7 @@ class InvokesAsync:
     """A base of interpreters that invoke in a thread of their own."""
 
     if TYPE_CHECKING:
-        _views: LiveViews
+        _views: MemoryViews
 
         @property
         def session(self) -> Session: ...  # noqa: D102 - Interpreter documents it

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import ArgumentError, ArgumentTypeError
 from delegraph.runtime.arguments import as_index, require_c_int, tensor_at
-from delegraph.runtime.memory_views import LiveViews
+from delegraph.runtime.memory_views import MemoryViews
 from delegraph.runtime.official.details import node_details, signature_details, tensor_details
 from delegraph.runtime.session import Session
 from delegraph.runtime.subgraph import Subgraph
@@ -40,7 +40,7 @@ class InterpreterWrapper:
         views: the views that were given out and may be alive.
     """
 
-    def __init__(self, session: Session, views: LiveViews) -> None:
+    def __init__(self, session: Session, views: MemoryViews) -> None:
         self._session = session
         self._views = views
         self._handle = next(_HANDLES)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from delegraph.delegation.delegate import Delegate
 from delegraph.graph.model import Model
 from delegraph.runtime.arguments import tensor_at
-from delegraph.runtime.memory_views import LiveViews
+from delegraph.runtime.memory_views import MemoryViews
 from delegraph.runtime.official.custom_op_registerers import CustomOps, registered_ops
 from delegraph.runtime.official.details import node_details, signature_details, tensor_details
 from delegraph.runtime.official.interpreter_wrapper import InterpreterWrapper, not_copied
@@ -37,7 +37,7 @@ def warn_of_kept_tensors() -> None:
 class OfficialMembers:
     """The base of ``Interpreter`` that has those names."""
 
-    _views: LiveViews
+    _views: MemoryViews
     _model_content: Any  # there only where the model was given as bytes
     _delegates: list[Delegate]
     _custom_op_registerers: Sequence[Any]  # see InterpreterWithCustomOps

@@ -20,7 +20,7 @@ from delegraph_edgetpu.segments import Boundary, Part, cut_out
 
 
 @dataclass(frozen=True)
-class Draft:
+class CompiledSegment:
     """A part on its way to a compiled file.
 
     Attributes:

@@ -9,7 +9,7 @@ from pathlib import Path
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph_edgetpu.chip import NEWEST_RUNTIME
 from delegraph_edgetpu.compilation import Compilation
-from delegraph_edgetpu.compiled_segment import Draft
+from delegraph_edgetpu.compiled_segment import CompiledSegment
 from delegraph_edgetpu.devices import CACHE_BYTES
 from delegraph_edgetpu.errors import CannotCompile
 from delegraph_edgetpu.partition import token_of
@@ -74,7 +74,7 @@ def compile(
     return compiled
 
 
-def _drafts(model: ModelSource, settings: Settings) -> list[Draft]:
+def _drafts(model: ModelSource, settings: Settings) -> list[CompiledSegment]:
     """Return the parts of one model, compiled but for what depends on the others."""
     name = "model" if isinstance(model, bytes) else os.fspath(model)
     try:

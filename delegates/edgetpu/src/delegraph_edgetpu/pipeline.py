@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from delegraph import Interpreter
 from delegraph.json_records import JsonRecord
-from delegraph_edgetpu.pipeline_simulation import AssemblyLine
+from delegraph_edgetpu.pipeline_simulation import PipelineSimulation
 from delegraph_edgetpu.segment_chain import Arrays, SegmentChain
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class PipelinedModelRunner:
         self._chain = SegmentChain(interpreters)
         count = len(self._chain.segments)
         sizes = [input_queue_size, *[_BETWEEN] * (count - 1), output_queue_size]
-        self._line = AssemblyLine([each.run for each in self._chain.segments], sizes)
+        self._line = PipelineSimulation([each.run for each in self._chain.segments], sizes)
         self._threads = [
             threading.Thread(target=self._line.work, args=(i,), name=f"segment-{i}", daemon=True)
             for i in range(count)

@@ -16,7 +16,7 @@ class _End:
     """Stands behind the last item."""
 
 
-class AssemblyLine:
+class PipelineSimulation:
     """Items go through all stations in order, none overtakes another.
 
     After a failure at one station, items before the failed one go on to the end; those behind it

@@ -11,7 +11,7 @@ import numpy as np
 from delegraph.graph import SubgraphSpec, parse_model
 from delegraph.schema import read_model, tables, with_plans, write_model
 from delegraph_edgetpu.call import Call
-from delegraph_edgetpu.compiled_segment import Draft
+from delegraph_edgetpu.compiled_segment import CompiledSegment
 from delegraph_edgetpu.errors import CannotCompile
 from delegraph_edgetpu.mapping import ModelMapping, map_subgraph
 from delegraph_edgetpu.model_checks import require_compilable
@@ -53,7 +53,7 @@ class SourceModel:
         return [Call(self.subgraph.operators[i], self.subgraph.tensors) for i in nodes]
 
 
-def compiled_parts(source: SourceModel, settings: Settings) -> list[Draft]:
+def compiled_parts(source: SourceModel, settings: Settings) -> list[CompiledSegment]:
     """Return the model in parts, each compiled but for what depends on other models.
 
     A search makes the mapped part shorter until it runs.
@@ -106,7 +106,7 @@ def _parts(source: SourceModel, mapping: ModelMapping, settings: Settings) -> li
     return parts(source.subgraph, mapping, settings.segments, weights)
 
 
-def _draft(source: SourceModel, part: Part, mapping: ModelMapping) -> Draft:
+def _draft(source: SourceModel, part: Part, mapping: ModelMapping) -> CompiledSegment:
     edge = boundary(source.subgraph, part.mapped)
     fed = [index for index in edge.inputs if not source.subgraph.tensors[index].is_variable]
     record = source.record.replace(description="partition for the Edge TPU")
@@ -114,7 +114,7 @@ def _draft(source: SourceModel, part: Part, mapping: ModelMapping) -> Draft:
     obstacle = obstacle_to(model, part.mapped)
     if obstacle is not None:
         raise _CannotRun(obstacle)
-    return Draft(
+    return CompiledSegment(
         name=source.name,
         size=len(source.content),
         record=source.record,

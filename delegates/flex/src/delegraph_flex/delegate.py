@@ -19,10 +19,10 @@ from delegraph_flex.executors import INSTALL_TENSORFLOW, executor_named, has_ten
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.kernel import FlexKernel
 from delegraph_flex.node_def import NodeDefError
-from delegraph_flex.node_environment import surroundings
+from delegraph_flex.node_environment import node_environment
 from delegraph_flex.numpy_executor.registry import OPERATORS
 from delegraph_flex.options import FlexOptions
-from delegraph_flex.side_effects import reject_by_reach
+from delegraph_flex.side_effects import reject_by_side_effect
 
 VERSION = 1
 """The only version that Flex operators have so far."""
@@ -66,7 +66,7 @@ class FlexDelegate(SimpleDelegateInterface):
             return Rejection("version", actual=node.version, expected=VERSION)
         try:
             flex_node = self.flex_node(node, context)
-            rejection = reject_by_reach(flex_node, self._options.allow)
+            rejection = reject_by_side_effect(flex_node, self._options.allow)
             if rejection is None:
                 self._executor.bind(flex_node)
         except NodeDefError as error:
@@ -96,7 +96,7 @@ class FlexDelegate(SimpleDelegateInterface):
         for type in (*inputs, *outputs):
             if type.name not in DataType.__members__:
                 raise NodeDefError(f"a tensor is {type.name}, a type that TensorFlow does not have")
-        return FlexNode(node.index, node_def, inputs, outputs, surroundings(context))
+        return FlexNode(node.index, node_def, inputs, outputs, node_environment(context))
 
     def _elsewhere(self, error: Unsupported, node: FlexNode) -> str:
         """Remark on the other executor, when this one refuses a node."""

@@ -1,4 +1,4 @@
-"""A Flex operator as executors see it: name, attributes, tensor types, and its surroundings."""
+"""A Flex operator as executors see it: name, attributes, tensor types, and its node_environment."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FunctionSignature:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class NodeEnvironment:
     """What a node shares with the other nodes of its interpreter.
 
     Attributes:
@@ -90,7 +90,7 @@ class FlexNode:
     node_def: NodeDef
     input_types: tuple[TensorType, ...]
     output_types: tuple[TensorType, ...]
-    around: Surroundings = field(default_factory=Surroundings)
+    around: NodeEnvironment = field(default_factory=NodeEnvironment)
 
     @property
     def op(self) -> str:

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from delegraph import DelegateContext, Tensor
 from delegraph.delegation import raise_if_requested
 from delegraph.operators import Callee, Value
-from delegraph_flex.flex_node import FunctionSignature, Surroundings
+from delegraph_flex.flex_node import FunctionSignature, NodeEnvironment
 from delegraph_flex.node_def import Shape
 
 
-def surroundings(context: DelegateContext) -> Surroundings:
+def node_environment(context: DelegateContext) -> NodeEnvironment:
     """Environment that the nodes of a subgraph share with those of the whole interpreter."""
     functions = Functions(context)
-    return Surroundings(
+    return NodeEnvironment(
         context.resources,
         functions.call,
         functions.signature,

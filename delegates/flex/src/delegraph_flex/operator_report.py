@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delegraph.graph import parse_model
 from delegraph_flex.custom_options import PREFIX
 from delegraph_flex.numpy_executor.registry import OPERATORS
-from delegraph_flex.side_effects import reaches
+from delegraph_flex.side_effects import side_effects
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def operator_report(content: bytes) -> OperatorReport:
 
 
 def _refused(op: str) -> str:
-    reach = reaches().get(op)
+    reach = side_effects().get(op)
     if reach is None:
         return "is an operator that nobody has looked at"
     return reach.does if reach.is_refused and reach.when is None else ""

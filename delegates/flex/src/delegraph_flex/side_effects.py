@@ -1,4 +1,4 @@
-"""What TensorFlow operators reach beyond their inputs and outputs, and which may run for that."""
+"""Effects of TensorFlow operators beyond their outputs, and which operators may run for that."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """What some operators reach.
+class SideEffect:
+    """Effect of some operators beyond their outputs.
 
     Attributes:
         name: one word: ``"files"``.
@@ -40,51 +40,51 @@ class Reach:
 
 
 @cache
-def reaches() -> Mapping[str, Reach]:
-    """Return the reach of every operator that has been looked at, by TensorFlow's name.
+def side_effects() -> Mapping[str, SideEffect]:
+    """Side effect of every known operator, by TensorFlow's name.
 
-    In ``reach.txt``, a paragraph has a reach in its first line and names operators in the others.
+    A paragraph of ``side_effects.txt`` has an effect in its first line, operators in the others.
     """
-    found: dict[str, Reach] = {}
-    text = files("delegraph_flex").joinpath("reach.txt").read_text(encoding="utf-8")
+    found: dict[str, SideEffect] = {}
+    text = files("delegraph_flex").joinpath("side_effects.txt").read_text(encoding="utf-8")
     for paragraph in text.split("\n\n")[1:]:
         heading, operators = paragraph.split("\n", 1)
         found |= dict.fromkeys(operators.split(), _read(heading))
     return MappingProxyType(found)
 
 
-def _read(heading: str) -> Reach:
-    """Return the reach that a line such as ``refused files: reads or writes files`` has."""
+def _read(heading: str) -> SideEffect:
+    """Side effect from a line such as ``refused files: reads or writes files``."""
     verdict, does = heading.split(": ", 1)
     verdict, name, *when = verdict.replace("=", " ").split()
-    return Reach(name, does, verdict == "refused", (when[1], when[2]) if when else None)
+    return SideEffect(name, does, verdict == "refused", (when[1], when[2]) if when else None)
 
 
-def reject_by_reach(node: FlexNode, allowed_too: Collection[str]) -> Rejection | None:
-    """Return why an operator may not run in any executor, None when it may.
+def reject_by_side_effect(node: FlexNode, allowed_too: Collection[str]) -> Rejection | None:
+    """Rejection of an operator that may not run in any executor; None when it may.
 
-    A model is a file that anybody may have written, so an operator that reaches beyond it runs only
-    for users who name it.
+    A model is an untrusted file, so an operator with effects beyond it runs only for users who
+    name it.
 
     Args:
         node: the operator.
-        allowed_too: operators that the user allows by name, whatever they reach.
+        allowed_too: operators that the user allows by name, whatever their effects.
 
     Raises:
         Unsupported: an attribute that decides is of another kind.
     """
-    op, reach = node.op, reaches().get(node.op)
+    op, effect = node.op, side_effects().get(node.op)
     if op in allowed_too:
         return None
-    if reach is None:
+    if effect is None:
         return Rejection(
             "unknown",
-            f"nobody has looked at what {op} reaches, it is none of TensorFlow 2.21's operators; "
+            f"the side effects of {op} are unknown, it is none of TensorFlow 2.21's operators; "
             f"allow={op} lets it run",
         )
-    if reach.refuses(node):
-        does = reach.does
-    elif reach.name == "parsers" and any(type in _HANDLES for type in node.output_types):
+    if effect.refuses(node):
+        does = effect.does
+    elif effect.name == "parsers" and any(type in _HANDLES for type in node.output_types):
         does = "makes a handle of bytes, which may reach what other models in the process hold"
     else:
         return None

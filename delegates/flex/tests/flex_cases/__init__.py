@@ -23,7 +23,7 @@ from delegraph import TensorType
 from delegraph.graph import NUMPY_DTYPES
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Executor
-from delegraph_flex.flex_node import FlexNode, Surroundings
+from delegraph_flex.flex_node import FlexNode, NodeEnvironment
 from delegraph_flex.node_def import AttrValue, NodeDef
 
 _TYPES = {
@@ -115,7 +115,9 @@ def all_cases() -> Iterator[tuple[str, Case]]:
             yield f"{module}.{case.name}.{seen[case.name]}", case
 
 
-def run(case: Case, executor: Executor, around: Surroundings | None = None) -> list[NDArray[Any]]:
+def run(
+    case: Case, executor: Executor, around: NodeEnvironment | None = None
+) -> list[NDArray[Any]]:
     """Return what *executor* makes of a case: its outputs, of every run.
 
     Args:
@@ -123,7 +125,7 @@ def run(case: Case, executor: Executor, around: Surroundings | None = None) -> l
         executor: binds and runs its calls.
         around: what they share; None for nothing but functions.
     """
-    around = around or Surroundings({}, flex_functions.call, flex_functions.signature)
+    around = around or NodeEnvironment({}, flex_functions.call, flex_functions.signature)
     types = [type_of(array) for array in case.inputs]
     steps = []
     for index, call in enumerate(case.calls):

@@ -21,7 +21,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Executor, Step
 from delegraph_flex.flex_node import FlexNode, FunctionSignature, Unsupported
 from delegraph_flex.node_def import AttrValue
-from delegraph_flex.side_effects import reaches
+from delegraph_flex.side_effects import side_effects
 from delegraph_flex.tensorflow_executor import attributes
 from delegraph_flex.tensorflow_executor.borrowed_memory import BorrowedMemory
 from delegraph_flex.tensorflow_executor.eager_call import eager_call, message_of, named_call
@@ -192,8 +192,8 @@ def _op_def(op: str) -> Any:
         Unsupported: there is none.
     """
     found = op_def_registry.get(op)
-    reach = reaches().get(op)
-    if found is None and reach is not None and reach.name == "text":
+    effect = side_effects().get(op)
+    if found is None and effect is not None and effect.name == "text":
         if importlib.util.find_spec("tensorflow_text") is None:
             raise Unsupported(
                 f"{op} belongs to TensorFlow Text, which is not installed: "

@@ -12,7 +12,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from delegraph_flex.data_types import DataType
-from delegraph_flex.flex_node import FunctionSignature, Surroundings, Unsupported
+from delegraph_flex.flex_node import FunctionSignature, NodeEnvironment, Unsupported
 from delegraph_flex.node_def import Shape
 
 KEY = "flex.tensorflow"
@@ -51,7 +51,7 @@ class InterpreterState:
         weakref.finalize(self, _abandoned.append, rest).atexit = False
 
     @classmethod
-    def of(cls, around: Surroundings) -> InterpreterState:
+    def of(cls, around: NodeEnvironment) -> InterpreterState:
         """Return the state of an interpreter, made when it is first asked for."""
         state = around.resources.get(KEY)
         if state is None:
@@ -72,7 +72,7 @@ class InterpreterState:
         _context().add_function_def(definition)
         self._names.append(definition.signature.name)
 
-    def function(self, name: str, around: Surroundings, callback: Callback) -> str:
+    def function(self, name: str, around: NodeEnvironment, callback: Callback) -> str:
         """Return TensorFlow's name of a function of the model, which is registered if need be.
 
         Raises:

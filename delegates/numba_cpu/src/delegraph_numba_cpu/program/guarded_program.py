@@ -43,7 +43,7 @@ class GuardedProgram(Program):
         super().__init__(rows, library, workers, working_memory)
         self._single = [Program([row], library, workers) for row in rows]
         for program in self._single:
-            program.pace.observe(1.0)  # takes workers
+            program.run_time.observe(1.0)  # takes workers
 
     def _guard(self, memory: Memory) -> None:
         """Give memory its place for ever."""

@@ -10,7 +10,7 @@ from delegraph_numba_cpu.instructions.executor import HEADER_WORDS, IS_CANCELLED
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.program import Program
-from delegraph_numba_cpu.program.run_time_estimate import Pace
+from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 
 Record = Callable[[tuple[int, ...], int, int], object]
 """Is told the indices of nodes, ``time.perf_counter_ns()`` when they began, and nanoseconds."""
@@ -28,7 +28,7 @@ class TimedProgram:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._pace = Pace()
+        self._pace = RunTimeEstimate()
         self._pace.is_known = True  # there is nothing to learn from a part
         groups = groupby(range(len(program.rows)), key=lambda i: program.rows[i].nodes)
         self._parts = [_Part(program, nodes, [*rows], self._pace) for nodes, rows in groups]
@@ -40,7 +40,7 @@ class TimedProgram:
             DelegateError: as of ``Program.bind``.
         """
         self._program.bind()
-        learnt = self._program.pace
+        learnt = self._program.run_time
         self._program.header[IS_CANCELLED] = 0
         self._pace.is_brief, self._pace.takes_workers = learnt.is_brief, learnt.takes_workers
         for part in self._parts:
@@ -57,10 +57,10 @@ class _Part:
     """Rows that lie together, as a pool runs them."""
 
     def __init__(
-        self, program: Program, nodes: tuple[int, ...], rows: list[int], pace: Pace
+        self, program: Program, nodes: tuple[int, ...], rows: list[int], run_time: RunTimeEstimate
     ) -> None:
         self.nodes = nodes
-        self.pace = pace
+        self.run_time = run_time
         self.workers = program.workers
         self.tiles = max(program.rows[i].tiles for i in rows)
         self._words = program.table_of(rows[0], rows[-1] + 1)

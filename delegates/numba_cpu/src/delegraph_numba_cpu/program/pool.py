@@ -22,7 +22,7 @@ from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.instructions import executor as layout
 from delegraph_numba_cpu.library.cpu import physical_cores
 from delegraph_numba_cpu.library.kernel_library import Library
-from delegraph_numba_cpu.program.run_time_estimate import Pace
+from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 
 SPIN_FOR_RUN = 50e-6
 """Seconds for which a worker looks for the next run before it sleeps."""
@@ -51,7 +51,7 @@ class Runnable(Protocol):
         """How many threads may run it, the caller's among them."""
 
     @property
-    def pace(self) -> Pace:
+    def run_time(self) -> RunTimeEstimate:
         """How long it takes."""
 
 
@@ -78,16 +78,16 @@ class Pool:
 
     def run(self, program: Runnable, library: Library) -> None:
         """Run a bound program; returns when it is done, or was cancelled."""
-        pace = program.pace
-        if pace.is_brief:
+        run_time = program.run_time
+        if run_time.is_brief:
             library.run_briefly(program.table)
             return
-        workers = program.workers if program.tiles > 1 and pace.takes_workers else 1
+        workers = program.workers if program.tiles > 1 and run_time.takes_workers else 1
         start = perf_counter()
         self.crew.run(program.table, library, workers)
-        if not pace.is_known and not program.header[layout.IS_CANCELLED]:
+        if not run_time.is_known and not program.header[layout.IS_CANCELLED]:
             seconds = perf_counter() - start
-            pace.observe(seconds, has_workers=program.header[layout.THREADS] > 1)
+            run_time.observe(seconds, has_workers=program.header[layout.THREADS] > 1)
 
     def stop(self) -> None:
         """End the workers: Python must not take its things away while they look."""

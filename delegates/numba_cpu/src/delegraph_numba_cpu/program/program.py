@@ -31,7 +31,7 @@ from delegraph_numba_cpu.instructions.memory import (
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.guarded_memory import GuardedMemory, is_guarded
 from delegraph_numba_cpu.program.pool import Pool
-from delegraph_numba_cpu.program.run_time_estimate import Pace
+from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 from delegraph_numba_cpu.program.shared_constants import SharedConstants
 from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
 
@@ -202,7 +202,7 @@ class Program:
         header: the words that the table begins with; see ``instructions.executor``.
         rows: what the rows call, in order.
         workers: how many threads may run it, the caller's among them.
-        pace: how long it takes, once it has run.
+        run_time: how long it takes, once it has run.
         tiles: largest number of parts that a row is split into.
         scratch_bytes: working memory that it needs.
     """
@@ -224,7 +224,7 @@ class Program:
         self.scratch_bytes, self._offsets = planned(rows)
         self.rows = tuple(rows)
         self.workers = workers
-        self.pace = Pace()
+        self.run_time = RunTimeEstimate()
         self.tiles = max((row.tiles for row in rows), default=1)
         starts = np.cumsum([0, *(len(row.block.names) for row in rows)])
         self._words = _words(int(starts[-1]))
@@ -305,11 +305,11 @@ class Program:
         It returns None, and has done nothing, where it is not: memory has moved, or the rows take
         long, or not known yet.
         """
-        table, pace, header = c_void_p(self.table), self.pace, self.header
+        table, run_time, header = c_void_p(self.table), self.run_time, self.header
         run_briefly = library.run_briefly
 
         def run() -> bool | None:
-            if not (pace.is_brief and self._is_bound()):
+            if not (run_time.is_brief and self._is_bound()):
                 return None
             run_briefly(table)
             return not header[layout.IS_CANCELLED]

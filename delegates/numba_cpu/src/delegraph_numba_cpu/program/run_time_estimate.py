@@ -17,7 +17,7 @@ TRIALS = 3
 """Runs of each kind, of which the best counts."""
 
 
-class Pace:
+class RunTimeEstimate:
     """Whether a program is over in no time, and gains by workers, learnt from its first runs.
 
     Attributes:
