@@ -20,7 +20,7 @@ from delegraph.testing.operator_case import OperatorCase
 from delegraph_numba_cpu import instructions
 from delegraph_numba_cpu.bounds import Overrun, check_row, rules
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row
 from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.library.cpu import supported_levels
@@ -40,10 +40,10 @@ OF_EVERY_LEVEL = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "LSTM", "SO
 BEST, *OTHERS = (level.name for level in supported_levels())
 
 
-def all_blocks() -> Iterator[Block]:
+def all_blocks() -> Iterator[Instruction]:
     for module in pkgutil.iter_modules(instructions.__path__, f"{instructions.__name__}."):
         found = vars(importlib.import_module(module.name)).values()
-        yield from (each for each in found if isinstance(each, Block))
+        yield from (each for each in found if isinstance(each, Instruction))
 
 
 def test_every_kind_of_row_has_a_rule() -> None:
@@ -119,7 +119,7 @@ def test_a_wrong_lowering_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) ->
         interpreter.allocate_tensors()
 
 
-def emit(block: Block, **words: Any) -> None:
+def emit(block: Instruction, **words: Any) -> None:
     library: Any = SimpleNamespace(level=supported_levels()[0])
     context: Any = SimpleNamespace(tensors=[])
     ProgramBuilder(context, library, 2, True, {}).emit(block, 1, **words)
@@ -133,7 +133,7 @@ def test_rows_do_not_write_to_constants() -> None:
 
 def test_a_kind_without_a_rule_is_refused() -> None:
     with pytest.raises(DelegateError, match="'new': no rule says what it touches"):
-        emit(Block("new", "family", "source"), source=Memory(64))
+        emit(Instruction("new", "family", "source"), source=Memory(64))
 
 
 def test_a_rule_that_forgets_an_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

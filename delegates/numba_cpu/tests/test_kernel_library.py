@@ -18,7 +18,7 @@ from delegraph.errors import DelegateError
 from delegraph_numba_cpu.codegen import registry
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
 from delegraph_numba_cpu.codegen.object_code import pack, unpack
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.library import building, cache, compile_processes, families, kernel_library
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.library.jit_linking import LinkedObjects
@@ -296,8 +296,8 @@ def test_compilers_and_the_kind_of_processor_are_part_of_the_version(
 
 def test_kernels_of_two_families_may_have_the_same_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "KERNELS", {})
-    first = registry.kernel(Block("same", "one", "x y"))(lambda block, tile, worker: None)
-    second = registry.kernel(Block("same", "two", "x y"))(lambda block, tile, worker: None)
+    first = registry.kernel(Instruction("same", "one", "x y"))(lambda block, tile, worker: None)
+    second = registry.kernel(Instruction("same", "two", "x y"))(lambda block, tile, worker: None)
     assert {"one": {"same": first}, "two": {"same": second}} == registry.KERNELS
 
 

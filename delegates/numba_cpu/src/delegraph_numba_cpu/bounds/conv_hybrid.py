@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.bounds.conv_int8 import image_bytes
 from delegraph_numba_cpu.bounds.rules import Touched, rule
-from delegraph_numba_cpu.instructions import conv_hybrid as blocks
+from delegraph_numba_cpu.instructions import conv_hybrid as instructions
 from delegraph_numba_cpu.instructions import conv_int8
 
 LEAST_ROWS = 14
@@ -20,31 +20,31 @@ def _measured(row: Touched) -> int:
     return 8 * rows * pieces
 
 
-@rule(blocks.MEASURE)
+@rule(instructions.MEASURE)
 def measure(row: Touched) -> None:
     row.write("ranges", _measured(row))
 
 
-@rule(blocks.QUANTIZE)
+@rule(instructions.QUANTIZE)
 def quantize(row: Touched) -> None:
     row.read("ranges", _measured(row))
     row.write("scales", 8 * row["rows"])
     row.write("y", (row["rows"] - 1) * row["row_bytes"] + row["size"])
 
 
-@rule(blocks.ROUND)
+@rule(instructions.ROUND)
 def round_rows(row: Touched) -> None:
     row.read("ranges", _measured(row))
     row.write("y", 4 * row["rows"] * row["size"])
 
 
-@rule(blocks.MULTIPLY)
+@rule(instructions.MULTIPLY)
 def multiply(row: Touched) -> None:
     windows = row.record("windows")
     pixels, outputs, row_bytes = row["pixels"], row["outputs"], windows["row_bytes"]
     _check_weights(row, row_bytes)
     rows = max(row["step"], LEAST_ROWS) * row_bytes
-    if row["layout"] == blocks.WINDOWED:
+    if row["layout"] == instructions.WINDOWED:
         row.read("x", image_bytes(windows, pixels))
     else:
         row.read("x", (pixels + LEAST_ROWS - 1) * row_bytes)
@@ -52,16 +52,21 @@ def multiply(row: Touched) -> None:
     row.read("scales", 8 * -(-pixels // row["image_pixels"]))
     groups = -(-outputs // 64)  # some blocks of the last group are computed and dropped
     row.read("weights", groups * 4 * row["block_bytes"])
-    row.read("headers", groups * 4 * blocks.HEADER_BYTES)
+    row.read("headers", groups * 4 * instructions.HEADER_BYTES)
     row.write("y", 4 * pixels * outputs)
     row.scratch(conv_int8.ACC_BYTES + 256 + rows)
 
 
 def _check_weights(row: Touched, row_bytes: int) -> None:
     form, parts, steps = row["form"], row["parts"], row["steps"]
-    row.require(form in (blocks.BYTES, blocks.NIBBLES, blocks.PARTS), "a known form of weights")
-    row.require(steps > 0 and (parts > 0 if form == blocks.PARTS else parts == 1), "parts, steps")
-    inputs = 4 if form == blocks.BYTES else 8
+    row.require(
+        form in (instructions.BYTES, instructions.NIBBLES, instructions.PARTS),
+        "a known form of weights",
+    )
+    row.require(
+        steps > 0 and (parts > 0 if form == instructions.PARTS else parts == 1), "parts, steps"
+    )
+    inputs = 4 if form == instructions.BYTES else 8
     row.require(parts * steps * inputs == row_bytes, "windows are as long as weights")
-    scales = blocks.GROUP_BYTES // 4 if form == blocks.PARTS else 0
+    scales = instructions.GROUP_BYTES // 4 if form == instructions.PARTS else 0
     row.require(row["block_bytes"] == parts * (64 * steps + scales), "blocks hold all steps")

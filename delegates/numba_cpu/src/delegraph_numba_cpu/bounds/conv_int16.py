@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.bounds.conv_int8 import image_bytes
 from delegraph_numba_cpu.bounds.rules import Touched, rule
-from delegraph_numba_cpu.instructions import conv_int16 as blocks
+from delegraph_numba_cpu.instructions import conv_int16 as instructions
 
 
-@rule(blocks.CONVOLVE)
+@rule(instructions.CONVOLVE)
 def convolve_int16(row: Touched) -> None:
     pairs = row["pairs"]
     row.require(pairs > 0, "windows have values")
-    windows = _common(row, 4 * blocks.LANES * pairs)
+    windows = _common(row, 4 * instructions.LANES * pairs)
     row.require(windows["row_bytes"] == 4 * pairs, "windows are as long as weights")
-    rows = -(-row["step"] // blocks.ROWS) * blocks.ROWS
-    row.scratch(blocks.ACC_BYTES + rows * windows["row_bytes"])
+    rows = -(-row["step"] // instructions.ROWS) * instructions.ROWS
+    row.scratch(instructions.ACC_BYTES + rows * windows["row_bytes"])
 
 
-@rule(blocks.DEPTHWISE)
+@rule(instructions.DEPTHWISE)
 def depthwise_int16(row: Touched) -> None:
     taps, outputs = row["taps"], row["outputs"]
-    row.require(0 < taps <= blocks.MOST_TAPS, "windows have taps, and not too many")
-    windows = _common(row, 2 * blocks.LANES * taps)
+    row.require(0 < taps <= instructions.MOST_TAPS, "windows have taps, and not too many")
+    windows = _common(row, 2 * instructions.LANES * taps)
     row.require(windows["channels"] == 2 * outputs, "weights are for all channels")
     row.within("a window", 2 * outputs * taps, windows["row_bytes"])
-    read = row["step"] * windows["row_bytes"] + 2 * blocks.LANES  # the last channels are read as 16
-    row.scratch(blocks.ACC_BYTES + read)
+    read = (
+        row["step"] * windows["row_bytes"] + 2 * instructions.LANES
+    )  # the last channels are read as 16
+    row.scratch(instructions.ACC_BYTES + read)
 
 
 def _common(row: Touched, block_bytes: int) -> Touched:
     """Say what both touch; return the record of windows."""
     windows, outputs, pixels = row.record("windows"), row["outputs"], row["pixels"]
     windows.finish()
-    blocks_of_16 = -(-outputs // blocks.LANES)
+    blocks_of_16 = -(-outputs // instructions.LANES)
     row.require(row["step"] > 0, "windows are laid out")
     row.read("x", image_bytes(windows, pixels))
     row.write("y", 2 * pixels * outputs)
     row.read("weights", blocks_of_16 * block_bytes)
-    row.read("headers", blocks_of_16 * blocks.HEADER_BYTES)
+    row.read("headers", blocks_of_16 * instructions.HEADER_BYTES)
     return windows

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from delegraph_numba_cpu.bounds.rules import Touched, rule
-from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.instructions import conv_int8 as instructions
 
 LEAST_ROWS = 16
 """Matrix rows that micro-kernels read where there are fewer."""
 
 
-@rule(blocks.CONVOLVE)
+@rule(instructions.CONVOLVE)
 def convolve(row: Touched) -> None:
     parts = row["row_tiles"] * row["column_tiles"]
     row.require(parts > 0 == row.tiles % parts, "tiles are divided among images")
@@ -32,7 +32,7 @@ def check_depth(row: Touched, windows: Touched, matrix: Touched) -> None:
 def input_bytes(windows: Touched, layout: int, pixels: int) -> int:
     """Return how much of an input is read for so many pixels of the output."""
     windows.finish()
-    if layout != blocks.WINDOWED:
+    if layout != instructions.WINDOWED:
         return pixels * windows["row_bytes"]
     return image_bytes(windows, pixels)
 
@@ -52,7 +52,7 @@ def touch_weights(matrix: Touched, images: int) -> None:
     count = images * -(-matrix["outputs"] // 16)
     matrix.require(matrix["block_bytes"] == 64 * matrix["steps"], "blocks hold all steps")
     matrix.read("weights", count * matrix["block_bytes"])
-    matrix.read("headers", count * blocks.HEADER_BYTES)
+    matrix.read("headers", count * instructions.HEADER_BYTES)
     matrix.finish()
 
 
@@ -65,17 +65,17 @@ def product_scratch(windows: Touched, step: int) -> int:
 
 def accumulator_bytes(steps: int) -> int:
     """Bytes of accumulators and split rows."""
-    return blocks.ACC_BYTES + blocks.SPLIT_BYTES * steps
+    return instructions.ACC_BYTES + instructions.SPLIT_BYTES * steps
 
 
-@rule(blocks.PACK_STACK)
+@rule(instructions.PACK_STACK)
 def pack_stack(row: Touched) -> None:
     images, outputs, depth = row["images"], row["outputs"], row["depth"]
     count, steps = -(-outputs // 16), -(-depth // 4)
-    size = 8 * len(blocks.MATRIX.names)
+    size = 8 * len(instructions.MATRIX.names)
     row.read("source", images * outputs * depth)
-    row.read("header", count * blocks.HEADER_BYTES)
+    row.read("header", count * instructions.HEADER_BYTES)
     row.read("matrix", size)
     row.write("matrices", images * size)
-    row.write("headers", images * count * blocks.HEADER_BYTES)
+    row.write("headers", images * count * instructions.HEADER_BYTES)
     row.write("weights", images * count * 64 * steps)

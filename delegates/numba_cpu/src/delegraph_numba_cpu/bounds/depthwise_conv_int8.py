@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from delegraph_numba_cpu.bounds.rules import Touched, rule
-from delegraph_numba_cpu.instructions import depthwise_conv_int8 as blocks
+from delegraph_numba_cpu.instructions import depthwise_conv_int8 as instructions
 from delegraph_numba_cpu.instructions.conv_int8 import HEADER_BYTES
 
 
-@rule(blocks.DEPTHWISE)
+@rule(instructions.DEPTHWISE)
 def depthwise(row: Touched) -> None:
     windows, taps = row.record("windows"), row.record("taps")
     row.read("x", depthwise_input(row, windows))
@@ -44,7 +44,7 @@ def _line_columns(windows: Touched) -> int:
     return across + (windows["kernel_w"] - 1) * windows["dilation_w"] + 1
 
 
-@rule(blocks.REPEAT)
+@rule(instructions.REPEAT)
 def repeat(row: Touched) -> None:
     row.read("x", row["pixels"] * row["channels"])
     row.write("y", row["pixels"] * row["channels"] * row["times"])

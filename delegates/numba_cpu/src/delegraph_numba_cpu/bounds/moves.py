@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph_numba_cpu.bounds.rules import Touched, rule
-from delegraph_numba_cpu.instructions import moves as blocks
+from delegraph_numba_cpu.instructions import moves as instructions
 from delegraph_numba_cpu.instructions.executor import HEADER_WORDS
 
 SOURCE, TARGET = 1, 2
 """Columns of a loop."""
 
 
-@rule(blocks.COPY)
+@rule(instructions.COPY)
 def copy(row: Touched) -> None:
     row.read("source", row["bytes"])
     row.write("target", row["bytes"])
@@ -20,7 +20,9 @@ def copy(row: Touched) -> None:
 
 def _reach(row: Touched, side: int) -> tuple[int, int]:
     """Return the first byte and the end of a walk through memory."""
-    loops = row.table("loops")[: blocks.NEST_WORDS * row["depth"]].reshape(-1, blocks.NEST_WORDS)
+    loops = row.table("loops")[: instructions.NEST_WORDS * row["depth"]].reshape(
+        -1, instructions.NEST_WORDS
+    )
     row.require(len(loops) == row["depth"] >= 2, "a nest has two loops or more, all in the table")
     steps, jumps = loops[:, 0], loops[:, side]
     row.require(bool((steps > 0).all()), "loops have steps")
@@ -28,7 +30,7 @@ def _reach(row: Touched, side: int) -> tuple[int, int]:
     return int(np.minimum(ends, 0).sum()), int(np.maximum(ends, 0).sum()) + row["unit"]
 
 
-@rule(blocks.NEST)
+@rule(instructions.NEST)
 def nest(row: Touched) -> None:
     start, stop = _reach(row, SOURCE)
     row.read("source", stop, start)
@@ -36,7 +38,7 @@ def nest(row: Touched) -> None:
     row.write("target", stop, start)
 
 
-@rule(blocks.UPDATE)
+@rule(instructions.UPDATE)
 def update(row: Touched) -> None:
     start, stop = _reach(row, SOURCE)
     row.read("source", stop, start)
@@ -48,13 +50,13 @@ def update(row: Touched) -> None:
     row.write("target", stop + int((limits[:, 0] * limits[:, 1]).sum()), start)
 
 
-@rule(blocks.FILL)
+@rule(instructions.FILL)
 def fill(row: Touched) -> None:
     start, stop = _reach(row, TARGET)
     row.write("target", stop, start)
 
 
-@rule(blocks.PICK)
+@rule(instructions.PICK)
 def pick(row: Touched) -> None:
     rows, inner, run = row["rows"], row["inner"], row["run"]
     outer = row.table("outer")[: -(-rows // inner)]
@@ -66,7 +68,7 @@ def pick(row: Touched) -> None:
     row.write("target", rows * run)
 
 
-@rule(blocks.GATHER)
+@rule(instructions.GATHER)
 def gather(row: Touched) -> None:
     tuples, slices, rows, depth = row["tuples"], row["slices"], row["rows"], row["depth"]
     limits = row.table("limits")[: 2 * depth].reshape(-1, 2)
@@ -83,7 +85,7 @@ def gather(row: Touched) -> None:
     row.write("report", 8 * HEADER_WORDS)
 
 
-@rule(blocks.RECODE)
+@rule(instructions.RECODE)
 def recode(row: Touched) -> None:
     row.read("source", row["runs"] * row["run"])
     row.write("target", (row["runs"] - 1) * row["step"] + row["run"])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import SLACK, Address, Row
 
 
@@ -142,7 +142,7 @@ RULES: dict[tuple[str, str], Rule] = {}
 """Family and kernel to the rule of its rows; the modules of this package fill it."""
 
 
-def rule(*blocks: Block) -> Callable[[Rule], Rule]:
+def rule(*blocks: Instruction) -> Callable[[Rule], Rule]:
     """Return a decorator that makes a function the rule of blocks."""
 
     def add(function: Rule) -> Rule:

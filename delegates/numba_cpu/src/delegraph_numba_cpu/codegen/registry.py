@@ -7,7 +7,7 @@ from typing import Any
 
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
 from delegraph_numba_cpu.codegen.host_platform import host_machine
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 KERNELS: dict[str, dict[str, Callable[..., None]]] = {}
 """Family to kernel name to Python function ``(words, tile, worker) -> None``, all int64.
@@ -40,7 +40,7 @@ def machine() -> str:
     return _machine
 
 
-def kernel(block: Block) -> Callable[[Any], Any]:
+def kernel(block: Instruction) -> Callable[[Any], Any]:
     """Return a decorator that makes a Python function the kernel of a block."""
     return named_kernel(block.family, block.kernel)
 

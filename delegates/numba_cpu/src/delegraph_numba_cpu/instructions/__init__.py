@@ -1,8 +1,8 @@
-"""How programs and kernels talk: a kernel gets one block of 64-bit words.
+"""Instructions: the records that programs write and kernels read, of 64-bit words each.
 
-Programs are written without Numba, kernels with it; both name the words of a block by the same
-:class:`Block`. Word *i* is an address, an integer, or a float32 in its low half. The blocks of
-``kernels/conv_f32.py`` are declared in ``instructions/conv_f32.py``, and so on: a *family* of
+Programs are written without Numba, kernels with it; both name the words of a record by the same
+:class:`Instruction`. Word *i* is an address, an integer, or a float32 in its low half. Instructions
+of ``kernels/conv_f32.py`` are declared in ``instructions/conv_f32.py``, and so on: a *family* of
 kernels, compiled and cached together. Modules of ``kernels`` without one of that name here are
 shared by families. ``memory`` has what the words of a call point to.
 """
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 Words = NDArray[np.int64]
 
 
-class Block:
-    """The parameters of one kernel, by name.
+class Instruction:
+    """Names of the words that one kernel reads.
 
-    >>> scale = Block("scale", "example", "x y count factor:f")
+    >>> scale = Instruction("scale", "example", "x y count factor:f")
     >>> scale.slots("y", "factor")
     (1, 3)
     >>> scale.pack(x=4096, y=8192, count=3, factor=0.5)
@@ -41,18 +41,18 @@ class Block:
         self._position = {name: i for i, name in enumerate(self.names)}
 
     def slots(self, *names: str) -> tuple[int, ...]:
-        """Return the positions of words."""
+        """Positions of words."""
         return tuple(self._position[name] for name in names)
 
     def pack(self, **values: Any) -> Words:
-        """Return a block; every word must be given.
+        """Words of one call; each must be given.
 
         Raises:
             TypeError: a word is missing, or there is none of that name.
         """
         if values.keys() != self._position.keys():
             wrong = sorted(values.keys() ^ self._position.keys())
-            raise TypeError(f"block of {self.kernel!r}: missing or unknown words: {wrong}")
+            raise TypeError(f"instruction {self.kernel!r}: missing or unknown words: {wrong}")
         block = np.empty(len(self.names), np.int64)
         for name, value in values.items():
             block[self._position[name]] = float_word(value) if self._is_float[name] else value

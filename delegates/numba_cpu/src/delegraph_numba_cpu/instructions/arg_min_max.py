@@ -1,8 +1,8 @@
 """The block of ``kernels/arg_min_max.py``."""
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
-ARG = Block("arg", "arg_min_max", "source target outer length inner kind smallest wide tiles")
+ARG = Instruction("arg", "arg_min_max", "source target outer length inner kind smallest wide tiles")
 """Position of the first largest (or smallest) element along the middle axis of ``[outer, length,
 inner]``: int32, or int64 when ``wide``."""
 

@@ -5,7 +5,7 @@ each worker: first the taps' offsets, at ``rows_at`` the pixels' addresses, and 
 padded input rows of one chunk, or 0 when taps read the input itself.
 """
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 WINDOWS = """
     x y weight residual scratch scratch_bytes rows_at padded_at
@@ -18,7 +18,7 @@ WINDOWS = """
 
 CONV_WORDS = f"{WINDOWS} tap_bytes weight_image"
 
-CONV = Block("conv", "conv_f32", CONV_WORDS)
+CONV = Instruction("conv", "conv_f32", CONV_WORDS)
 """Every output channel from every input channel: ``clamp(bias + sum) `` and, with a residual,
 ``clamp(that + residual)``.
 
@@ -30,7 +30,7 @@ pixels. ``weight``: see ``lowering/convolution/conv_f32_packing.py``; those of a
 ``weight_image`` after those of the one before.
 """
 
-PACK = Block(
+PACK = Instruction(
     "pack_matrix",
     "conv_f32",
     """

@@ -3,17 +3,17 @@
 Activations are quantised row by row: what has a scale of its own, a row of a matrix or an image.
 """
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 FAMILY = "conv_hybrid"
 
-MEASURE = Block("measure", FAMILY, "x ranges rows size pieces tiles")
+MEASURE = Instruction("measure", FAMILY, "x ranges rows size pieces tiles")
 """Smallest and largest value of each piece of each row of ``size`` values, and of 0.
 
 ``ranges`` is ``[rows, pieces, 2], float32``; all pieces but a row's last are equally long.
 """
 
-QUANTIZE = Block(
+QUANTIZE = Instruction(
     "quantize", FAMILY, "x y ranges scales rows size pieces row_bytes is_asymmetric tiles"
 )
 """Rows as unsigned bytes, 128 above their int8, ``row_bytes`` apart.
@@ -21,10 +21,10 @@ QUANTIZE = Block(
 ``scales`` has 8 bytes a row: scale, float32, and zero point, int32.
 """
 
-ROUND = Block("round", FAMILY, "x y ranges rows size pieces tiles")
+ROUND = Instruction("round", FAMILY, "x y ranges rows size pieces tiles")
 """Float32 rows again, of the values that their bytes with zero points would have."""
 
-MULTIPLY = Block(
+MULTIPLY = Instruction(
     "multiply",
     FAMILY,
     "x y scales windows weights headers block_bytes form parts steps outputs layout step row_tiles "

@@ -3,20 +3,20 @@
 Windows are laid out as those of bytes are, see ``conv_int8.WINDOWS``; there a channel is two bytes.
 """
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 FAMILY = "conv_int16"
 
 _COMMON = "x y windows weights headers outputs pixels step low high rounding tiles scratch"
 
-CONVOLVE = Block("convolve_int16", FAMILY, f"{_COMMON} scratch_bytes pairs")
+CONVOLVE = Instruction("convolve_int16", FAMILY, f"{_COMMON} scratch_bytes pairs")
 """Every output from every channel: CONV_2D and FULLY_CONNECTED.
 
 ``weights`` are ``[O / 16][pairs][16][2]``, int16: two neighbours in a window, of 16 outputs.
 ``pixels`` of the output are split into ``tiles``, and ``step`` windows are laid out at a time.
 """
 
-DEPTHWISE = Block("depthwise_int16", FAMILY, f"{_COMMON} scratch_bytes taps")
+DEPTHWISE = Instruction("depthwise_int16", FAMILY, f"{_COMMON} scratch_bytes taps")
 """DEPTHWISE_CONV_2D of one output a channel; ``weights`` are ``[O / 16][taps][16]``, int16."""
 
 HEADER = {"bias": 0, "multiplier": 128, "first": 256, "second": 384}

@@ -4,11 +4,11 @@ Besides the blocks of the kernels, there are records of constants that blocks po
 kernel needs to know of weights or windows, wherever the data is.
 """
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 FAMILY = "conv_int8"
 
-MATRIX = Block(
+MATRIX = Instruction(
     "matrix",
     FAMILY,
     "weights headers depth steps block_bytes outputs low high rounding out_flip sum_factor",
@@ -24,7 +24,7 @@ unit of a row's sum of activations adds to its accumulators: not 0 for weights t
 fit signed bytes.
 """
 
-WINDOWS = Block(
+WINDOWS = Instruction(
     "windows",
     FAMILY,
     "height width channels out_height out_width kernel_h kernel_w stride_h stride_w "
@@ -37,7 +37,7 @@ int8 unsigned), and ``zero`` is not flipped. ``row_bytes`` is the length of a wi
 a multiple of 4. Transposed: strides are those of the convolution from output to input.
 """
 
-CONVOLVE = Block(
+CONVOLVE = Instruction(
     "convolve",
     FAMILY,
     "x y windows matrix pixels step layout row_tiles column_tiles in_image matrix_image scratch "
@@ -54,7 +54,7 @@ is ``DIRECT``: then they are rows of the input already; ``FLIPPED`` ones are so 
 
 WINDOWED, FLIPPED, DIRECT = range(3)
 
-PACK_STACK = Block(
+PACK_STACK = Instruction(
     "pack_stack",
     FAMILY,
     "source weights headers matrices header matrix images depth outputs zero weight_zero tiles",

@@ -1,10 +1,10 @@
 """Blocks of ``kernels/depthwise_conv_int8.py``, and the record of weights that one points to."""
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 FAMILY = "depthwise_conv_int8"
 
-TAPS = Block(
+TAPS = Instruction(
     "taps",
     FAMILY,
     "weights headers offsets count channels block_bytes low high rounding out_flip",
@@ -17,8 +17,8 @@ for each 64 channels that are complete, as many times 64 dwords in the order of
 ``out_flip`` are as for ``conv_int8.MATRIX``.
 """
 
-DEPTHWISE = Block("depthwise", FAMILY, "x y windows taps rows tiles scratch scratch_bytes")
+DEPTHWISE = Instruction("depthwise", FAMILY, "x y windows taps rows tiles scratch scratch_bytes")
 """DEPTHWISE_CONV_2D with one output for each channel; ``rows`` of the output of all images."""
 
-REPEAT = Block("repeat", FAMILY, "x y pixels channels times tiles")
+REPEAT = Instruction("repeat", FAMILY, "x y pixels channels times tiles")
 """Every channel several times, next to each other."""

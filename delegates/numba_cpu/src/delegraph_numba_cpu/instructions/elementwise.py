@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from enum import IntEnum, auto
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 SOURCES = 8
 """Sources of a chain, at most."""
 
-CHAIN = Block(
+CHAIN = Instruction(
     "chain",
     "elementwise",
     "steps step_count records source_count elements length scratch scratch_bytes register_bytes "

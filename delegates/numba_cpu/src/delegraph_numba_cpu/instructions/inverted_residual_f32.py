@@ -1,9 +1,9 @@
 """The block of ``kernels/inverted_residual_f32.py``; lengths are bytes, as in ``conv_f32``."""
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.conv_f32 import CONV_WORDS, WINDOWS
 
-INVERTED_RESIDUAL = Block(
+INVERTED_RESIDUAL = Instruction(
     "inverted_residual",
     "inverted_residual_f32",
     " ".join(

@@ -1,10 +1,10 @@
 """The block of ``kernels/inverted_residual_int8.py``: several 8-bit convolutions as one."""
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 FAMILY = "inverted_residual_int8"
 
-STRIP = Block(
+STRIP = Instruction(
     "strip",
     FAMILY,
     "x y first_windows first_matrix first_layout first_step windows taps matrix rows tiles kept "

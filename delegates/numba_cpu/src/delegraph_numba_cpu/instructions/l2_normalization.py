@@ -1,6 +1,6 @@
 """The block of ``kernels/l2_normalization.py``; words as for ``softmax``."""
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.softmax import ROWS
 
-L2_NORMALIZATION = Block("l2_normalization", "l2_normalization", ROWS)
+L2_NORMALIZATION = Instruction("l2_normalization", "l2_normalization", ROWS)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
-LSTM = Block(
+LSTM = Instruction(
     "lstm",
     "lstm_f32",
     """

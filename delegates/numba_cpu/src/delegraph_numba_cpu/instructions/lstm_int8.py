@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 FAMILY = "lstm_int8"
 
-PROJECT = Block(
+PROJECT = Instruction(
     "project",
     FAMILY,
     "source gates input_weights input_bias gate_records rows inputs row width scratch "
@@ -18,7 +18,7 @@ A gate takes ``row`` columns, a multiple of 16, of which the last may be unused.
 in strips of 64 columns, as :mod:`~delegraph_numba_cpu.lowering.recurrent.lstm_packing` makes them.
 """
 
-LSTM = Block(
+LSTM = Instruction(
     "lstm",
     FAMILY,
     """
@@ -38,7 +38,7 @@ LSTM = Block(
 is the limit of the projection's magnitude.
 """
 
-GATE = Block(
+GATE = Instruction(
     "gate",
     FAMILY,
     "input_multiplier input_shift recurrent_multiplier recurrent_shift peephole_multiplier "

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from delegraph import Tensor
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.executor import HEADER_WORDS
 
 SLACK = 64
@@ -83,7 +83,7 @@ class Row:
             read each element when it writes the one in its place.
     """
 
-    block: Block
+    block: Instruction
     tiles: int
     words: dict[str, Any]
     nodes: tuple[int, ...] = ()

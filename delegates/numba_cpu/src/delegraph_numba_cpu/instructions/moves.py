@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
-COPY = Block("copy", "moves", "source target bytes tiles")
+COPY = Instruction("copy", "moves", "source target bytes tiles")
 """``bytes`` bytes from one address to another, which do not overlap."""
 
 NEST_WORDS = 3
 """Words of a loop in a nest: steps, and by how many bytes source and target go on at each."""
 
-NEST = Block("nest", "moves", "source target loops depth rows grain unit tiles")
+NEST = Instruction("nest", "moves", "source target loops depth rows grain unit tiles")
 """Elements of ``unit`` bytes (1, 2, 4, 8) from a walk through memory to another.
 
 ``loops`` is a table of ``depth`` loops, at least two, the outermost first; ``rows`` is the product
 of the steps of all but the innermost. Tiles are multiples of ``grain`` rows.
 """
 
-UPDATE = Block(
+UPDATE = Instruction(
     "update", "moves", "source target loops depth rows unit starts index_bytes limits rank tiles"
 )
 """A walk as ``NEST`` does it, from where computed positions say in the target.
@@ -27,17 +27,17 @@ the last position, and the bytes from one to the next. Positions beyond the firs
 taken for those.
 """
 
-FILL = Block("fill", "moves", "target loops depth rows unit value tiles")
+FILL = Instruction("fill", "moves", "target loops depth rows unit value tiles")
 """A walk through memory filled with the low ``unit`` bytes of ``value``; loops as for ``NEST``."""
 
-PICK = Block("pick", "moves", "source target outer inner offsets run rows tiles")
+PICK = Instruction("pick", "moves", "source target outer inner offsets run rows tiles")
 """Runs of ``run`` bytes put one after another.
 
 Run ``r`` is at ``source + outer[r // inner] + offsets[r % inner]``, r < ``rows``; both are tables
 of byte offsets.
 """
 
-GATHER = Block(
+GATHER = Instruction(
     "gather",
     "moves",
     "source target positions index_bytes limits depth tuples slices slab run rows report wrong "
@@ -53,6 +53,6 @@ in the header at ``report`` that the run has failed; who is the first puts it in
 more if it is not negative, and how many there are into ``among``.
 """
 
-RECODE = Block("recode", "moves", "source target table run runs step tiles")
+RECODE = Instruction("recode", "moves", "source target table run runs step tiles")
 """Bytes looked up in a table of 256: ``runs`` runs of ``run`` bytes that lie one after another,
 to targets that lie ``step`` bytes apart."""

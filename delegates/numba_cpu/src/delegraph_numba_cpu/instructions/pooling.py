@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 _WINDOWS = (
     "source target height width channels out_height out_width window_height window_width "
@@ -12,14 +12,14 @@ _WINDOWS = (
 
 _FLOAT_RANGE, _RANGE = "low:f high:f", "low high"
 
-MAX_F32 = Block("max_f32", "pooling", _WINDOWS + _FLOAT_RANGE)
-MAX_S8 = Block("max_s8", "pooling", _WINDOWS + _RANGE)
-MAX_U8 = Block("max_u8", "pooling", _WINDOWS + _RANGE)
-MAX_S16 = Block("max_s16", "pooling", _WINDOWS + _RANGE)
-MEAN_F32 = Block("mean_f32", "pooling", _WINDOWS + _FLOAT_RANGE)
-MEAN_S8 = Block("mean_s8", "pooling", _WINDOWS + _RANGE)
-MEAN_U8 = Block("mean_u8", "pooling", _WINDOWS + _RANGE)
-MEAN_S16 = Block("mean_s16", "pooling", _WINDOWS + _RANGE)
+MAX_F32 = Instruction("max_f32", "pooling", _WINDOWS + _FLOAT_RANGE)
+MAX_S8 = Instruction("max_s8", "pooling", _WINDOWS + _RANGE)
+MAX_U8 = Instruction("max_u8", "pooling", _WINDOWS + _RANGE)
+MAX_S16 = Instruction("max_s16", "pooling", _WINDOWS + _RANGE)
+MEAN_F32 = Instruction("mean_f32", "pooling", _WINDOWS + _FLOAT_RANGE)
+MEAN_S8 = Instruction("mean_s8", "pooling", _WINDOWS + _RANGE)
+MEAN_U8 = Instruction("mean_u8", "pooling", _WINDOWS + _RANGE)
+MEAN_S16 = Instruction("mean_s16", "pooling", _WINDOWS + _RANGE)
 """Largest elements and means of the part of each window inside the image, clamped."""
 
 LARGEST_COUNT = 1 << 13

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 _WORDS = "source target image_bytes channels out_height out_width down across rows tiles"
 
@@ -12,7 +12,7 @@ TAP_WORDS = 3
 The share is a float32; for int8 it is an integer in units of 2**-10.
 """
 
-BILINEAR_F32 = Block("bilinear_f32", "resize", _WORDS)
-BILINEAR_U8 = Block("bilinear_u8", "resize", _WORDS)
-BILINEAR_S8 = Block("bilinear_s8", "resize", _WORDS)
+BILINEAR_F32 = Instruction("bilinear_f32", "resize", _WORDS)
+BILINEAR_U8 = Instruction("bilinear_u8", "resize", _WORDS)
+BILINEAR_S8 = Instruction("bilinear_s8", "resize", _WORDS)
 """``down`` and ``across`` are tables of the positions of output rows and columns."""

@@ -4,14 +4,14 @@ All have ``rows`` rows of ``length`` elements; the ends of float32 rows pass thr
 ``scratch_bytes`` of scratch memory a worker when their length is no multiple of the vectors'.
 """
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 ROWS = "source target rows length tiles scratch scratch_bytes"
 
-SOFTMAX = Block("softmax", "softmax", f"{ROWS} beta:f")
-LOG_SOFTMAX = Block("log_softmax", "softmax", ROWS)
+SOFTMAX = Instruction("softmax", "softmax", f"{ROWS} beta:f")
+LOG_SOFTMAX = Instruction("log_softmax", "softmax", ROWS)
 
-SOFTMAX_INT16 = Block(
+SOFTMAX_INT16 = Instruction(
     "softmax_int16",
     "softmax",
     "source target rows length tiles exponentials reciprocals left multiplier right",
@@ -27,12 +27,12 @@ LONGEST_INT16_ROW = 1 << 16
 
 _8_BIT = "source target rows length tiles table flip scale:f half:f limit zero_point"
 
-SOFTMAX_8_BIT = Block("softmax_8_bit", "softmax", _8_BIT)
+SOFTMAX_8_BIT = Instruction("softmax_8_bit", "softmax", _8_BIT)
 """``table`` holds the exponential of every difference to a row's maximum, by its low 8 bits.
 
 ``flip`` is 128 for int8, which are compared as unsigned numbers after that bit is flipped.
 ``zero_point`` is added to results after a ``limit``, and their low 8 bits are stored.
 """
 
-SOFTMAX_8_BIT_TO_INT16 = Block("softmax_8_bit_to_int16", "softmax", _8_BIT)
+SOFTMAX_8_BIT_TO_INT16 = Instruction("softmax_8_bit_to_int16", "softmax", _8_BIT)
 """The same, but 16 bits are stored."""

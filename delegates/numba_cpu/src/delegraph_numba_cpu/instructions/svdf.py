@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 
 FAMILY = "svdf"
 
-INTEGER = Block(
+INTEGER = Instruction(
     "svdf",
     FAMILY,
     """
@@ -20,7 +20,7 @@ INTEGER = Block(
 ``bias``. ``window`` results are kept of each filter.
 """
 
-FLOAT = Block(
+FLOAT = Instruction(
     "svdf_f32",
     FAMILY,
     "products target state times bias batch units rank window low:f high:f curve tiles",

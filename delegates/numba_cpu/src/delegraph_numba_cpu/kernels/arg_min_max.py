@@ -16,11 +16,11 @@ from delegraph_numba_cpu.codegen.intrinsics import (
     word,
 )
 from delegraph_numba_cpu.codegen.registry import kernel
-from delegraph_numba_cpu.instructions import arg_min_max as blocks
+from delegraph_numba_cpu.instructions import arg_min_max as instructions
 
-FLOAT32, INT8, UINT8, INT32 = blocks.ARG_KINDS.values()
-SOURCE, TARGET, OUTER, LENGTH, INNER, KIND, SMALLEST, WIDE, TILES = blocks.ARG.slots(
-    *blocks.ARG.names
+FLOAT32, INT8, UINT8, INT32 = instructions.ARG_KINDS.values()
+SOURCE, TARGET, OUTER, LENGTH, INNER, KIND, SMALLEST, WIDE, TILES = instructions.ARG.slots(
+    *instructions.ARG.names
 )
 
 
@@ -115,7 +115,7 @@ def found_in_row(source, length, kind, smallest):
     return row_s8(source, length, smallest) if kind == INT8 else row_u8(source, length, smallest)
 
 
-@kernel(blocks.ARG)
+@kernel(instructions.ARG)
 def arg(block, tile, worker):
     """Store positions."""
     length, inner, kind = word(block, LENGTH), word(block, INNER), word(block, KIND)

@@ -22,7 +22,7 @@ from delegraph_numba_cpu.codegen.vector_ir import (
     store,
     vector,
 )
-from delegraph_numba_cpu.instructions import batch_matmul_f32 as blocks
+from delegraph_numba_cpu.instructions import batch_matmul_f32 as instructions
 
 i64 = types.int64
 KIND = vector(F32, LANES)
@@ -33,7 +33,7 @@ AT_ONCE = 4
 
 (
     X, Y, WEIGHTS, X_IMAGE, WEIGHTS_IMAGE, IMAGES, DEPTH, COLUMNS, TILES,
-) = blocks.DOTS.slots(*blocks.DOTS.names)  # fmt: skip
+) = instructions.DOTS.slots(*instructions.DOTS.names)  # fmt: skip
 
 
 @intrinsic
@@ -121,7 +121,7 @@ def _adder(vectors, masked):
 add_several, add_one, add_part = _adder(AT_ONCE, False), _adder(1, False), _adder(1, True)
 
 
-@kernel(blocks.DOTS)
+@kernel(instructions.DOTS)
 def dots(block, tile, worker):
     """Compute some columns of some rows."""
     depth, columns = word(block, DEPTH), word(block, COLUMNS)
@@ -138,7 +138,7 @@ def dots(block, tile, worker):
         )
 
 
-@kernel(blocks.SUMS)
+@kernel(instructions.SUMS)
 def sums(block, tile, worker):
     """Compute some columns of some rows."""
     columns, width = word(block, COLUMNS), AT_ONCE * LANES

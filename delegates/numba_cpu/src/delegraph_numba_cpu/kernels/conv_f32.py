@@ -13,7 +13,7 @@ from delegraph_numba_cpu.codegen.intrinsics import (
 )
 from delegraph_numba_cpu.codegen.registry import kernel
 from delegraph_numba_cpu.codegen.vector_ir import LANES
-from delegraph_numba_cpu.instructions import conv_f32 as blocks
+from delegraph_numba_cpu.instructions import conv_f32 as instructions
 from delegraph_numba_cpu.kernels.conv_f32_windows import (
     COLUMN_TILES,
     COLUMNS,
@@ -52,7 +52,7 @@ four_blocks = conv_f32_micro_kernels.blocks_product(4, LANES)
 two_blocks = conv_f32_micro_kernels.blocks_product(2, LANES)
 
 
-@kernel(blocks.CONV)
+@kernel(instructions.CONV)
 def conv(block, tile, worker):
     """Compute a tile of a convolution."""
     column_tiles = word(block, COLUMN_TILES)
@@ -177,15 +177,17 @@ def column_range(block, part):
     return blocks * part // parts * WIDE, blocks * (part + 1) // parts * WIDE
 
 
-SOURCE, TARGET, STACK, SOURCE_IMAGE, TARGET_IMAGE, HEIGHT_ROWS, WIDTH_COLUMNS = blocks.PACK.slots(
-    "source", "target", "images", "source_image", "target_image", "rows", "columns"
+SOURCE, TARGET, STACK, SOURCE_IMAGE, TARGET_IMAGE, HEIGHT_ROWS, WIDTH_COLUMNS = (
+    instructions.PACK.slots(
+        "source", "target", "images", "source_image", "target_image", "rows", "columns"
+    )
 )
-DOWN, ACROSS, BLOCK_WIDTH, LAST_WIDTH, HAS_BIAS, BIAS, SHARES = blocks.PACK.slots(
+DOWN, ACROSS, BLOCK_WIDTH, LAST_WIDTH, HAS_BIAS, BIAS, SHARES = instructions.PACK.slots(
     "down", "across", "width", "last_width", "has_bias", "bias", "tiles"
 )
 
 
-@kernel(blocks.PACK)
+@kernel(instructions.PACK)
 def pack_matrix(block, tile, worker):
     """Write a share of the blocks of columns of all matrices."""
     rows, columns = word(block, HEIGHT_ROWS), word(block, WIDTH_COLUMNS)

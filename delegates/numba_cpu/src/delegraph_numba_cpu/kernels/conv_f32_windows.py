@@ -16,24 +16,26 @@ from delegraph_numba_cpu.codegen.intrinsics import (
     word,
 )
 from delegraph_numba_cpu.codegen.vector_ir import LANES
-from delegraph_numba_cpu.instructions import conv_f32 as blocks
+from delegraph_numba_cpu.instructions import conv_f32 as instructions
 
-HEIGHT = blocks.HEIGHTS[4 * LANES]
+HEIGHT = instructions.HEIGHTS[4 * LANES]
 """Pixels of a tile of registers."""
 
-X, Y, WEIGHT, RESIDUAL, SCRATCH, SCRATCH_BYTES, ROWS_AT, PADDED_AT = blocks.CONV.slots(
+X, Y, WEIGHT, RESIDUAL, SCRATCH, SCRATCH_BYTES, ROWS_AT, PADDED_AT = instructions.CONV.slots(
     "x", "y", "weight", "residual", "scratch", "scratch_bytes", "rows_at", "padded_at"
 )
-IMAGES, IN_IMAGE, IN_ROW, IN_H, OUT_IMAGE, OUT_ROW, OUT_H, OUT_W = blocks.CONV.slots(
+IMAGES, IN_IMAGE, IN_ROW, IN_H, OUT_IMAGE, OUT_ROW, OUT_H, OUT_W = instructions.CONV.slots(
     "images", "in_image", "in_row", "in_h", "out_image", "out_row", "out_h", "out_w"
 )
-ROW, STRIDE_ROW, STRIDE_COLUMN, TAP_ROWS, TAP_COLUMNS, TAP_ROW, TAP_COLUMN = blocks.CONV.slots(
-    "row", "stride_row", "stride_column", "tap_rows", "tap_columns", "tap_row", "tap_column"
+ROW, STRIDE_ROW, STRIDE_COLUMN, TAP_ROWS, TAP_COLUMNS, TAP_ROW, TAP_COLUMN = (
+    instructions.CONV.slots(
+        "row", "stride_row", "stride_column", "tap_rows", "tap_columns", "tap_row", "tap_column"
+    )
 )
-TOP, LEFT, COPIED, STRIDE_H, SPAN, CHUNK = blocks.CONV.slots(
+TOP, LEFT, COPIED, STRIDE_H, SPAN, CHUNK = instructions.CONV.slots(
     "top", "left", "copied", "stride_h", "span", "chunk"
 )
-COLUMNS, PITCH, LOW, COLUMN_TILES, TILES, TAP_BYTES, WEIGHT_IMAGE = blocks.CONV.slots(
+COLUMNS, PITCH, LOW, COLUMN_TILES, TILES, TAP_BYTES, WEIGHT_IMAGE = instructions.CONV.slots(
     "columns", "pitch", "low", "column_tiles", "tiles", "tap_bytes", "weight_image"
 )
 

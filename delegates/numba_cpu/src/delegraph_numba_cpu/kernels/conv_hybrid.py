@@ -33,30 +33,34 @@ from delegraph_numba_cpu.codegen.intrinsics import (
     word,
 )
 from delegraph_numba_cpu.codegen.registry import kernel
-from delegraph_numba_cpu.instructions import conv_hybrid as blocks
+from delegraph_numba_cpu.instructions import conv_hybrid as instructions
 from delegraph_numba_cpu.instructions import conv_int8
 from delegraph_numba_cpu.kernels.conv_hybrid_quantization import parameters
 from delegraph_numba_cpu.kernels.conv_int8_pixels import gather_pixels
 from delegraph_numba_cpu.kernels.conv_int8_windows import ROW_BYTES, ZERO
 
-HEADER_BYTES, GROUP_BYTES = blocks.HEADER_BYTES, blocks.GROUP_BYTES
+HEADER_BYTES, GROUP_BYTES = instructions.HEADER_BYTES, instructions.GROUP_BYTES
 ACC_BYTES = conv_int8.ACC_BYTES
 WINDOWS_BYTES = 8 * len(conv_int8.WINDOWS.names)
-WINDOWED = blocks.WINDOWED
-BYTES, NIBBLES, IN_PARTS = blocks.BYTES, blocks.NIBBLES, blocks.PARTS
+WINDOWED = instructions.WINDOWED
+BYTES, NIBBLES, IN_PARTS = instructions.BYTES, instructions.NIBBLES, instructions.PARTS
 
-M_X, M_RANGES, M_ROWS, M_SIZE, M_PIECES, M_TILES = blocks.MEASURE.slots(*blocks.MEASURE.names)
+M_X, M_RANGES, M_ROWS, M_SIZE, M_PIECES, M_TILES = instructions.MEASURE.slots(
+    *instructions.MEASURE.names
+)
 (
     Q_X, Q_Y, Q_RANGES, Q_SCALES, Q_ROWS, Q_SIZE, Q_PIECES, Q_ROW_BYTES, Q_IS_ASYMMETRIC, Q_TILES,
-) = blocks.QUANTIZE.slots(*blocks.QUANTIZE.names)  # fmt: skip
-R_X, R_Y, R_RANGES, R_ROWS, R_SIZE, R_PIECES, R_TILES = blocks.ROUND.slots(*blocks.ROUND.names)
+) = instructions.QUANTIZE.slots(*instructions.QUANTIZE.names)  # fmt: skip
+R_X, R_Y, R_RANGES, R_ROWS, R_SIZE, R_PIECES, R_TILES = instructions.ROUND.slots(
+    *instructions.ROUND.names
+)
 (
     X, Y, SCALES, WINDOWS, WEIGHTS, HEADERS, BLOCK_BYTES, FORM, PARTS, STEPS, OUTPUTS, LAYOUT, STEP,
     ROW_TILES, COLUMN_TILES, PIXELS, IMAGE_PIXELS, LOW, HIGH, SCRATCH, SCRATCH_BYTES,
-) = blocks.MULTIPLY.slots(*blocks.MULTIPLY.names)  # fmt: skip
+) = instructions.MULTIPLY.slots(*instructions.MULTIPLY.names)  # fmt: skip
 
 
-@kernel(blocks.MEASURE)
+@kernel(instructions.MEASURE)
 def measure(block, tile, worker):
     """Measure some pieces."""
     size, pieces, tiles = word(block, M_SIZE), word(block, M_PIECES), word(block, M_TILES)
@@ -73,7 +77,7 @@ def piece_length(size, pieces):
     return (-(-size // pieces) + 63) // 64 * 64
 
 
-@kernel(blocks.QUANTIZE)
+@kernel(instructions.QUANTIZE)
 def quantize(block, tile, worker):
     """Quantise some pieces."""
     size, pieces, tiles = word(block, Q_SIZE), word(block, Q_PIECES), word(block, Q_TILES)
@@ -98,7 +102,7 @@ def quantize(block, tile, worker):
         )
 
 
-@kernel(blocks.ROUND)
+@kernel(instructions.ROUND)
 def round_rows(block, tile, worker):
     """Round some pieces."""
     size, pieces, tiles = word(block, R_SIZE), word(block, R_PIECES), word(block, R_TILES)
@@ -128,7 +132,7 @@ def row_parameters(ranges, row, pieces, is_asymmetric):
     return parameters(low + unsound, high + unsound, is_asymmetric)
 
 
-@kernel(blocks.MULTIPLY)
+@kernel(instructions.MULTIPLY)
 def multiply(block, tile, worker):
     """Compute a range of pixels and outputs."""
     row_tiles, column_tiles = word(block, ROW_TILES), word(block, COLUMN_TILES)

@@ -12,11 +12,11 @@ from delegraph_numba_cpu.codegen.intrinsics import F64, I16, I32, I64, call, cop
 from delegraph_numba_cpu.codegen.lanes import Lanes
 from delegraph_numba_cpu.codegen.registry import kernel, level
 from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, splat, store, vector
-from delegraph_numba_cpu.instructions import conv_int16 as blocks
+from delegraph_numba_cpu.instructions import conv_int16 as instructions
 from delegraph_numba_cpu.kernels.conv_int8_pixels import gather_pixels
 from delegraph_numba_cpu.kernels.conv_int8_windows import ROW_BYTES
 
-LANES, ROWS, HEADER = blocks.LANES, blocks.ROWS, blocks.HEADER
+LANES, ROWS, HEADER = instructions.LANES, instructions.ROWS, instructions.HEADER
 V16I16, V32I16, V16I32, V16I64 = (
     vector(I16, LANES), vector(I16, 2 * LANES), vector(I32, LANES), vector(I64, LANES)
 )  # fmt: skip
@@ -24,8 +24,8 @@ V16I16, V32I16, V16I32, V16I64 = (
 (
     X, Y, WINDOWS, WEIGHTS, HEADERS, OUTPUTS, PIXELS, STEP, LOW, HIGH, ROUNDING, TILES, SCRATCH,
     SCRATCH_BYTES, DEPTH,
-) = blocks.CONVOLVE.slots(*blocks.CONVOLVE.names)  # fmt: skip
-assert blocks.DEPTHWISE.slots(*blocks.DEPTHWISE.names) == tuple(range(DEPTH + 1))
+) = instructions.CONVOLVE.slots(*instructions.CONVOLVE.names)  # fmt: skip
+assert instructions.DEPTHWISE.slots(*instructions.DEPTHWISE.names) == tuple(range(DEPTH + 1))
 
 _MADD = {64: "llvm.x86.avx512.pmaddw.d.512", 32: "llvm.x86.avx2.pmadd.wd"}.get(level().vector_bytes)
 """The instruction that adds products in pairs, of levels that name their processors."""
@@ -140,7 +140,7 @@ def _finisher(rounding: int) -> Any:
 
             low, high = (Lanes(builder, splat(builder, limit, LANES)) for limit in limits)
             total = Lanes(builder, load(builder, sums, V16I64)) + field("bias")
-            if rounding == blocks.REAL:
+            if rounding == instructions.REAL:
                 real = total.to_float(F64) * field("multiplier", vector(F64, LANES))
                 found = _nearest(real)
             else:
@@ -169,18 +169,18 @@ def _nearest(real: Lanes) -> Lanes:
     return (whole + up - down).widen(I64, signed=True)
 
 
-finish = _finisher(blocks.FIXED_POINT)
-finish_real = _finisher(blocks.REAL)
+finish = _finisher(instructions.FIXED_POINT)
+finish_real = _finisher(instructions.REAL)
 
 
 @jit
 def store_results(block, sums, rows, column, target):
     """Store up to 16 results of some windows, from *column* on."""
-    header = word(block, HEADERS) + column // LANES * blocks.HEADER_BYTES
+    header = word(block, HEADERS) + column // LANES * instructions.HEADER_BYTES
     rounding, low, high = word(block, ROUNDING), word(block, LOW), word(block, HIGH)
-    outputs, row = word(block, OUTPUTS), sums + blocks.SUMS_BYTES
+    outputs, row = word(block, OUTPUTS), sums + instructions.SUMS_BYTES
     for _ in range(rows):
-        if rounding == blocks.REAL:
+        if rounding == instructions.REAL:
             finish_real(sums, header, row, low, high)
         else:
             finish(sums, header, row, low, high)
@@ -189,12 +189,12 @@ def store_results(block, sums, rows, column, target):
         target += 2 * outputs
 
 
-@kernel(blocks.CONVOLVE)
+@kernel(instructions.CONVOLVE)
 def convolve_int16(block, tile, worker):
     """Compute the tile's share of the pixels."""
     pixels, tiles, step = word(block, PIXELS), word(block, TILES), word(block, STEP)
     sums = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
-    windows, outputs = sums + blocks.ACC_BYTES, word(block, OUTPUTS)
+    windows, outputs = sums + instructions.ACC_BYTES, word(block, OUTPUTS)
     row_bytes = word(word(block, WINDOWS), ROW_BYTES)
     first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles
     while first < last:
@@ -214,17 +214,17 @@ def dot_windows(block, rows, row_bytes, column, sums):
     """Store the sums of ROWS windows, of 16 outputs from *column* on."""
     pairs = word(block, DEPTH)
     weights = word(block, WEIGHTS) + column * 4 * pairs
-    for k in range(0, pairs, blocks.PAIRS_A_CHUNK):
-        count = min(pairs - k, blocks.PAIRS_A_CHUNK)
+    for k in range(0, pairs, instructions.PAIRS_A_CHUNK):
+        count = min(pairs - k, instructions.PAIRS_A_CHUNK)
         dot_rows(rows + 4 * k, row_bytes, weights + 64 * k, count, int(k == 0), sums)
 
 
-@kernel(blocks.DEPTHWISE)
+@kernel(instructions.DEPTHWISE)
 def depthwise_int16(block, tile, worker):
     """Compute the tile's share of the pixels."""
     pixels, tiles, step = word(block, PIXELS), word(block, TILES), word(block, STEP)
     sums = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
-    windows, outputs, taps = sums + blocks.ACC_BYTES, word(block, OUTPUTS), word(block, DEPTH)
+    windows, outputs, taps = sums + instructions.ACC_BYTES, word(block, OUTPUTS), word(block, DEPTH)
     row_bytes = word(word(block, WINDOWS), ROW_BYTES)
     first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles
     while first < last:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.codegen.intrinsics import word
 from delegraph_numba_cpu.codegen.registry import kernel
-from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.instructions import conv_int8 as instructions
 from delegraph_numba_cpu.kernels.conv_int8_matrix import (
     OUTPUTS,
 )
@@ -14,12 +14,12 @@ from delegraph_numba_cpu.kernels.conv_int8_pixels import multiply_pixels
 (
     X, Y, WINDOWS, MATRIX, PIXELS, STEP, LAYOUT, ROW_TILES, COLUMN_TILES, IN_IMAGE, MATRIX_IMAGE,
     SCRATCH, SCRATCH_BYTES,
-) = blocks.CONVOLVE.slots(*blocks.CONVOLVE.names)  # fmt: skip
+) = instructions.CONVOLVE.slots(*instructions.CONVOLVE.names)  # fmt: skip
 
-P_IMAGES, P_OUTPUTS, P_TILES = blocks.PACK_STACK.slots("images", "outputs", "tiles")
+P_IMAGES, P_OUTPUTS, P_TILES = instructions.PACK_STACK.slots("images", "outputs", "tiles")
 
 
-@kernel(blocks.CONVOLVE)
+@kernel(instructions.CONVOLVE)
 def convolve(block, tile, worker):
     """Compute a range of pixels and outputs of an image."""
     row_tiles, column_tiles = word(block, ROW_TILES), word(block, COLUMN_TILES)
@@ -45,7 +45,7 @@ def convolve(block, tile, worker):
     )
 
 
-@kernel(blocks.PACK_STACK)
+@kernel(instructions.PACK_STACK)
 def pack_stack(block, tile, worker):
     """Pack some of all groups of 64 outputs."""
     groups, tiles = (word(block, P_OUTPUTS) + 63) // 64, word(block, P_TILES)

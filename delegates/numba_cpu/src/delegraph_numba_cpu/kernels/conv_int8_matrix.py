@@ -35,17 +35,21 @@ from delegraph_numba_cpu.codegen.conv_int8_output import (
 )
 from delegraph_numba_cpu.codegen.intrinsics import jit, load_i32, store_i32, word
 from delegraph_numba_cpu.codegen.registry import level
-from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.instructions import conv_int8 as instructions
 
 HAS_TILES = level().has_tiles
 LEAST_STEPS = 12
 """Steps of a product by one block that pays in matrix registers."""
 
-HEADER_BYTES, SPLIT_ROWS = blocks.HEADER_BYTES, blocks.SPLIT_ROWS
-EXACT, EXACT_AWAY, EXACT_CLOSE = blocks.EXACT, blocks.EXACT_AWAY, blocks.EXACT_CLOSE
+HEADER_BYTES, SPLIT_ROWS = instructions.HEADER_BYTES, instructions.SPLIT_ROWS
+EXACT, EXACT_AWAY, EXACT_CLOSE = (
+    instructions.EXACT,
+    instructions.EXACT_AWAY,
+    instructions.EXACT_CLOSE,
+)
 
 WEIGHTS, HEADERS, DEPTH, STEPS, BLOCK_BYTES, OUTPUTS, LOW, _, _, _, SUM_FACTOR = (
-    blocks.MATRIX.slots(*blocks.MATRIX.names)
+    instructions.MATRIX.slots(*instructions.MATRIX.names)
 )
 
 
@@ -113,7 +117,7 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
 def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc):
     """Multiply rows as int16, some rows with all columns at a time; arguments as above."""
     steps, whole = word(matrix, STEPS), word(matrix, OUTPUTS) // 64 * 4
-    record, split = matrix + 8 * LOW, acc + blocks.ACC_BYTES
+    record, split = matrix + 8 * LOW, acc + instructions.ACC_BYTES
     count = min(SPLIT_ROWS, rows)
     for start in range(0, rows, SPLIT_ROWS):
         m = max(min(start, rows - SPLIT_ROWS), 0)

@@ -12,14 +12,14 @@ from delegraph_numba_cpu.codegen.intrinsics import (
     store_i64,
     word,
 )
-from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.instructions import conv_int8 as instructions
 
 SOURCE, WEIGHTS, HEADERS, MATRICES, HEADER, MATRIX, _, DEPTH, OUTPUTS, ZERO, WEIGHT_ZERO, _ = (
-    blocks.PACK_STACK.slots(*blocks.PACK_STACK.names)
+    instructions.PACK_STACK.slots(*instructions.PACK_STACK.names)
 )
-MATRIX_WEIGHTS, MATRIX_HEADERS = blocks.MATRIX.slots("weights", "headers")
-MATRIX_BYTES = 8 * len(blocks.MATRIX.names)
-HEADER_BYTES = blocks.HEADER_BYTES
+MATRIX_WEIGHTS, MATRIX_HEADERS = instructions.MATRIX.slots("weights", "headers")
+MATRIX_BYTES = 8 * len(instructions.MATRIX.names)
+HEADER_BYTES = instructions.HEADER_BYTES
 
 sum_of = r.folder(r.INTS, r.plus)
 

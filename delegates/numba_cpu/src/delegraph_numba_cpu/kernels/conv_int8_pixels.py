@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delegraph_numba_cpu.codegen.intrinsics import jit, word
-from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.instructions import conv_int8 as instructions
 from delegraph_numba_cpu.kernels.conv_int8_matrix import (
     OUTPUTS,
     STEPS,
@@ -42,16 +42,16 @@ def multiply_pixels(
         target: the first pixel's results.
         memory: for accumulators, split rows, sums, and *step* windows.
     """
-    sums = memory + blocks.ACC_BYTES + blocks.SPLIT_BYTES * word(matrix, STEPS)
+    sums = memory + instructions.ACC_BYTES + instructions.SPLIT_BYTES * word(matrix, STEPS)
     rows_at = sums + (4 * step + 127) // 64 * 64
     row_bytes, outputs = word(windows, ROW_BYTES), word(matrix, OUTPUTS)
     while first < last:
         count = min(step, last - first)
         a = x + first * row_bytes
-        if layout == blocks.WINDOWED:
+        if layout == instructions.WINDOWED:
             gather_pixels(x, windows, first, count, rows_at)
             a = rows_at
-        elif layout == blocks.FLIPPED or count < 16:  # micro-kernels read as many as 14 rows
+        elif layout == instructions.FLIPPED or count < 16:  # micro-kernels read as many as 14 rows
             copy_flipped(a, rows_at, count * row_bytes, word(windows, FLIP))
             a = rows_at
         added = add_rows(a, row_bytes, count, matrix, sums)

@@ -11,12 +11,12 @@ from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
 )
 from delegraph_numba_cpu.codegen.intrinsics import fill_bytes, jit, word
 from delegraph_numba_cpu.codegen.strided_copies import copy_part, copy_strided
-from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.instructions import conv_int8 as instructions
 
 (
     HEIGHT, WIDTH, CHANNELS, OUT_HEIGHT, OUT_WIDTH, KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W,
     DILATION_H, DILATION_W, TOP, LEFT, ZERO, FLIP, ROW_BYTES, IS_TRANSPOSED,
-) = blocks.WINDOWS.slots(*blocks.WINDOWS.names)  # fmt: skip
+) = instructions.WINDOWS.slots(*instructions.WINDOWS.names)  # fmt: skip
 
 
 @jit

@@ -15,7 +15,7 @@ from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
 from delegraph_numba_cpu.codegen.dot_products import SEEN
 from delegraph_numba_cpu.codegen.intrinsics import jit, load_u8, store_u8, word
 from delegraph_numba_cpu.codegen.registry import kernel
-from delegraph_numba_cpu.instructions import depthwise_conv_int8 as blocks
+from delegraph_numba_cpu.instructions import depthwise_conv_int8 as instructions
 from delegraph_numba_cpu.kernels.conv_int8_matrix import (
     HEADER_BYTES,
     finish_rows,
@@ -39,7 +39,7 @@ from delegraph_numba_cpu.kernels.conv_int8_windows import (
     ZERO,
 )
 
-TAPS = blocks.TAPS
+TAPS = instructions.TAPS
 
 WEIGHTS, HEADERS, OFFSETS, COUNT, LOW, TAP_CHANNELS, BLOCK_BYTES = TAPS.slots(
     "weights", "headers", "offsets", "count", "low", "channels", "block_bytes"
@@ -173,14 +173,16 @@ def depthwise_row(image, modulus, windows, taps, row, first, last, target, memor
         block += 4 if wide else 1
 
 
-D_X, D_Y, D_WINDOWS, D_TAPS, D_ROWS, D_TILES, D_SCRATCH, D_SCRATCH_BYTES = blocks.DEPTHWISE.slots(
-    *blocks.DEPTHWISE.names
+D_X, D_Y, D_WINDOWS, D_TAPS, D_ROWS, D_TILES, D_SCRATCH, D_SCRATCH_BYTES = (
+    instructions.DEPTHWISE.slots(*instructions.DEPTHWISE.names)
 )
 
-R_X, R_Y, R_PIXELS, R_CHANNELS, R_TIMES, R_TILES = blocks.REPEAT.slots(*blocks.REPEAT.names)
+R_X, R_Y, R_PIXELS, R_CHANNELS, R_TIMES, R_TILES = instructions.REPEAT.slots(
+    *instructions.REPEAT.names
+)
 
 
-@kernel(blocks.DEPTHWISE)
+@kernel(instructions.DEPTHWISE)
 def depthwise(block, tile, worker):
     """Compute a range of rows."""
     windows, taps = word(block, D_WINDOWS), word(block, D_TAPS)
@@ -198,7 +200,7 @@ def depthwise(block, tile, worker):
         )
 
 
-@kernel(blocks.REPEAT)
+@kernel(instructions.REPEAT)
 def repeat(block, tile, worker):
     """Repeat the channels of a range of pixels."""
     pixels, tiles = word(block, R_PIXELS), word(block, R_TILES)

@@ -27,28 +27,28 @@ from delegraph_numba_cpu.codegen.intrinsics import (
 )
 from delegraph_numba_cpu.codegen.registry import kernel
 from delegraph_numba_cpu.codegen.vector_ir import splat, store
-from delegraph_numba_cpu.instructions import elementwise as blocks
+from delegraph_numba_cpu.instructions import elementwise as instructions
 
 (
     STEPS, STEP_COUNT, RECORDS, SOURCE_COUNT, ELEMENTS, LENGTH, SCRATCH, SCRATCH_BYTES,
     REGISTER_BYTES, SLOT_COUNT, TARGET, TARGET_ITEMSIZE, TILES, SOURCE,
-) = blocks.CHAIN.slots(
+) = instructions.CHAIN.slots(
     "steps", "step_count", "records", "source_count", "elements", "length", "scratch",
     "scratch_bytes", "register_bytes", "slot_count", "target", "target_itemsize", "tiles",
     "source0",
 )  # fmt: skip
 
-STEP_BYTES = 8 * blocks.STEP_WORDS
-RECORD_BYTES = 8 * blocks.RECORD_WORDS
+STEP_BYTES = 8 * instructions.STEP_WORDS
+RECORD_BYTES = 8 * instructions.RECORD_WORDS
 LAYOUT, ITEMSIZE, RANK, SHAPE, STRIDES = (
-    int(blocks.Record[name]) for name in ("LAYOUT", "ITEMSIZE", "RANK", "SHAPE", "STRIDES")
+    int(instructions.Record[name]) for name in ("LAYOUT", "ITEMSIZE", "RANK", "SHAPE", "STRIDES")
 )
-DIRECT, PERIODIC = int(blocks.Layout.DIRECT), int(blocks.Layout.PERIODIC)
-SLOTS = blocks.SLOTS
+DIRECT, PERIODIC = int(instructions.Layout.DIRECT), int(instructions.Layout.PERIODIC)
+SLOTS = instructions.SLOTS
 SHORT = 64  # bytes up to which a loop copies faster than a call does
 
 
-@kernel(blocks.CHAIN)
+@kernel(instructions.CHAIN)
 def chain(block, tile, worker):
     """Run the steps on the tile's share of the elements."""
     elements, length, tiles = word(block, ELEMENTS), word(block, LENGTH), word(block, TILES)

@@ -12,7 +12,7 @@ from delegraph_numba_cpu.codegen.lanes import Lanes
 from delegraph_numba_cpu.codegen.lstm_matrix import DEPTH, dot_row
 from delegraph_numba_cpu.codegen.lstm_matrix import STRIP as BYTE_STRIP
 from delegraph_numba_cpu.codegen.registry import kernel
-from delegraph_numba_cpu.instructions import lstm_f32 as blocks
+from delegraph_numba_cpu.instructions import lstm_f32 as instructions
 from delegraph_numba_cpu.kernels.conv_hybrid_quantization import parameters
 
 (
@@ -20,10 +20,10 @@ from delegraph_numba_cpu.kernels.conv_hybrid_quantization import parameters
     PROJECTION_HEADERS, PROJECTION_BIAS, IS_HYBRID, IS_ASYMMETRIC, STEPS, BATCH, CELLS, OUTPUTS,
     COUNT, ROW, WIDTH, GATES_STEP, GATES_BATCH, TARGET_STEP, TARGET_BATCH, SCRATCH, SCRATCH_BYTES,
     ACTIVATION, CELL_CLIP, PROJECTION_CLIP, TILES,
-) = blocks.LSTM.slots(*blocks.LSTM.names)  # fmt: skip
+) = instructions.LSTM.slots(*instructions.LSTM.names)  # fmt: skip
 
 STRIP = 4 * r.LANES
-SUMS, SCALES = blocks.HEADER["sum"], blocks.HEADER["scale"]
+SUMS, SCALES = instructions.HEADER["sum"], instructions.HEADER["scale"]
 
 
 def sign_bit(x):
@@ -42,7 +42,7 @@ def padded(count, unit):
     return (count + unit - 1) // unit * unit
 
 
-@kernel(blocks.LSTM)
+@kernel(instructions.LSTM)
 def lstm(block, tile, worker):
     """Run the sequences of the tile."""
     batch, tiles = word(block, BATCH), word(block, TILES)
@@ -139,7 +139,7 @@ def accumulate_bytes(block, source, length, weights, headers, width, target, mem
             place = target + 4 * first + i
             store_all(place, r.add_product(total, factor, load_all(place)))
         weights += row_bytes * BYTE_STRIP
-        headers += blocks.HEADER_BYTES
+        headers += instructions.HEADER_BYTES
 
 
 @jit
@@ -228,14 +228,14 @@ def store_hidden(block, gates, cell, hidden):
 def activated(value, activation):
     """Return the activation function of a vector; NaN stays."""
     zero = r.floats(0.0)
-    if activation == blocks.TANH:
+    if activation == instructions.TANH:
         return tanh(value)
-    if activation == blocks.SIGN_BIT:
+    if activation == instructions.SIGN_BIT:
         return sign(value)
-    if activation == blocks.RELU:
+    if activation == instructions.RELU:
         return r.larger_floats(zero, value)
-    if activation == blocks.RELU_N1_TO_1:
+    if activation == instructions.RELU_N1_TO_1:
         return r.smaller_floats(r.floats(1.0), r.larger_floats(r.floats(-1.0), value))
-    if activation == blocks.RELU6:
+    if activation == instructions.RELU6:
         return r.smaller_floats(r.floats(6.0), r.larger_floats(zero, value))
     return value

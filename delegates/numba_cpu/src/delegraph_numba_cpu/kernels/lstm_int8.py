@@ -29,27 +29,27 @@ from delegraph_numba_cpu.codegen.lstm_matrix import (
 )
 from delegraph_numba_cpu.codegen.registry import kernel
 from delegraph_numba_cpu.codegen.vector_ir import splat
-from delegraph_numba_cpu.instructions import lstm_int8 as blocks
+from delegraph_numba_cpu.instructions import lstm_int8 as instructions
 from delegraph_numba_cpu.kernels.fixed_point import scaled
 from delegraph_numba_cpu.kernels.lstm_int8_normalization import normalise
 
 (
     P_SOURCE, P_GATES, INPUT_WEIGHTS, INPUT_BIAS, P_RECORDS, P_ROWS, P_INPUTS, P_ROW, P_WIDTH,
     P_SCRATCH, P_SCRATCH_BYTES, P_TILES,
-) = blocks.PROJECT.slots(*blocks.PROJECT.names)  # fmt: skip
+) = instructions.PROJECT.slots(*instructions.PROJECT.names)  # fmt: skip
 (
     GATES, TARGET, OUTPUT_STATE, CELL_STATE, WEIGHTS, BIAS, RECORDS, SIGMOID, TANH, CELL_TANH,
     PEEPHOLE, NORM, NORM_BIAS, PROJECTION, PROJECTION_BIAS, STEPS, BATCH, CELLS, OUTPUTS, COUNT,
     ROW, WIDTH, GATES_STEP, GATES_BATCH, TARGET_STEP, TARGET_BATCH, CELL_SHIFT, CELL_LOW,
     CELL_HIGH, HIDDEN_MULTIPLIER, HIDDEN_SHIFT, HIDDEN_ZERO, PROJECTION_MULTIPLIER,
     PROJECTION_SHIFT, PROJECTION_ZERO, PROJECTION_LIMIT, SCRATCH, SCRATCH_BYTES, TILES,
-) = blocks.LSTM.slots(*blocks.LSTM.names)  # fmt: skip
+) = instructions.LSTM.slots(*instructions.LSTM.names)  # fmt: skip
 (
     INPUT_MULTIPLIER, INPUT_SHIFT, RECURRENT_MULTIPLIER, RECURRENT_SHIFT, PEEPHOLE_MULTIPLIER,
     PEEPHOLE_SHIFT, NORM_MULTIPLIER, NORM_SHIFT, LEAST_VARIANCE,
-) = blocks.GATE.slots(*blocks.GATE.names)  # fmt: skip
+) = instructions.GATE.slots(*instructions.GATE.names)  # fmt: skip
 
-ACC_BYTES = 4 * STRIP * blocks.ROWS
+ACC_BYTES = 4 * STRIP * instructions.ROWS
 
 load_shorts, store_shorts = r.whole_loader(r.INTS, I16), r.whole_storer(r.INTS, I16)
 load_sums = r.whole_loader(r.INTS)
@@ -77,7 +77,7 @@ def rescaled(context, x, multiplier, left, right, half, away):
     return r.INTS(r.INTS, *[types.int64] * 5), generate
 
 
-@kernel(blocks.PROJECT)
+@kernel(instructions.PROJECT)
 def project(block, tile, worker):
     """Multiply some rows of the input with the weights of all gates."""
     rows, tiles, inputs = word(block, P_ROWS), word(block, P_TILES), word(block, P_INPUTS)
@@ -109,7 +109,7 @@ def add_strip(acc, column, width, row, records, is_recurrent, gates):
     """Rescale a strip of sums to gates, and add it to them if it is recurrent."""
     place = INPUT_MULTIPLIER + is_recurrent * (RECURRENT_MULTIPLIER - INPUT_MULTIPLIER)
     for i in range(0, min(STRIP, width - column), r.LANES):
-        scales = records + (column + i) // row * blocks.GATE_BYTES + 8 * place
+        scales = records + (column + i) // row * instructions.GATE_BYTES + 8 * place
         shift = word(scales, 1)
         right = max(-shift, 0)
         value = load_sums(acc + 4 * i)
@@ -121,7 +121,7 @@ def add_strip(acc, column, width, row, records, is_recurrent, gates):
         store_shorts(target, saturated(value))
 
 
-@kernel(blocks.LSTM)
+@kernel(instructions.LSTM)
 def lstm(block, tile, worker):
     """Run the sequences of the tile."""
     batch, tiles = word(block, BATCH), word(block, TILES)
@@ -165,7 +165,7 @@ def lstm_step(block, gates, target, sequence, memory):
 @jit
 def finish_gate(block, gates, k, cell, sequence):
     """Add to gate *k* what it sees of the cell state, and normalise it, if need be."""
-    cells, record = word(block, CELLS), word(block, RECORDS) + k * blocks.GATE_BYTES
+    cells, record = word(block, CELLS), word(block, RECORDS) + k * instructions.GATE_BYTES
     gate = gates + 2 * k * word(block, ROW)
     is_cell = k == word(block, COUNT) - 2
     if word(block, PEEPHOLE) and not is_cell:

@@ -21,13 +21,13 @@ from delegraph_numba_cpu.codegen.intrinsics import (
 )
 from delegraph_numba_cpu.codegen.moves_transpose import transposer
 from delegraph_numba_cpu.codegen.registry import kernel
-from delegraph_numba_cpu.instructions import moves as blocks
+from delegraph_numba_cpu.instructions import moves as instructions
 from delegraph_numba_cpu.instructions.executor import IS_CANCELLED
 
-LOOP_BYTES = 8 * blocks.NEST_WORDS
+LOOP_BYTES = 8 * instructions.NEST_WORDS
 
 
-@kernel(blocks.COPY)
+@kernel(instructions.COPY)
 def copy(block, tile, worker):
     """Copy the tile's share of the bytes."""
     size, tiles = word(block, COPY_BYTES), word(block, COPY_TILES)
@@ -35,7 +35,7 @@ def copy(block, tile, worker):
     copy_bytes(word(block, COPY_TARGET) + first, word(block, COPY_SOURCE) + first, last - first)
 
 
-COPY_SOURCE, COPY_TARGET, COPY_BYTES, COPY_TILES = blocks.COPY.slots(*blocks.COPY.names)
+COPY_SOURCE, COPY_TARGET, COPY_BYTES, COPY_TILES = instructions.COPY.slots(*instructions.COPY.names)
 
 
 def _mover(unit, load, store):
@@ -69,8 +69,8 @@ def _turning_mover(unit, load, store):
 move_1, move_4 = _turning_mover(1, load_u8, store_u8), _turning_mover(4, load_i32, store_i32)
 move_2, move_8 = _mover(2, load_i16, store_i16), _mover(8, load_i64, store_i64)
 
-N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_GRAIN, N_UNIT, N_TILES = blocks.NEST.slots(
-    *blocks.NEST.names
+N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_GRAIN, N_UNIT, N_TILES = instructions.NEST.slots(
+    *instructions.NEST.names
 )
 
 
@@ -86,7 +86,7 @@ def place(loops, depth, outer, side):
     return offset
 
 
-@kernel(blocks.NEST)
+@kernel(instructions.NEST)
 def nest(block, tile, worker):
     """Move the tile's share of the rows."""
     walk(
@@ -98,10 +98,10 @@ def nest(block, tile, worker):
 (
     U_SOURCE, U_TARGET, U_LOOPS, U_DEPTH, U_ROWS, U_UNIT, U_STARTS, U_INDEX_BYTES, U_LIMITS, U_RANK,
     U_TILES,
-) = blocks.UPDATE.slots(*blocks.UPDATE.names)  # fmt: skip
+) = instructions.UPDATE.slots(*instructions.UPDATE.names)  # fmt: skip
 
 
-@kernel(blocks.UPDATE)
+@kernel(instructions.UPDATE)
 def update(block, tile, worker):
     """Move the tile's share of the rows to where the positions say."""
     starts, index_bytes = word(block, U_STARTS), word(block, U_INDEX_BYTES)
@@ -147,10 +147,12 @@ def walk(source_start, target_start, loops, depth, rows, grain, unit, tile, tile
         row += several
 
 
-F_TARGET, F_LOOPS, F_DEPTH, F_ROWS, F_UNIT, F_VALUE, F_TILES = blocks.FILL.slots(*blocks.FILL.names)
+F_TARGET, F_LOOPS, F_DEPTH, F_ROWS, F_UNIT, F_VALUE, F_TILES = instructions.FILL.slots(
+    *instructions.FILL.names
+)
 
 
-@kernel(blocks.FILL)
+@kernel(instructions.FILL)
 def fill(block, tile, worker):
     """Fill the tile's share of the rows."""
     loops, depth, rows = word(block, F_LOOPS), word(block, F_DEPTH), word(block, F_ROWS)
@@ -194,12 +196,12 @@ def fill_row(target, value, count, step, unit):
             store_i64(target + i * step, value)
 
 
-P_SOURCE, P_TARGET, P_OUTER, P_INNER, P_OFFSETS, P_RUN, P_ROWS, P_TILES = blocks.PICK.slots(
-    *blocks.PICK.names
+P_SOURCE, P_TARGET, P_OUTER, P_INNER, P_OFFSETS, P_RUN, P_ROWS, P_TILES = instructions.PICK.slots(
+    *instructions.PICK.names
 )
 
 
-@kernel(blocks.PICK)
+@kernel(instructions.PICK)
 def pick(block, tile, worker):
     """Copy the tile's share of the runs."""
     source, outer, offsets = word(block, P_SOURCE), word(block, P_OUTER), word(block, P_OFFSETS)
@@ -232,10 +234,10 @@ def pick_runs(source, offsets, target, count, run):
 (
     G_SOURCE, G_TARGET, G_POSITIONS, G_INDEX_BYTES, G_LIMITS, G_DEPTH, G_TUPLES, G_SLICES, G_SLAB,
     G_RUN, G_ROWS, G_REPORT, G_WRONG, G_AMONG, G_TILES,
-) = blocks.GATHER.slots(*blocks.GATHER.names)  # fmt: skip
+) = instructions.GATHER.slots(*instructions.GATHER.names)  # fmt: skip
 
 
-@kernel(blocks.GATHER)
+@kernel(instructions.GATHER)
 def gather(block, tile, worker):
     """Copy the tile's share of the runs, those at positions that exist."""
     source, positions, limits = (
@@ -331,12 +333,12 @@ def copy_line(target, source):
     store_i64(target + 56, h)
 
 
-R_SOURCE, R_TARGET, R_TABLE, R_RUN, R_RUNS, R_STEP, R_TILES = blocks.RECODE.slots(
-    *blocks.RECODE.names
+R_SOURCE, R_TARGET, R_TABLE, R_RUN, R_RUNS, R_STEP, R_TILES = instructions.RECODE.slots(
+    *instructions.RECODE.names
 )
 
 
-@kernel(blocks.RECODE)
+@kernel(instructions.RECODE)
 def recode(block, tile, worker):
     """Look up the tile's share of the runs."""
     run, runs, tiles = word(block, R_RUN), word(block, R_RUNS), word(block, R_TILES)

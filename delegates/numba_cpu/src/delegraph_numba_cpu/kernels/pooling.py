@@ -5,12 +5,12 @@ from __future__ import annotations
 from delegraph_numba_cpu.codegen import registers as r
 from delegraph_numba_cpu.codegen.intrinsics import jit, load_i16, real, store_i16, word
 from delegraph_numba_cpu.codegen.registry import kernel
-from delegraph_numba_cpu.instructions import pooling as blocks
+from delegraph_numba_cpu.instructions import pooling as instructions
 
 (
     SOURCE, TARGET, HEIGHT, WIDTH, CHANNELS, OUT_HEIGHT, OUT_WIDTH, WINDOW_HEIGHT, WINDOW_WIDTH,
     STRIDE_HEIGHT, STRIDE_WIDTH, BEFORE_HEIGHT, BEFORE_WIDTH, ROWS, TILES, LOW, HIGH,
-) = blocks.MAX_F32.slots(*blocks.MAX_F32.names)  # fmt: skip
+) = instructions.MAX_F32.slots(*instructions.MAX_F32.names)  # fmt: skip
 
 
 def pool(block, itemsize, limit, combine):
@@ -219,20 +219,20 @@ def mean_s16(source, row_step, rows, pixel, columns, target, channels, low, high
         store_i16(target + c, max(min(mean if total > 0 else -mean, high), low))
 
 
-pool(blocks.MAX_S16, 2, word, largest_s16)
-pool(blocks.MEAN_S16, 2, word, mean_s16)
-pool(blocks.MAX_F32, 4, real, largest_f32)
-pool(blocks.MEAN_F32, 4, real, mean_f32)
-pool(blocks.MEAN_S8, 1, word, mean_bytes(r.widen_signed))
-pool(blocks.MEAN_U8, 1, word, mean_bytes(r.widen_unsigned))
+pool(instructions.MAX_S16, 2, word, largest_s16)
+pool(instructions.MEAN_S16, 2, word, mean_s16)
+pool(instructions.MAX_F32, 4, real, largest_f32)
+pool(instructions.MEAN_F32, 4, real, mean_f32)
+pool(instructions.MEAN_S8, 1, word, mean_bytes(r.widen_signed))
+pool(instructions.MEAN_U8, 1, word, mean_bytes(r.widen_unsigned))
 pool(
-    blocks.MAX_S8, 1, word,
+    instructions.MAX_S8, 1, word,
     largest_bytes(
         r.signed, r.load_signed, r.larger_signed, r.smaller_signed, r.store_signed, r.widen_signed
     ),
 )  # fmt: skip
 pool(
-    blocks.MAX_U8, 1, word,
+    instructions.MAX_U8, 1, word,
     largest_bytes(
         r.unsigned, r.load_unsigned, r.larger_unsigned, r.smaller_unsigned, r.store_unsigned,
         r.widen_unsigned,

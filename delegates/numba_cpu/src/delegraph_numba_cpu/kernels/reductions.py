@@ -26,12 +26,14 @@ from delegraph_numba_cpu.codegen.intrinsics import (
 from delegraph_numba_cpu.codegen.lanes import Lanes
 from delegraph_numba_cpu.codegen.registry import kernel
 from delegraph_numba_cpu.codegen.vector_ir import first_lanes, integer, splat
-from delegraph_numba_cpu.instructions import reductions as blocks
+from delegraph_numba_cpu.instructions import reductions as instructions
 from delegraph_numba_cpu.kernels.fixed_point import INT32_MAX, INT32_MIN
 
-SOURCE, TARGET, OUTER, LENGTH, INNER, TILES, DIVISOR = blocks.SUM_F32.slots(*blocks.SUM_F32.names)
-(SIGN,) = blocks.MAX_F32.slots("sign")
-MASK, FLIP = blocks.SUM_BYTES.slots("mask", "flip")
+SOURCE, TARGET, OUTER, LENGTH, INNER, TILES, DIVISOR = instructions.SUM_F32.slots(
+    *instructions.SUM_F32.names
+)
+(SIGN,) = instructions.MAX_F32.slots("sign")
+MASK, FLIP = instructions.SUM_BYTES.slots("mask", "flip")
 STRIP = 4 * r.LANES
 """Elements of ``inner`` that a tile has at least."""
 
@@ -194,30 +196,32 @@ BYTES = (r.ints, r.widen_signed, r.store_low_bytes, r.cut_ints, r.first_int, sto
 plus, times, larger = (r.folder(r.FLOATS, function) for function in (r.plus, r.times, r.larger))
 zero, one, least = np.float32(0), np.float32(1), np.float32("-inf")
 
-reduction(blocks.SUM_F32, zero, (4, 4), FLOATS, r.add_floats, plus, as_is, over_divisor)
+reduction(instructions.SUM_F32, zero, (4, 4), FLOATS, r.add_floats, plus, as_is, over_divisor)
 
 reduction(
-    blocks.PRODUCT_F32, one, (4, 4), FLOATS, r.multiply_floats, times, as_is, as_is,
+    instructions.PRODUCT_F32, one, (4, 4), FLOATS, r.multiply_floats, times, as_is, as_is,
     always, product_in_order,
 )  # fmt: skip
 
 reduction(
-    blocks.MAX_F32, least, (4, 4), FLOATS, r.larger_floats, larger, times_sign, times_sign,
+    instructions.MAX_F32, least, (4, 4), FLOATS, r.larger_floats, larger, times_sign, times_sign,
     r.nan_bits, largest_in_order,
 )  # fmt: skip
 
 plus, larger = r.folder(r.INTS, r.plus), r.folder(r.INTS, r.larger)
 
-reduction(blocks.SUM_BYTES, 0, (1, 4), SUMS, r.add_ints, plus, masked_and_flipped, as_is)
+reduction(instructions.SUM_BYTES, 0, (1, 4), SUMS, r.add_ints, plus, masked_and_flipped, as_is)
 
-reduction(blocks.MAX_BYTES, -256, (1, 1), BYTES, r.larger_ints, larger, masked_and_flipped, flipped)
+reduction(
+    instructions.MAX_BYTES, -256, (1, 1), BYTES, r.larger_ints, larger, masked_and_flipped, flipped
+)
 
 (
     S_SOURCE, S_TARGET, COUNT, LOW, HIGH, SUBTRAHEND, MULTIPLIER, SHIFT, PERIOD, UP, BIAS,
-) = blocks.SCALE.slots(*blocks.SCALE.names)  # fmt: skip
+) = instructions.SCALE.slots(*instructions.SCALE.names)  # fmt: skip
 
 
-@kernel(blocks.SCALE)
+@kernel(instructions.SCALE)
 def scale(block, tile, worker):
     """Turn sums into bytes, in fixed point."""
     period, up = word(block, PERIOD), word(block, UP)
@@ -265,10 +269,10 @@ def scaled_sums(context, x, multiplier, left, right, up):
     return signature, generate
 
 
-REAL_ZERO, REAL_SCALE, REAL_BIAS = blocks.SCALE_REAL.slots("zero", "scale", "bias")
+REAL_ZERO, REAL_SCALE, REAL_BIAS = instructions.SCALE_REAL.slots("zero", "scale", "bias")
 
 
-@kernel(blocks.SCALE_REAL)
+@kernel(instructions.SCALE_REAL)
 def scale_real(block, tile, worker):
     """Turn sums into bytes, in float32."""
     for i in range(word(block, COUNT)):
@@ -283,12 +287,12 @@ def scale_real(block, tile, worker):
         store_u8(word(block, S_TARGET) + i, min(max(number, word(block, LOW)), word(block, HIGH)))
 
 
-I_SOURCE, I_TARGET, I_OUTER, I_LENGTH, I_INNER, I_TILES, I_OPERATION = blocks.INT32.slots(
-    *blocks.INT32.names
+I_SOURCE, I_TARGET, I_OUTER, I_LENGTH, I_INNER, I_TILES, I_OPERATION = instructions.INT32.slots(
+    *instructions.INT32.names
 )
 
 
-@kernel(blocks.INT32)
+@kernel(instructions.INT32)
 def int32(block, tile, worker):
     """Reduce int32, one output after another."""
     length, inner, operation = word(block, I_LENGTH), word(block, I_INNER), word(block, I_OPERATION)
@@ -309,11 +313,11 @@ def reduced_int32(source, length, step, operation):
         product *= value
         largest = max(largest, value)
         smallest = min(smallest, value)
-    if operation == blocks.MEAN:
+    if operation == instructions.MEAN:
         mean = abs(total) // max(length, 1)
         return mean if total >= 0 else -mean
-    if operation == blocks.MAX:
+    if operation == instructions.MAX:
         return largest
-    if operation == blocks.MIN:
+    if operation == instructions.MIN:
         return smallest
-    return product if operation == blocks.PRODUCT else total
+    return product if operation == instructions.PRODUCT else total

@@ -7,12 +7,12 @@ import numpy as np
 from delegraph_numba_cpu.codegen import registers as r
 from delegraph_numba_cpu.codegen.intrinsics import jit, load_i64, real, word
 from delegraph_numba_cpu.codegen.registry import kernel
-from delegraph_numba_cpu.instructions import resize as blocks
+from delegraph_numba_cpu.instructions import resize as instructions
 
 SOURCE, TARGET, IMAGE_BYTES, CHANNELS, OUT_HEIGHT, OUT_WIDTH, DOWN, ACROSS, ROWS, TILES = (
-    blocks.BILINEAR_F32.slots(*blocks.BILINEAR_F32.names)
+    instructions.BILINEAR_F32.slots(*instructions.BILINEAR_F32.names)
 )
-TAP_BYTES = 8 * blocks.TAP_WORDS
+TAP_BYTES = 8 * instructions.TAP_WORDS
 ONE = 1 << 10
 
 
@@ -99,6 +99,6 @@ def mix_s8(top, bottom, left, right, share_y, share_x, target, channels):
         r.store_low_bytes(target + i, r.rounded_shift_20(value), rest)
 
 
-bilinear(blocks.BILINEAR_F32, 4, real, mix_f32)
-bilinear(blocks.BILINEAR_U8, 1, real, mix_u8)
-bilinear(blocks.BILINEAR_S8, 1, word, mix_s8)
+bilinear(instructions.BILINEAR_F32, 4, real, mix_f32)
+bilinear(instructions.BILINEAR_U8, 1, real, mix_u8)
+bilinear(instructions.BILINEAR_S8, 1, word, mix_s8)

@@ -22,7 +22,7 @@ from delegraph_numba_cpu.codegen.intrinsics import (
 )
 from delegraph_numba_cpu.codegen.registry import kernel
 from delegraph_numba_cpu.codegen.row_passes import LANES, add, float_kernel, larger, row_pass
-from delegraph_numba_cpu.instructions import softmax as blocks
+from delegraph_numba_cpu.instructions import softmax as instructions
 
 ZERO, ONE, INFINITY = (np.float32(x) for x in (0.0, 1.0, math.inf))
 
@@ -51,11 +51,11 @@ def log_softmax_row(source, target, rest, results, whole, count, beta):
     lowered(source, target, rest, results, whole, count, maximum, load_f32(results))
 
 
-float_kernel(blocks.SOFTMAX, softmax_row, -INFINITY)
-float_kernel(blocks.LOG_SOFTMAX, log_softmax_row, -INFINITY)
+float_kernel(instructions.SOFTMAX, softmax_row, -INFINITY)
+float_kernel(instructions.LOG_SOFTMAX, log_softmax_row, -INFINITY)
 
 SOURCE, TARGET, ROWS, LENGTH, TILES, TABLE, FLIP, SCALE, HALF, LIMIT, ZERO_POINT = (
-    blocks.SOFTMAX_8_BIT.slots(*blocks.SOFTMAX_8_BIT.names)
+    instructions.SOFTMAX_8_BIT.slots(*instructions.SOFTMAX_8_BIT.names)
 )
 
 
@@ -85,17 +85,17 @@ def softmax_kernel(definition, itemsize, type_, store):
                 store(target + itemsize * j, type_(min(share, limit) + zero_point))
 
 
-softmax_kernel(blocks.SOFTMAX_8_BIT, 1, types.uint8, store_u8)
-softmax_kernel(blocks.SOFTMAX_8_BIT_TO_INT16, 2, types.int16, store_i16)
+softmax_kernel(instructions.SOFTMAX_8_BIT, 1, types.uint8, store_u8)
+softmax_kernel(instructions.SOFTMAX_8_BIT_TO_INT16, 2, types.int16, store_i16)
 
 
 (
     W_SOURCE, W_TARGET, W_ROWS, W_LENGTH, W_TILES, EXPONENTIALS, RECIPROCALS, LEFT, MULTIPLIER,
     RIGHT,
-) = blocks.SOFTMAX_INT16.slots(*blocks.SOFTMAX_INT16.names)  # fmt: skip
+) = instructions.SOFTMAX_INT16.slots(*instructions.SOFTMAX_INT16.names)  # fmt: skip
 
 
-@kernel(blocks.SOFTMAX_INT16)
+@kernel(instructions.SOFTMAX_INT16)
 def softmax_int16(block, tile, worker):
     """Write the exponentials of each row over their sum, in Q0.15."""
     rows, tiles, length = word(block, W_ROWS), word(block, W_TILES), word(block, W_LENGTH)

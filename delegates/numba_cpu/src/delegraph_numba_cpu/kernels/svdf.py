@@ -18,18 +18,18 @@ from delegraph_numba_cpu.codegen.intrinsics import (
 )
 from delegraph_numba_cpu.codegen.registry import kernel
 from delegraph_numba_cpu.codegen.strided_copies import HAS_MASKS
-from delegraph_numba_cpu.instructions import svdf as blocks
+from delegraph_numba_cpu.instructions import svdf as instructions
 from delegraph_numba_cpu.kernels.fixed_point import scaled, wrapped
 
 (
     SOURCE, TARGET, STATE, FEATURES, TIMES, BIAS, SUMS, BATCH, INPUTS, UNITS, RANK, WINDOW,
     MULTIPLIER_IN, SHIFT_IN, MULTIPLIER_OUT, SHIFT_OUT, ZERO_OUT, TILES,
-) = blocks.INTEGER.slots(*blocks.INTEGER.names)  # fmt: skip
+) = instructions.INTEGER.slots(*instructions.INTEGER.names)  # fmt: skip
 
 (
     F_PRODUCTS, F_TARGET, F_STATE, F_TIMES, F_BIAS, F_BATCH, F_UNITS, F_RANK, F_WINDOW, F_LOW,
     F_HIGH, F_CURVE, F_TILES,
-) = blocks.FLOAT.slots(*blocks.FLOAT.names)  # fmt: skip
+) = instructions.FLOAT.slots(*instructions.FLOAT.names)  # fmt: skip
 
 
 def sign_bit(x):
@@ -42,7 +42,7 @@ sum_of, sum_floats = r.folder(r.INTS, r.plus), r.folder(r.FLOATS, r.plus)
 tanh, sign = r.unary(r.FLOATS, math_functions.tanh), r.unary(r.FLOATS, sign_bit)
 
 
-@kernel(blocks.INTEGER)
+@kernel(instructions.INTEGER)
 def svdf(block, tile, worker):
     """Compute the tile's share of the units of all sequences."""
     units, inputs, tiles = word(block, UNITS), word(block, INPUTS), word(block, TILES)
@@ -109,7 +109,7 @@ def filtered(state, times, window, latest):
     return found + latest * load_i16(times + 2 * last)
 
 
-@kernel(blocks.FLOAT)
+@kernel(instructions.FLOAT)
 def svdf_f32(block, tile, worker):
     """Compute the tile's share of the units of all sequences."""
     units, rank, row = word(block, F_UNITS), word(block, F_RANK), 4 * word(block, F_WINDOW)
@@ -151,9 +151,9 @@ def activate(block, values, count):
     low, high = r.floats(real(block, F_LOW)), r.floats(real(block, F_HIGH))
     for i in range(0, count, r.LANES):
         value = r.load_floats(values + 4 * i, count - i, zero)
-        if curve == blocks.TANH:
+        if curve == instructions.TANH:
             value = tanh(value)
-        elif curve == blocks.SIGN_BIT:
+        elif curve == instructions.SIGN_BIT:
             value = sign(value)
         else:
             value = r.larger_floats(low, r.smaller_floats(high, value))  # NaN stays

@@ -18,7 +18,7 @@ from delegraph import DelegateContext, Tensor
 from delegraph.errors import DelegateError
 from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.bounds import Overrun, check_row
-from delegraph_numba_cpu.instructions import Block, float_word
+from delegraph_numba_cpu.instructions import Instruction, float_word
 from delegraph_numba_cpu.instructions import executor as layout
 from delegraph_numba_cpu.instructions.memory import (
     SLACK,
@@ -135,7 +135,7 @@ class ProgramBuilder:
         found.last = -1  # of an earlier program
         return found
 
-    def record(self, key: object, block: Block, **words: Any) -> Memory:
+    def record(self, key: object, block: Instruction, **words: Any) -> Memory:
         """Return a record of constants for kernels, made once a partition.
 
         Args:
@@ -145,7 +145,9 @@ class ProgramBuilder:
         """
         return self.records(key, block, [words])
 
-    def records(self, key: object, block: Block, records: Sequence[Mapping[str, Any]]) -> Memory:
+    def records(
+        self, key: object, block: Instruction, records: Sequence[Mapping[str, Any]]
+    ) -> Memory:
         """Return several records, one after the other; arguments as of :meth:`record`."""
         given = [as_addresses(words) for words in records]
         numbers = (block.pack(**as_numbers(words)) for words in given)
@@ -154,7 +156,7 @@ class ProgramBuilder:
         return found
 
     def emit(
-        self, block: Block, tiles: int = 1, replaceable: tuple[str, ...] = (), /, **words: Any
+        self, block: Instruction, tiles: int = 1, replaceable: tuple[str, ...] = (), /, **words: Any
     ) -> None:
         """Add a kernel call.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from delegraph import Rejection, Tensor
 from delegraph.arithmetic import Window, bias_or_zeros, dense_values, rows_have_zero_points
 from delegraph.schema.enums import ActivationFunctionType as Act
-from delegraph_numba_cpu.instructions import conv_hybrid as blocks
+from delegraph_numba_cpu.instructions import conv_hybrid as instructions
 from delegraph_numba_cpu.instructions import conv_int8
 from delegraph_numba_cpu.lowering.checks import check_bias, first_rejection
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import CLAMPS, check_constant, clamp_range
@@ -137,12 +137,12 @@ def emit_rows(
     """
     rows, depth, outputs = sizes
     one = Window(1, 1, 1, 1, 1, 0)
-    inputs = 4 if words["form"] == blocks.BYTES else 8
+    inputs = 4 if words["form"] == instructions.BYTES else 8
     row_bytes = words["parts"] * words["steps"] * inputs
     windows = pack_windows_record(builder, row_bytes, (one, one), zero=ACTIVATION_ZERO, flip=0)
     source, sizes = (rows, depth, row_bytes), (rows, row_bytes, outputs)
-    is_asymmetric = words["form"] == blocks.PARTS or _has_zero_points(call)
-    emit_product(call, builder, windows, blocks.DIRECT, source, is_asymmetric, sizes, **words)
+    is_asymmetric = words["form"] == instructions.PARTS or _has_zero_points(call)
+    emit_product(call, builder, windows, instructions.DIRECT, source, is_asymmetric, sizes, **words)
 
 
 def _has_zero_points(call: Call) -> bool:
@@ -178,13 +178,13 @@ def emit_product(
     row_bytes = -(-depth // 4) * 4
     activations, scales = emit_quantized(call, builder, source, row_bytes, is_asymmetric)
     step = min(max(CACHED_BYTES // row_bytes // ROWS, 1), -(-pixels // ROWS), 64) * ROWS
-    laid_out = max(step, ROWS) * row_bytes if layout == blocks.WINDOWED else 0
+    laid_out = max(step, ROWS) * row_bytes if layout == instructions.WINDOWED else 0
     memory = -(-(conv_int8.ACC_BYTES + 256 + laid_out) // 64) * 64
     tiles = tiles_for(builder, pixels * depth * outputs, 4 * pixels * outputs, 1 << 20)
     row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
     column_tiles = min(-(-tiles // row_tiles), -(-outputs // 64))
     builder.emit(
-        blocks.MULTIPLY,
+        instructions.MULTIPLY,
         row_tiles * column_tiles,
         x=activations,
         scales=scales,
@@ -218,7 +218,7 @@ def emit_quantized(
     quantized = builder.scratch(rows * length + ROWS * row_bytes)
     tiles, words = emit_measured(call, builder, rows, size)
     builder.emit(
-        blocks.QUANTIZE, tiles, y=quantized, scales=scales, row_bytes=length,
+        instructions.QUANTIZE, tiles, y=quantized, scales=scales, row_bytes=length,
         is_asymmetric=int(is_asymmetric), **words,
     )  # fmt: skip
     return quantized, scales
@@ -234,7 +234,7 @@ def emit_measured(
         "x": builder.tensor(call.input(0).index), "ranges": builder.scratch(8 * rows * pieces),
         "rows": rows, "size": size, "pieces": pieces,
     }  # fmt: skip
-    builder.emit(blocks.MEASURE, tiles, **words)
+    builder.emit(instructions.MEASURE, tiles, **words)
     return tiles, words
 
 
@@ -268,7 +268,7 @@ def packed_weights(
         "headers": packed_headers(
             builder, name, lambda: (values.sum(axis=1, dtype=np.int32), scales), bias
         ),
-        "form": blocks.BYTES,
+        "form": instructions.BYTES,
         "parts": 1,
         "steps": steps,
         "block_bytes": 64 * steps,
@@ -303,11 +303,11 @@ def header_bytes(rows: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
     """Return the fields of headers, ``[O]`` each, as ``[blocks, HEADER_BYTES], uint8``."""
     count = len(rows["sum"])
     size = -(-count // GROUP) * GROUP
-    headers = np.empty((size // LANES, blocks.HEADER_BYTES), np.uint8)
+    headers = np.empty((size // LANES, instructions.HEADER_BYTES), np.uint8)
     for name, row in rows.items():
         padded = np.zeros(size, row.dtype)
         padded[:count] = row
-        place = blocks.HEADER[name]
+        place = instructions.HEADER[name]
         headers[:, place : place + 4 * LANES] = padded.view(np.uint8).reshape(len(headers), -1)
     return headers
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
 from delegraph.arithmetic import bias_or_zeros
-from delegraph_numba_cpu.instructions import conv_hybrid as blocks
+from delegraph_numba_cpu.instructions import conv_hybrid as instructions
 from delegraph_numba_cpu.lowering.checks import first_rejection
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, clamp_range
 from delegraph_numba_cpu.lowering.convolution.conv_hybrid import (
@@ -70,13 +70,13 @@ def nibble_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
     """
     weight, y = call.input(1), call.node.outputs[0]
     depth = weight.shape[1]
-    steps, low, high, form = -(-depth // 8), *clamp_range(call), blocks.NIBBLES
+    steps, low, high, form = -(-depth // 8), *clamp_range(call), instructions.NIBBLES
     parts = 1
     if has_parts(weight):
         assert weight.quantization is not None
         size = weight.quantization.block_size
-        steps, parts, (low, high), form = size // 8, depth // size, UNLIMITED, blocks.PARTS
-    scales = blocks.GROUP_BYTES // 4 if form == blocks.PARTS else 0
+        steps, parts, (low, high), form = size // 8, depth // size, UNLIMITED, instructions.PARTS
+    scales = instructions.GROUP_BYTES // 4 if form == instructions.PARTS else 0
     return {
         "y": builder.tensor(y),
         "low": low,

@@ -26,7 +26,7 @@ from delegraph.arithmetic import (
 )
 from delegraph.errors import OperatorError
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat, TensorType
-from delegraph_numba_cpu.instructions import conv_int16 as blocks
+from delegraph_numba_cpu.instructions import conv_int16 as instructions
 from delegraph_numba_cpu.lowering.checks import check_bias, check_type, first_rejection
 from delegraph_numba_cpu.lowering.convolution.conv_groups import joined_groups
 from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
@@ -102,7 +102,7 @@ class Product:
     def rejection(self) -> Rejection | None:
         """Return why kernels would not compute this exactly; None when they do."""
         largest, scaling = self.largest, self.scaling
-        has_shifts = scaling.rounding == blocks.REAL or scaling.first.min() >= 1
+        has_shifts = scaling.rounding == instructions.REAL or scaling.first.min() >= 1
         if has_shifts and not largest >> scaling.bits:
             return None
         expected = f"sums of {scaling.bits} bits"
@@ -139,7 +139,7 @@ def scaling_of(call: Call) -> Scaling:
         if is_wide or call.options.quantized_bias_type is TensorType.INT64:
             zeros = np.zeros(len(reals), np.int64)
             reals = np.where(np.isfinite(reals), reals, 0.0)
-            return Scaling(reals, zeros, zeros, blocks.REAL, _SUM_BITS)
+            return Scaling(reals, zeros, zeros, instructions.REAL, _SUM_BITS)
         if single is not None:
             reals[:] = single
     if is_wide or call.name == "DEPTHWISE_CONV_2D":
@@ -147,14 +147,16 @@ def scaling_of(call: Call) -> Scaling:
     mantissa, shift = quantize_multipliers(reals)
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     first = np.full_like(shift, 31)
-    return Scaling(mantissa << left, first, right, blocks.FIXED_POINT, 31 - int(left.max()))
+    return Scaling(mantissa << left, first, right, instructions.FIXED_POINT, 31 - int(left.max()))
 
 
 def int64_scaling(reals: NDArray[np.float64]) -> Scaling:
     """Return the scaling by Q15 multipliers, ``[O]``."""
     mantissa, shift = quantize_multipliers(reals)
     zeros = np.zeros_like(shift)
-    return Scaling(reduce_multiplier(mantissa), 15 - shift, zeros, blocks.FIXED_POINT, _SUM_BITS)
+    return Scaling(
+        reduce_multiplier(mantissa), 15 - shift, zeros, instructions.FIXED_POINT, _SUM_BITS
+    )
 
 
 def _scales(weight: Tensor) -> int:
@@ -232,8 +234,10 @@ def check_depthwise(call: Call) -> Rejection | None:
         return found
     if len(x.shape) == 4 and x.shape[3] not in (1, weight.shape[3]):
         return Rejection("multiplier", actual=weight.shape[3] // x.shape[3], expected=1)
-    if math.prod(weight.shape[:3]) > blocks.MOST_TAPS:
-        return Rejection("taps", actual=weight.shape[1:3], expected=f"{blocks.MOST_TAPS} at most")
+    if math.prod(weight.shape[:3]) > instructions.MOST_TAPS:
+        return Rejection(
+            "taps", actual=weight.shape[1:3], expected=f"{instructions.MOST_TAPS} at most"
+        )
     return check_product(call)
 
 
@@ -288,15 +292,15 @@ def emit_product(
     results, outputs = math.prod(y.shape), len(product.weight)
     if not results:
         return
-    pack, block, unit = (_by_channels, blocks.DEPTHWISE, "taps")
+    pack, block, unit = (_by_channels, instructions.DEPTHWISE, "taps")
     if not is_depthwise:
-        pack, block, unit = (_by_pairs, blocks.CONVOLVE, "pairs")
+        pack, block, unit = (_by_pairs, instructions.CONVOLVE, "pairs")
     down, across = windows
     depth = down.kernel * across.kernel * (1 if is_depthwise else channels)
     count = depth if is_depthwise else -(-depth // 2)
     row_bytes = 4 * -(-down.kernel * across.kernel * channels // 2)
-    step = max(CACHED_BYTES // row_bytes // blocks.ROWS, 1) * blocks.ROWS
-    size = -(-(blocks.ACC_BYTES + step * row_bytes + 64) // 64) * 64
+    step = max(CACHED_BYTES // row_bytes // instructions.ROWS, 1) * instructions.ROWS
+    size = -(-(instructions.ACC_BYTES + step * row_bytes + 64) // 64) * 64
     builder.emit(
         block,
         tiles_for(builder, results * depth * 4, results * 2, results // outputs),
@@ -331,19 +335,19 @@ def _constants(
 def _by_pairs(weight: Weights) -> Array:
     """Return ``[O, K]`` as ``[O / 16, K / 2, 16, 2]``, filled up with zeros."""
     outputs, depth = weight.shape
-    size, pairs = -(-outputs // blocks.LANES), -(-depth // 2)
-    padded = np.zeros((size * blocks.LANES, 2 * pairs), np.int16)
+    size, pairs = -(-outputs // instructions.LANES), -(-depth // 2)
+    padded = np.zeros((size * instructions.LANES, 2 * pairs), np.int16)
     padded[:outputs, :depth] = weight
-    return padded.reshape(size, blocks.LANES, pairs, 2).transpose(0, 2, 1, 3)
+    return padded.reshape(size, instructions.LANES, pairs, 2).transpose(0, 2, 1, 3)
 
 
 def _by_channels(weight: Weights) -> Array:
     """Return ``[O, taps]`` as ``[O / 16, taps, 16]``, filled up with zeros."""
     outputs, taps = weight.shape
-    size = -(-outputs // blocks.LANES)
-    padded = np.zeros((size * blocks.LANES, taps), np.int16)
+    size = -(-outputs // instructions.LANES)
+    padded = np.zeros((size * instructions.LANES, taps), np.int16)
     padded[:outputs] = weight
-    return padded.reshape(size, blocks.LANES, taps).transpose(0, 2, 1)
+    return padded.reshape(size, instructions.LANES, taps).transpose(0, 2, 1)
 
 
 def _headers(product: Product) -> Array:
@@ -353,11 +357,11 @@ def _headers(product: Product) -> Array:
         "bias": bias, "multiplier": scaling.multiplier.view(np.int64), "first": scaling.first,
         "second": scaling.second,
     }  # fmt: skip
-    size = -(-len(bias) // blocks.LANES)
-    headers = np.zeros((len(blocks.HEADER), size * blocks.LANES), np.int64)
-    for row, name in zip(headers, blocks.HEADER, strict=True):
+    size = -(-len(bias) // instructions.LANES)
+    headers = np.zeros((len(instructions.HEADER), size * instructions.LANES), np.int64)
+    for row, name in zip(headers, instructions.HEADER, strict=True):
         row[: len(bias)] = rows[name]
-    return headers.reshape(len(blocks.HEADER), size, blocks.LANES).swapaxes(0, 1)
+    return headers.reshape(len(instructions.HEADER), size, instructions.LANES).swapaxes(0, 1)
 
 
 _FEATURES = ("activation", "empty", "per-channel")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from delegraph.arithmetic import Window
-from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.instructions import conv_int8 as instructions
 from delegraph_numba_cpu.instructions.depthwise_conv_int8 import TAPS
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
@@ -81,12 +81,12 @@ class Rows:
         """Return a plan for *pixels* windows, which are pixels themselves if pointwise."""
         depth = product.weight.shape[1]
         row_bytes = -(-depth // 4) * 4
-        layout = blocks.WINDOWED
+        layout = instructions.WINDOWED
         if is_pointwise and depth == row_bytes:
-            layout = blocks.FLIPPED if product.flip else blocks.DIRECT
+            layout = instructions.FLIPPED if product.flip else instructions.DIRECT
         most = max(CACHED_BYTES // max(row_bytes, 1) // ROWS, 1)
         step = min(most, -(-pixels // ROWS), 64) * ROWS
-        kept = blocks.ACC_BYTES + blocks.SPLIT_BYTES * (row_bytes // 4)
+        kept = instructions.ACC_BYTES + instructions.SPLIT_BYTES * (row_bytes // 4)
         memory = kept + 4 * step + 128 + max(step, 16) * row_bytes + 64
         return cls(layout, step, -(-memory // 64) * 64)
 
@@ -130,7 +130,7 @@ def emit_product(
     row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
     column_tiles = min(-(-tiles // row_tiles), max(-(-outputs // 64), 1))
     builder.emit(
-        blocks.CONVOLVE,
+        instructions.CONVOLVE,
         row_tiles * column_tiles * stack.images,
         x=x,
         y=y,
@@ -205,7 +205,7 @@ def pack_windows_record(
         "top": down.before, "left": across.before, "zero": zero, "flip": flip,
         "row_bytes": -(-depth // 4) * 4, "is_transposed": int(is_transposed),
     }  # fmt: skip
-    return builder.record(("windows", *words.values()), blocks.WINDOWS, **words)
+    return builder.record(("windows", *words.values()), instructions.WINDOWS, **words)
 
 
 def pack_matrix(
@@ -265,12 +265,12 @@ def pack_matrices(
     records = [
         {
             "weights": weights + i * blocks_of_16 * 64 * steps,
-            "headers": headers + i * blocks_of_16 * blocks.HEADER_BYTES,
+            "headers": headers + i * blocks_of_16 * instructions.HEADER_BYTES,
             **record,
         }
         for i in range(count)
     ]
-    return builder.records(("matrix", *name), blocks.MATRIX, records)
+    return builder.records(("matrix", *name), instructions.MATRIX, records)
 
 
 def pack_taps(

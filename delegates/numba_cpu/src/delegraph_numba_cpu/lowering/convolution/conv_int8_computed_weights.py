@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.instructions import conv_int8 as instructions
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
 
-MATRIX_BYTES = 8 * len(blocks.MATRIX.names)
+MATRIX_BYTES = 8 * len(instructions.MATRIX.names)
 
 BYTES_A_TILE = 20_000
 """Of matrices that are packed, some microseconds."""
@@ -41,19 +41,19 @@ def emit_packed(
     }  # fmt: skip
     name = (call.node.outputs[0], builder.exact, outputs, depth)
     headers = -(-MATRIX_BYTES * images // 64) * 64
-    weights = headers + blocks.HEADER_BYTES * blocks_of_16 * images
+    weights = headers + instructions.HEADER_BYTES * blocks_of_16 * images
     packed = builder.scratch(weights + 64 * steps * blocks_of_16 * images)
     packed.words = record | {"weights": packed + weights, "headers": packed + headers}
     size = images * outputs * depth
     builder.emit(
-        blocks.PACK_STACK,
+        instructions.PACK_STACK,
         max(1, min(builder.workers, images * -(-outputs // 64), size // BYTES_A_TILE)),
         source=source,
         weights=packed + weights,
         headers=packed + headers,
         matrices=packed,
         header=builder.packed(("headers", *name), lambda: product.headers(builder.exact)),
-        matrix=builder.record(("matrix", *name), blocks.MATRIX, **record),
+        matrix=builder.record(("matrix", *name), instructions.MATRIX, **record),
         images=images,
         depth=depth,
         outputs=outputs,

@@ -21,7 +21,7 @@ from delegraph.arithmetic import (
     scaling_of,
 )
 from delegraph.errors import OperatorError
-from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.instructions import conv_int8 as instructions
 from delegraph_numba_cpu.lowering.checks import check_bias
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
     LANES,
@@ -177,12 +177,12 @@ class Product:
     def rounding(self, exact: bool) -> int:
         """Return how results round."""
         if not exact:
-            return blocks.NEAREST
+            return instructions.NEAREST
         if self._needs_care:
-            return blocks.EXACT_CLOSE
+            return instructions.EXACT_CLOSE
         # Negative values differ only below the zero point, and that may be clamped away.
         is_away = bool(self.scaling.away.any()) and self.low < self.zero_point
-        return blocks.EXACT_AWAY if is_away else blocks.EXACT
+        return instructions.EXACT_AWAY if is_away else instructions.EXACT
 
     def out_flip(self, shift: int) -> int:
         """Value that turns unsigned results into stored ones; *shift* as of :meth:`headers`."""
@@ -207,7 +207,7 @@ class Product:
         zero[: count // 64 * 64] += self.out_flip(shift)
         nearest = half - 0.5 if exact else np.zeros(count)
         nearest = zero + np.where(factor == 0, np.floor(half), nearest)  # constants are integers
-        near = np.where(factor == 0, 0.0, blocks.NEAR if exact else 0.0)
+        near = np.where(factor == 0, 0.0, instructions.NEAR if exact else 0.0)
         values: dict[str, NDArray[Any]] = {
             "bias": bias.astype(np.int32),
             "scale": factor.astype(np.float32),
@@ -222,11 +222,11 @@ class Product:
         }
         order = zipped_channels(count)
         size = -(-count // LANES)
-        headers = np.zeros((size + SPARE, blocks.HEADER_BYTES), np.uint8)
+        headers = np.zeros((size + SPARE, instructions.HEADER_BYTES), np.uint8)
         for name, row in values.items():
             padded = np.zeros(size * LANES, row.dtype)
             padded[:count] = row[order]
-            place = blocks.HEADER[name]
+            place = instructions.HEADER[name]
             width = LANES * row.dtype.itemsize
             headers[:size, place : place + width] = padded.view(np.uint8).reshape(size, width)
         return headers

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from delegraph_numba_cpu.instructions import conv_int8 as blocks
+from delegraph_numba_cpu.instructions import conv_int8 as instructions
 from delegraph_numba_cpu.instructions.inverted_residual_int8 import STRIP
 from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
     CACHED_BYTES,
@@ -120,7 +120,7 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
     rows = y.shape[0] * y.shape[1]
     together = _rows_together(across.output, channels, builder.level.has_tiles)
     pixels = together * across.output
-    sums = blocks.ACC_BYTES + blocks.SPLIT_BYTES * -(-channels // 4)
+    sums = instructions.ACC_BYTES + instructions.SPLIT_BYTES * -(-channels // 4)
     row = sums + _lines(4 * pixels + 64)
     lines = row + _lines(max(pixels, 16) * channels + 64)
     kept = _lines(down.span * across.input * channels + 64) if has_first else 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from delegraph import Rejection
 from delegraph.arithmetic import finite_activation_range, pool_windows, quantized_activation_range
-from delegraph_numba_cpu.instructions import Block
-from delegraph_numba_cpu.instructions import pooling as blocks
+from delegraph_numba_cpu.instructions import Instruction
+from delegraph_numba_cpu.instructions import pooling as instructions
 from delegraph_numba_cpu.lowering.checks import check_same_type, check_types, first_rejection
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
 from delegraph_numba_cpu.program.program import ProgramBuilder
@@ -16,12 +16,12 @@ WORK_A_TILE = 1 << 15
 """Elements read, some microseconds of pooling."""
 
 AVERAGE = {
-    "FLOAT32": blocks.MEAN_F32, "INT8": blocks.MEAN_S8, "UINT8": blocks.MEAN_U8,
-    "INT16": blocks.MEAN_S16,
+    "FLOAT32": instructions.MEAN_F32, "INT8": instructions.MEAN_S8, "UINT8": instructions.MEAN_U8,
+    "INT16": instructions.MEAN_S16,
 }  # fmt: skip
 LARGEST = {
-    "FLOAT32": blocks.MAX_F32, "INT8": blocks.MAX_S8, "UINT8": blocks.MAX_U8,
-    "INT16": blocks.MAX_S16,
+    "FLOAT32": instructions.MAX_F32, "INT8": instructions.MAX_S8, "UINT8": instructions.MAX_U8,
+    "INT16": instructions.MAX_S16,
 }  # fmt: skip
 
 
@@ -31,8 +31,8 @@ def check_pool(call: Call) -> Rejection | None:
     if len(call.node.inputs) != 1:
         return Rejection("operands", expected="one input")
     count = options.filter_height * options.filter_width
-    if not 0 < count <= blocks.LARGEST_COUNT:
-        expected = f"1 to {blocks.LARGEST_COUNT} elements"
+    if not 0 < count <= instructions.LARGEST_COUNT:
+        expected = f"1 to {instructions.LARGEST_COUNT} elements"
         return Rejection("window", actual=f"{count} elements", expected=expected)
     return first_rejection(check_types(call, *TYPES), check_same_type(call.input(0), call.output()))
 
@@ -47,7 +47,7 @@ def lower_max(call: Call, builder: ProgramBuilder) -> None:
     _pool(call, builder, LARGEST[call.input(0).type.name])
 
 
-def _pool(call: Call, builder: ProgramBuilder, block: Block) -> None:
+def _pool(call: Call, builder: ProgramBuilder, block: Instruction) -> None:
     x, y, options = call.input(0), call.output(), call.options
     if 0 in y.shape:
         return

@@ -14,7 +14,7 @@ from delegraph.arithmetic import Window, dequantized_weights
 from delegraph.operators import LstmInput, LstmOptions
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.instructions import conv_hybrid
-from delegraph_numba_cpu.instructions import lstm_f32 as blocks
+from delegraph_numba_cpu.instructions import lstm_f32 as instructions
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, emit_products
 from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import pack_matrix
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import Windows
@@ -53,11 +53,11 @@ DEEPEST = 1 << 16
 """Products of bytes whose sums have 32 bits."""
 
 _ACTIVATIONS = {
-    ActivationFunctionType.RELU: blocks.RELU,
-    ActivationFunctionType.RELU_N1_TO_1: blocks.RELU_N1_TO_1,
-    ActivationFunctionType.RELU6: blocks.RELU6,
-    ActivationFunctionType.TANH: blocks.TANH,
-    ActivationFunctionType.SIGN_BIT: blocks.SIGN_BIT,
+    ActivationFunctionType.RELU: instructions.RELU,
+    ActivationFunctionType.RELU_N1_TO_1: instructions.RELU_N1_TO_1,
+    ActivationFunctionType.RELU6: instructions.RELU6,
+    ActivationFunctionType.TANH: instructions.TANH,
+    ActivationFunctionType.SIGN_BIT: instructions.SIGN_BIT,
 }
 
 
@@ -107,7 +107,7 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
     emit_inputs(call, builder, layer, over, gates)
     emit_steps(
         builder,
-        blocks.LSTM,
+        instructions.LSTM,
         layer,
         over,
         gates,
@@ -276,9 +276,9 @@ def strip_headers(weights: NDArray[np.int8], scales: Floats, zero: int) -> NDArr
         "sum": sums,
         "scale": scales,
     }
-    headers = np.empty((padded(len(sums), STRIP) // STRIP, blocks.HEADER_BYTES), np.uint8)
+    headers = np.empty((padded(len(sums), STRIP) // STRIP, instructions.HEADER_BYTES), np.uint8)
     for name, row in rows.items():
-        place = blocks.HEADER[name]
+        place = instructions.HEADER[name]
         values = strip_row(row).view(np.uint8).reshape(len(headers), -1)
         headers[:, place : place + 4 * STRIP] = values
     return headers

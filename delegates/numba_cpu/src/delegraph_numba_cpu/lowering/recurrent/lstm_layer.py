@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from delegraph import Rejection
 from delegraph.operators import LstmInput, LstmTensors, OpContext, lstm_tensors, option
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.lowering.checks import check_types
 from delegraph_numba_cpu.lowering.recurrent.lstm_packing import BLOCK, padded
 from delegraph_numba_cpu.lowering.registry import Call
@@ -148,7 +148,7 @@ class Sequences:
 
 def emit_steps(
     builder: ProgramBuilder,
-    block: Block,
+    block: Instruction,
     layer: LstmLayer,
     over: Sequences,
     gates: Memory,

@@ -8,14 +8,14 @@ from delegraph import Rejection, Tensor
 from delegraph.arithmetic import bias_or_zeros, dequantized_weights, float_activation_range
 from delegraph.operators import SvdfInput
 from delegraph.schema.enums import ActivationFunctionType as Act
-from delegraph_numba_cpu.instructions import svdf as blocks
+from delegraph_numba_cpu.instructions import svdf as instructions
 from delegraph_numba_cpu.lowering.checks import check_types, first_rejection
 from delegraph_numba_cpu.lowering.convolution import conv_f32, conv_hybrid
 from delegraph_numba_cpu.lowering.fixed_point import bounded_multiplier
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
 
-CURVES = {Act.TANH: blocks.TANH, Act.SIGN_BIT: blocks.SIGN_BIT}
+CURVES = {Act.TANH: instructions.TANH, Act.SIGN_BIT: instructions.SIGN_BIT}
 
 
 def check_f32(call: Call) -> Rejection | None:
@@ -55,7 +55,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     activation = Act(call.options.fused_activation_function)
     low, high = float_activation_range(activation)
     builder.emit(
-        blocks.FLOAT,
+        instructions.FLOAT,
         max(1, min(batch * units, work // WORK_A_TILE, 4 * builder.workers)),
         products=_products(call, builder, batch),
         target=builder.tensor(y.index),
@@ -68,7 +68,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
         window=window,
         low=low,
         high=high,
-        curve=CURVES.get(activation, blocks.LINEAR),
+        curve=CURVES.get(activation, instructions.LINEAR),
     )
 
 
@@ -133,7 +133,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     into = bounded_multiplier(x.scale * features.scale / state.scale)
     out = bounded_multiplier(state.scale * times.scale / y.scale)
     builder.emit(
-        blocks.INTEGER,
+        instructions.INTEGER,
         max(1, min(y.bytes, x.shape[0] * weights.size // WORK_A_TILE, 4 * builder.workers)),
         source=builder.tensor(x.index),
         target=builder.tensor(y.index),

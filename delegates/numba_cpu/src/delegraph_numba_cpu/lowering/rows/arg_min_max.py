@@ -7,7 +7,7 @@ from functools import partial
 
 from delegraph import Rejection
 from delegraph.arithmetic import integers, normalized_axis
-from delegraph_numba_cpu.instructions import arg_min_max as blocks
+from delegraph_numba_cpu.instructions import arg_min_max as instructions
 from delegraph_numba_cpu.lowering.checks import check_type, first_rejection
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
 from delegraph_numba_cpu.lowering.rows.reductions import FEATURES, Axes
@@ -22,7 +22,7 @@ def check_arg(call: Call) -> Rejection | None:
     if not axis.is_constant or axis.data.size != 1:
         return Rejection("computed-parameter", expected="a constant axis", tensor=axis.index)
     return first_rejection(
-        check_type(x, *blocks.ARG_KINDS), check_type(call.output(), "INT32", "INT64")
+        check_type(x, *instructions.ARG_KINDS), check_type(call.output(), "INT32", "INT64")
     )
 
 
@@ -36,17 +36,17 @@ def lower_arg(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
     axes = Axes(x, builder.tensor(x.index), outer, x.shape[axis], inner)
     axes.emit(
         builder,
-        blocks.ARG,
+        instructions.ARG,
         builder.tensor(y.index),
         axes.count,
-        kind=blocks.ARG_KINDS[x.type.name],
+        kind=instructions.ARG_KINDS[x.type.name],
         smallest=int(smallest),
         wide=int(y.type.name == "INT64"),
     )
 
 
 def _arg(smallest: bool) -> Operator:
-    roles = (("input", tuple(blocks.ARG_KINDS)),)
+    roles = (("input", tuple(instructions.ARG_KINDS)),)
     indices = ("INT32", "INT64")
     return Operator(
         check_arg, partial(lower_arg, smallest=smallest), indices, FEATURES, roles=roles

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from delegraph import Rejection
-from delegraph_numba_cpu.instructions import Block
+from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.lowering.checks import check_shapes, check_types, first_rejection
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.program import ProgramBuilder
@@ -29,7 +29,7 @@ def check_rank(call: Call) -> Rejection | None:
 def emit_float_rows(
     call: Call,
     builder: ProgramBuilder,
-    block: Block,
+    block: Instruction,
     replaceable: tuple[str, ...] = (),
     **words: object,
 ) -> None:
@@ -44,7 +44,7 @@ def emit_float_rows(
 def emit_rows(
     call: Call,
     builder: ProgramBuilder,
-    block: Block,
+    block: Instruction,
     replaceable: tuple[str, ...] = (),
     **words: object,
 ) -> None:

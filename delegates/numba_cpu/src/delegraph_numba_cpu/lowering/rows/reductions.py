@@ -10,8 +10,8 @@ import numpy as np
 
 from delegraph import Rejection, Tensor
 from delegraph.arithmetic import integers, normalized_axis, quantize_multiplier
-from delegraph_numba_cpu.instructions import Block
-from delegraph_numba_cpu.instructions import reductions as blocks
+from delegraph_numba_cpu.instructions import Instruction
+from delegraph_numba_cpu.instructions import reductions as instructions
 from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.lowering.checks import check_same_type, check_type, first_rejection
 from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move
@@ -93,7 +93,12 @@ class Axes:
         return self.outer * self.inner
 
     def emit(
-        self, builder: ProgramBuilder, block: Block, target: Memory, tasks: int, **words: float
+        self,
+        builder: ProgramBuilder,
+        block: Instruction,
+        target: Memory,
+        tasks: int,
+        **words: float,
     ) -> None:
         """Emit a kernel that divides *tasks* among its tiles."""
         work = self.count * self.length
@@ -110,7 +115,7 @@ class Axes:
 
 
 def reduce(
-    builder: ProgramBuilder, axes: Axes, block: Block, target: Memory, **words: float
+    builder: ProgramBuilder, axes: Axes, block: Instruction, target: Memory, **words: float
 ) -> None:
     """Emit a reduction by vectors."""
     strip = builder.level.vector_bytes  # four vectors
@@ -119,7 +124,7 @@ def reduce(
 
 def reduce_int32(builder: ProgramBuilder, axes: Axes, target: Memory, operation: int) -> None:
     """Emit a reduction of int32."""
-    axes.emit(builder, blocks.INT32, target, axes.count, operation=operation)
+    axes.emit(builder, instructions.INT32, target, axes.count, operation=operation)
 
 
 def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
@@ -131,25 +136,25 @@ def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
     if axes.length == 1:  # nothing is compared: NaN stays
         builder.emit(COPY, source=axes.source, target=target, bytes=y.bytes)
     elif type == "INT32":
-        reduce_int32(builder, axes, target, blocks.MIN if smallest else blocks.MAX)
+        reduce_int32(builder, axes, target, instructions.MIN if smallest else instructions.MAX)
     elif not axes.length:
         limits = np.finfo(y.dtype) if type == "FLOAT32" else np.iinfo(y.dtype)
         worst = limits.max if smallest else limits.min
         fill(builder, Part.of(builder, y), np.array(worst, y.dtype))
     elif type == "FLOAT32":
-        reduce(builder, axes, blocks.MAX_F32, target, sign=-1.0 if smallest else 1.0)
+        reduce(builder, axes, instructions.MAX_F32, target, sign=-1.0 if smallest else 1.0)
     else:
         flip = -1 if smallest else 0
-        reduce(builder, axes, blocks.MAX_BYTES, target, mask=_MASKS[type], flip=flip)
+        reduce(builder, axes, instructions.MAX_BYTES, target, mask=_MASKS[type], flip=flip)
 
 
 def lower_product(call: Call, builder: ProgramBuilder) -> None:
     """Emit a product."""
     axes, target = Axes.of(call, builder), builder.tensor(call.output().index)
     if axes.count and axes.x.type.name == "INT32":
-        reduce_int32(builder, axes, target, blocks.PRODUCT)
+        reduce_int32(builder, axes, target, instructions.PRODUCT)
     elif axes.count:
-        reduce(builder, axes, blocks.PRODUCT_F32, target)
+        reduce(builder, axes, instructions.PRODUCT_F32, target)
 
 
 def lower_sum(call: Call, builder: ProgramBuilder) -> None:
@@ -159,17 +164,17 @@ def lower_sum(call: Call, builder: ProgramBuilder) -> None:
         return
     target = builder.tensor(y.index)
     if axes.x.type.name == "FLOAT32":
-        reduce(builder, axes, blocks.SUM_F32, target, divisor=1.0)
+        reduce(builder, axes, instructions.SUM_F32, target, divisor=1.0)
         return
     if axes.x.type.name == "INT32":
-        reduce_int32(builder, axes, target, blocks.SUM)
+        reduce_int32(builder, axes, target, instructions.SUM)
         return
     sums = _sums(builder, axes)
     scale = np.float32(axes.x.scale) / np.float32(y.scale)
     bias = np.float32(-axes.x.zero_point) * scale * np.float32(axes.length)
     low, high = np.iinfo(y.dtype).min, np.iinfo(y.dtype).max
     builder.emit(
-        blocks.SCALE_REAL,
+        instructions.SCALE_REAL,
         source=sums,
         target=target,
         count=axes.count,
@@ -185,7 +190,7 @@ def _sums(builder: ProgramBuilder, axes: Axes) -> Memory:
     """Emit the sums of bytes, and return where they are: int32."""
     sums = builder.scratch(4 * axes.count)
     mask = _MASKS[axes.x.type.name]
-    reduce(builder, axes, blocks.SUM_BYTES, sums, mask=mask, flip=0)
+    reduce(builder, axes, instructions.SUM_BYTES, sums, mask=mask, flip=0)
     return sums
 
 
@@ -201,9 +206,9 @@ def lower_mean(call: Call, builder: ProgramBuilder) -> None:
         return
     target = builder.tensor(y.index)
     if axes.x.type.name == "FLOAT32":
-        reduce(builder, axes, blocks.SUM_F32, target, divisor=float(axes.length))
+        reduce(builder, axes, instructions.SUM_F32, target, divisor=float(axes.length))
     elif axes.x.type.name == "INT32":
-        reduce_int32(builder, axes, target, blocks.MEAN)
+        reduce_int32(builder, axes, target, instructions.MEAN)
     elif not axes.length:
         fill(builder, Part.of(builder, y), np.zeros((), y.dtype))
     else:
@@ -227,7 +232,7 @@ def _scaled_mean(call: Call, builder: ProgramBuilder, axes: Axes, target: Memory
         multiplier, shift = (multiplier << bits) // axes.length, shift - bits
         subtrahend, bias, period, up = x.zero_point * axes.length, y.zero_point, axes.count, 0
     builder.emit(
-        blocks.SCALE,
+        instructions.SCALE,
         source=_sums(builder, axes),
         target=target,
         count=axes.count,
