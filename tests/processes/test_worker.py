@@ -147,12 +147,13 @@ def test_a_fork_of_the_parent_does_not_keep_it_alive(worker: Worker) -> None:
             os.waitpid(pid, 0)
 
 
-def test_an_interrupt_ends_it() -> None:
+@pytest.mark.parametrize("error", [KeyboardInterrupt, BrokenPipeError])
+def test_what_the_listener_raises_ends_it_and_comes_through(error: type[BaseException]) -> None:
     def interrupt(_: object) -> None:
-        raise KeyboardInterrupt
+        raise error
 
     with Worker(Served, "", time_limit=60) as worker:
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(error):
             worker.ask("count_to", 3, heard=interrupt)
         assert not worker.is_alive
 

@@ -148,7 +148,7 @@ def test_endless_imports_are_given_up(site: Path) -> None:
         write_plugin(site, name, source)
     found = survey(SurveyRequest(0.5, isolated=True))
     assert {name: s.outcome for name, s in found.items()} == dict.fromkeys(ENDLESS, "timed out")
-    assert {s.plugin.error for s in found.values()} == {"its process gave no answer after 0.5 s"}
+    assert {s.plugin.error for s in found.values()} == {"its process did not end within 0.5 s"}
     assert {s.plugin.state for s in found.values()} == {PluginState.TIMED_OUT}
 
 
@@ -182,7 +182,7 @@ def wait_until_gone(pid: int) -> None:
     ("body", "outcome", "text"),
     [
         ("import os; os._exit(3)", "died (exit code 3)", "ended with exit code 3"),
-        ("time.sleep(1000)", "timed out", "gave no answer after 4 s"),
+        ("time.sleep(1000)", "timed out", "did not end within 4 s"),
         ("raise OSError('no driver')", "failed", "load() failed: OSError: no driver"),
     ],
 )

@@ -19,8 +19,8 @@ from typing import IO, Any, BinaryIO, Protocol
 from delegraph.processes import parent
 from delegraph.processes.parent import die_with_parent
 
-_LINES_KEPT = 1000
-"""Lines of standard error that are kept, from the end."""
+_LINES_KEPT = 100
+"""Lines of standard error that are kept, from the end: the last ones may be blank."""
 
 _LAST_WORDS = 1.0
 """Seconds to wait for the rest of standard error, which a grandchild may hold open."""
@@ -101,16 +101,12 @@ class Child:
         self._listener = threading.Thread(target=_keep, args=(stream, self._errors), daemon=True)
         self._listener.start()
 
-    def error_lines(self) -> list[str]:
-        """Lines of its standard error without blank ones, once it has ended."""
+    def last_line(self) -> str:
+        """Last line of its standard error that is not blank, once it has ended; empty if none."""
         if self._listener is not None:
             self._listener.join(_LAST_WORDS)
-        lines = (line.decode(errors="replace").strip() for line in list(self._errors))
-        return [line for line in lines if line]
-
-    def last_line(self) -> str:
-        """Last line of its standard error that is not blank; empty when there is none."""
-        return next(reversed(self.error_lines()), "")
+        lines = (line.decode(errors="replace").strip() for line in reversed(list(self._errors)))
+        return next(filter(None, lines), "")
 
 
 class _WholeWrites:

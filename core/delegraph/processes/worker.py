@@ -113,8 +113,8 @@ class Worker:
             while kind == "told":
                 heard(answer)
                 kind, answer = line.receive()
-        except (EOFError, OSError) as error:
-            return self._death(hung.is_set(), is_unreadable=not isinstance(error, EOFError))
+        except LostError as error:
+            return self._death(hung.is_set(), error.is_unreadable)
         except BaseException:  # an interrupt: a later question must not get this one's answer
             self.close()
             raise
@@ -183,6 +183,18 @@ def _main_module() -> dict[str, Any]:
     return {k: v for k, v in spawn.get_preparation_data("child").items() if k in names}
 
 
+class LostError(Exception):
+    """The process has ended, or what it sends cannot be read.
+
+    Attributes:
+        is_unreadable: which of the two.
+    """
+
+    def __init__(self, *, is_unreadable: bool = False) -> None:
+        super().__init__()
+        self.is_unreadable = is_unreadable
+
+
 class Line:
     """What is said to a child that serves, and what is heard of it.
 
@@ -205,7 +217,7 @@ class Line:
         """Wait until it can be asked.
 
         Raises:
-            EOFError, OSError: as :meth:`receive`.
+            LostError: as :meth:`receive`.
         """
         if not self._has_started:
             self.receive()
@@ -215,19 +227,18 @@ class Line:
         """Ask for a method.
 
         Raises:
-            EOFError: the process has ended.
+            LostError: the process has ended.
         """
         try:
             self.child.send((method, arguments))
         except OSError as error:
-            raise EOFError(str(error)) from error
+            raise LostError from error
 
     def receive(self) -> tuple[str, Any]:
         """Next message: its kind, ``told``, ``answer`` or ``error``, and its content.
 
         Raises:
-            EOFError: the process has ended.
-            OSError: what it sends cannot be read.
+            LostError: the process has ended, or what it sends cannot be read.
         """
         has_ended = False
         while True:
@@ -235,10 +246,10 @@ class Line:
                 found = self._heard.get(timeout=_LOOK)
             except Empty:
                 if has_ended:  # and the pipe stayed silent after that
-                    raise EOFError("the process has ended") from None
+                    raise LostError from None
                 has_ended = self.child.status is not None
                 continue
-            if isinstance(found, EOFError | OSError):
+            if isinstance(found, LostError):
                 raise found
             return found  # type: ignore[no-any-return]  # _listen has looked
 
@@ -260,10 +271,10 @@ def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) 
                 if kind == "error" and not isinstance(content, DelegraphError):
                     raise TypeError(f"no error: {content!r}")
                 heard.put((kind, content))
-        except (EOFError, OSError) as error:
-            heard.put(error)
-        except (TypeError, ValueError) as error:  # a message of another kind
-            heard.put(OSError(str(error)))
+        except EOFError:
+            heard.put(LostError())
+        except (OSError, TypeError, ValueError):  # no message, or one of another kind
+            heard.put(LostError(is_unreadable=True))
 
 
 # -- in the child ----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from delegraph.processes.child import start
-from delegraph.processes.worker import Line
+from delegraph.processes.worker import Line, LostError
 from delegraph.testing.check_signs import RECORDS, received
 from delegraph.testing.conformance.run_reports import PhaseBegins, Sign, TimeIsLimited
 from delegraph.testing.pytest_plugin import TIME_LIMIT
@@ -153,9 +153,9 @@ class CheckProcess:
                 elif isinstance(content, PhaseBegins) and not content.imports:
                     limits = _limits(self._time_limit)
                 heard(received(content))
-        except (EOFError, OSError) as error:
+        except LostError as error:
             self._child = None
-            return child.death(is_unreadable=not isinstance(error, EOFError))
+            return child.death(is_unreadable=error.is_unreadable)
 
     def another(self) -> CheckProcess:
         """Return one that starts a process of its own, when it is asked."""

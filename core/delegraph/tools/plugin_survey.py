@@ -164,12 +164,12 @@ def _told(worker: Worker) -> tuple[list[dict[str, Any]], _Ending]:
             answers[-1].update(answer)
 
     with worker:
-        return answers, _ending(worker.ask("send", heard=hear) or Death(""))
+        return answers, _ending(worker.ask("send", heard=hear) or Death(""), worker.time_limit)
 
 
-def _ending(death: Death) -> _Ending:
+def _ending(death: Death, limit: float | None) -> _Ending:
     if death.is_hung:
-        text = f"its process gave {death.how}"
+        text = f"its process did not end within {limit:g} s"
         return _Ending(PluginState.TIMED_OUT, text, PluginState.TIMED_OUT.value)
     text = f"its process ended with {death.how}"
     return _Ending(PluginState.DIED, text, f"{PluginState.DIED.value} ({death.how})")
