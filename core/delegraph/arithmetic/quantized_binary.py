@@ -1,4 +1,4 @@
-"""Quantized SUB, MUL and DIV in the fixed-point arithmetic of the official kernels.
+"""Quantized ADD, SUB, MUL and DIV in the fixed-point arithmetic of the official kernels.
 
 Each operator is a function from stored integers to stored integers. 8-bit operands go through a
 table of that function, int16 operands through the function itself, except for sums.

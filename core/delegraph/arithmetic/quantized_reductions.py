@@ -80,10 +80,10 @@ def _lacks_scale(r: Reduction) -> bool:
 
 
 def _without_scale(r: Reduction, saturates: bool) -> Eval:
-    """Return the eval of a reduction in which a scale is 0: the output's zero point.
+    """Return the eval of a reduction in which a scale is 0: it fills the output with its zero point.
 
-    A multiplier of 0, of infinity and of NaN are all 0. Where *saturates*, a quotient by the
-    output's scale becomes the least int32, as on x86, and the zero point is added to that.
+    Multipliers of 0, infinity and NaN all count as 0. Where *saturates* and the output's scale is 0,
+    the result is the type's least value, as on x86; its greatest if the zero point is negative.
     """
     y, limits = r.y, np.iinfo(r.y.dtype)
     value = r.y.zero_point if r.count else 0

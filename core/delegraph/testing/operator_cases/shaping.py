@@ -73,7 +73,7 @@ def reshape(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SQUEEZE")
 def squeeze(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Some or all axes of length one, and others."""
+    """Squeezes of some or all axes of length one; at times also of any other axis."""
     for type in types_of(random):
         shape = tuple(1 if random.chance(0.4) else size for size in random.shape())
         rank = len(shape)

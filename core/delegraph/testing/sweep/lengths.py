@@ -63,9 +63,10 @@ def _resized(array: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
 
 
 def stretched_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Another length for an axis of weights, and for all axes of the old length in the file.
+    """Another length for an axis of weights and for every axis of that length in the model.
 
-    Scales along such an axis follow, and so do lengths that constants of few integers name.
+    Scales along such axes follow. So do one-dimensional integer constants: at times, values equal to
+    the old length become the new one.
     """
     arrays = {i: x for i in draft.constants() if (x := constant_array(draft, i)) is not None}
     lengths = sorted({n for x in arrays.values() if x.ndim > 1 for n in x.shape if n > 1})

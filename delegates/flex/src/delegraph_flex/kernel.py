@@ -45,7 +45,7 @@ class Call(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A tensor at the border of the partition, and its place among the values."""
+    """Input or output tensor of the partition, and its index among the operators' values."""
 
     place: int
     tensor: Tensor

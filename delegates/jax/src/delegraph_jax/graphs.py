@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Subgraph that its holder computes: tensors have shapes, constants values."""
+    """A subgraph ready to be computed: each tensor has a shape, each constant a value."""
 
     steps: Sequence[Step]
     tensors: Sequence[Tensor]

@@ -46,7 +46,7 @@ def branch(call: Call) -> Any:
 
 @operator("STABLEHLO_CASE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def case(call: Call) -> Any:
-    """Outputs of the subgraph with a number; of the last one for a number outside."""
+    """Outputs of the subgraph that input 0 numbers; of the last one when it is out of range."""
     indices = call.options.branch_subgraph_indices
     number = call.input(0)
     is_inside = (number >= 0) & (number < len(indices))

@@ -40,7 +40,7 @@ def gather_nd(call: Call) -> Any:
 
 
 def _places(call: Call, indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:
-    """Return the positions along each of the first axes, which lie inside."""
+    """Array of positions for each leading axis of *shape*; the host checks that they fit."""
     places = tuple(jnp.moveaxis(indices, -1, 0))
     for positions, size in zip(places, shape, strict=False):
         call.require_positions(positions, size)

@@ -54,7 +54,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
 
 
 class KernelCodegen(JITCPUCodegen):  # type: ignore[misc]  # Numba has no types
-    """Makes libraries of the class above."""
+    """Makes :class:`KernelLibrary` objects, whose code works wherever it is loaded."""
 
     _library_class = KernelLibrary
 

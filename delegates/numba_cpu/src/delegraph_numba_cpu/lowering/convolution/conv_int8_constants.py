@@ -83,7 +83,7 @@ class Product:
         scaling: Scaling,
         activation: int,
     ) -> Product:
-        """Return the constants.
+        """Constants of one node's products; the input's zero point is part of the bias.
 
         Args:
             x: input.
