@@ -82,8 +82,8 @@ def _lacks_scale(r: Reduction) -> bool:
 def _without_scale(r: Reduction, saturates: bool) -> Eval:
     """Return the eval of a reduction in which a scale is 0: all results are the zero point.
 
-    Multipliers of 0, infinity and NaN all count as 0. Where *saturates* and the output's scale is 0,
-    the result is the type's least value, as on x86; its greatest if the zero point is negative.
+    Multipliers of 0, infinity and NaN all count as 0. Where *saturates* and the output's scale is
+    0, the result is the type's least value, as on x86; its greatest if the zero point is negative.
     """
     y, limits = r.y, np.iinfo(r.y.dtype)
     value = r.y.zero_point if r.count else 0
