@@ -33,8 +33,6 @@ from pathlib import PurePath
 from types import UnionType
 from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
-
 T = TypeVar("T")
 R = TypeVar("R", bound="JsonRecord")
 
@@ -80,7 +78,7 @@ def to_json(value: Any) -> Any:
         return {str(to_json(key)): to_json(item) for key, item in value.items()}
     if isinstance(value, PurePath):
         return str(value)
-    if isinstance(value, np.ndarray | np.generic):
+    if hasattr(value, "dtype"):  # of NumPy, which the command line does not import for its help
         return value.tolist()
     if isinstance(value, AbstractSet):
         return sorted(map(to_json, value))
@@ -134,7 +132,9 @@ def _read(hint: Any, value: Any) -> Any:
         return kind[value] if value in kind.__members__ else kind(value)
     elif issubclass(kind, PurePath) and isinstance(value, str):
         return kind(value)
-    elif issubclass(kind, np.ndarray) and isinstance(value, list):
+    elif kind.__name__ == "ndarray" and isinstance(value, list):
+        import numpy as np
+
         return np.array(value, get_args(args[1])[0])
     elif kind is tuple and isinstance(value, list):
         hints = args[:1] * len(value) if args[1:] == (...,) else args

@@ -58,6 +58,13 @@ def test_messages_come_before_the_answer(worker: Worker) -> None:
     assert worker.ask("count_to", 3) == "done"
 
 
+def test_messages_of_threads_do_not_mix(worker: Worker) -> None:
+    told: list[dict[str, Any]] = []
+    assert worker.ask("tell_from_threads", 4, 200, heard=told.append) == "done"
+    assert sorted(each["number"] for each in told) == sorted(list(range(200)) * 4)
+    assert all((each["array"] == each["number"]).all() for each in told)
+
+
 def test_large_arrays_go_both_ways(worker: Worker) -> None:
     assert worker.ask("ones", 5_000_000).array.sum() == 5_000_000
     array = np.arange(3_000_000.0).reshape(3, -1)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,20 @@ class Served:
 
     def ones(self, count: int) -> Pair:
         return Pair("ones", np.ones(count, np.float32))
+
+    def tell_from_threads(self, threads: int, messages: int) -> str:
+        """Tell of arrays, whose bytes follow their message, from several threads at once."""
+
+        def tell_all() -> None:
+            for number in range(messages):
+                tell({"number": number, "array": np.full(1000, number)})
+
+        started = [Thread(target=tell_all) for _ in range(threads)]
+        for each in started:
+            each.start()
+        for each in started:
+            each.join()
+        return "done"
 
     def count_to(self, last: int) -> str:
         for number in range(last):

@@ -296,16 +296,16 @@ def serve(served: Any, requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer calls of an object's methods until the parent closes its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of Ctrl-C, and ends this
     _parent.append(answers)
-    messages.write(answers, ("started", None))
+    _send("started", None)
     while True:
         try:
             method, arguments = pickle.load(requests)
         except EOFError:
             return
         try:
-            messages.write(answers, ("answer", getattr(served, method)(*arguments)))
+            _send("answer", getattr(served, method)(*arguments))
         except Exception as error:  # noqa: BLE001 - raised in the parent
-            messages.write(answers, ("error", error))
+            _send("error", error)
 
 
 _parent: list[BinaryIO] = []
@@ -313,5 +313,14 @@ _parent: list[BinaryIO] = []
 
 
 def tell(message: Any) -> None:
-    """Send a message to the parent before the answer."""
-    messages.write(_parent[-1], ("told", message))
+    """Send a message to the parent before the answer; any thread may."""
+    _send("told", message)
+
+
+def _send(kind: str, content: Any) -> None:
+    with _sending:
+        messages.write(_parent[-1], (kind, content))
+
+
+_sending = threading.Lock()
+"""Held while a message is written, so that messages of two threads do not mix."""

@@ -52,9 +52,9 @@ def check_quantize(call: Call) -> Rejection | None:
 def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
     """Emit a chain for what the official vector loop computes, and one for the rest."""
     x, y = call.input(0), call.output()
-    scales, _ = channel_parameters(y)
+    scales, zero_points = channel_parameters(y)
     if scales.ndim:
-        _lower_channels(call, builder, scales)
+        _lower_channels(call, builder, scales, int(zero_points.flat[0]))
         return
     size = math.prod(y.shape)
     end = size - size % QUANTIZE_LANES if call.context.numerics == "builtin" else 0
@@ -78,7 +78,9 @@ def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
         chain.emit(builder, builder.tensor(y.index) + itemsize * start, itemsize)
 
 
-def _lower_channels(call: Call, builder: ProgramBuilder, scales: NDArray[np.float32]) -> None:
+def _lower_channels(
+    call: Call, builder: ProgramBuilder, scales: NDArray[np.float32], zero_point: int
+) -> None:
     """Emit a division in float32 for each channel, and the rounding."""
     x, y = call.input(0), call.output()
     limits = np.iinfo(y.dtype)
@@ -87,7 +89,7 @@ def _lower_channels(call: Call, builder: ProgramBuilder, scales: NDArray[np.floa
     scale = chain.source(builder.constant(scales), scales.shape, 4)
     ratio = chain.step(Operation.DIV, [values, scale], -np.inf, np.inf)
     rounding = QUANTIZE[y.type.name][1]
-    chain.step(rounding, [ratio], 1.0, int(limits.min), int(limits.max), y.zero_point)
+    chain.step(rounding, [ratio], 1.0, int(limits.min), int(limits.max), zero_point)
     chain.emit(builder, builder.tensor(y.index), y.dtype.itemsize)
 
 
