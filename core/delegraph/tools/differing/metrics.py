@@ -236,7 +236,10 @@ def _snr_db(size: NDArray[np.float64], reference: NDArray[Any]) -> float:
 
 
 def _scaled(values: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Values and 1.0; where squares overflow or vanish, *values* divided by the largest, and that."""
+    """Return *values* divided by a factor, and the factor.
+
+    The factor is 1.0, or the largest magnitude if squares would overflow or vanish.
+    """
     top = float(np.abs(values).max())
     if top == 0 or 1e-100 < top < 1e100:
         return values, 1.0
