@@ -83,7 +83,8 @@ def _without_scale(r: Reduction, saturates: bool) -> Eval:
     """Return the evaluation for a scale of 0: it fills the output with the output's zero point.
 
     Multipliers of 0, infinity and NaN all count as 0. If *saturates* is true and the output's scale
-    is 0, the result is the type's least value, as on x86; its greatest if the zero point is negative.
+    is 0, the result is the type's least value, or its greatest if the zero point is negative, as
+    on x86.
     """
     y, limits = r.y, np.iinfo(r.y.dtype)
     value = r.y.zero_point if r.count else 0
