@@ -75,7 +75,7 @@ class PluginChoice:
 
 
 def _given(variable: str, setting: str) -> tuple[Iterable[str] | None, str]:
-    """Return the list that a variable has, else the configuration file; and where it is from."""
+    """Return plugin names from an environment variable or the configuration file, and which one."""
     text = os.environ.get(variable)
     if text is not None:
         return [name.strip() for name in text.split(",") if name.strip()], variable
