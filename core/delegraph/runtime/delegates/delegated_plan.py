@@ -116,7 +116,10 @@ class DelegatedPlan:
     # -- what a delegate may do ----------------------------------------------------------------
 
     def preview(self, nodes: Sequence[int], context: DelegateContext) -> list[DelegateParams]:
-        """See ``DelegateContext.preview_delegate_partitioning``."""
+        """Return the partitions that *nodes* would form.
+
+        See ``DelegateContext.preview_delegate_partitioning``.
+        """
         barred = {} if self.application is None else self.application.barred
         subsets = self._subsets([index for index in nodes if index not in barred])
         return [_params(s, None, context) for s in subsets if s.type == "kTfPartition"]
