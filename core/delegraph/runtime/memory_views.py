@@ -55,7 +55,7 @@ class MemoryViews:
         return self.export(tensor.data)
 
     def export(self, data: NDArray[Any]) -> NDArray[Any]:
-        """Return a view of *data* that counts as alive until it and its slices are gone."""
+        """Return a view of *data* that counts as alive until it and all its slices are deleted."""
         exporter = _Exporter(data)
         self.alive.add(weakref.ref(exporter, self.alive.discard))
         return np.asarray(exporter)
