@@ -1,4 +1,4 @@
-"""What kernels and delegates compute with: fixed point, requantization, windows, shapes.
+"""Arithmetic that kernels and delegates share: fixed point, requantization, windows, shapes.
 
 Each function gives what the official kernels give, integers bit for bit. Open first
 ``fixed_point``, ``requantize``, ``lookup_table``, ``padding`` and ``output_shape``.

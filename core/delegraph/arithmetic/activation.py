@@ -92,7 +92,7 @@ def apply_activation(activation: int, x: NDArray[Any]) -> None:
 
 
 def clamp(x: NDArray[Any], low: float, high: float) -> None:
-    """Clamp *x* in place; infinite bounds cost nothing."""
+    """Clamp the elements of *x* in place; an infinite bound is skipped."""
     if np.isfinite(low):
         if np.isfinite(high):
             np.clip(x, low, high, out=x)

@@ -1,4 +1,4 @@
-"""Greedy non-maximum suppression of boxes."""
+"""Greedy non-maximum suppression: keep the best boxes, drop boxes that overlap a kept box."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Floats = NDArray[np.float32]
 
 
 def overlaps(boxes: Floats, one: int, others: NDArray[Any]) -> Floats:
-    """Return the intersection over union of box *one* with each of *others*, ``[others], float32``.
+    """Return the intersection over union of box *one* with each box of *others*: ``[N], float32``.
 
     Args:
         boxes: ``[boxes, 4], float32``: two opposite corners as y, x, y, x; first the smaller ones.
@@ -56,5 +56,5 @@ def suppressed(boxes: Floats, ranked: NDArray[Any], threshold: float, limit: int
 
 
 def descending(scores: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the positions of *scores*, ``[N]``, from high to low; equal ones stay in order."""
+    """Return the positions that sort *scores*, ``[N]``, downwards; equal ones stay in order."""
     return len(scores) - 1 - np.argsort(scores[::-1], kind="stable")[::-1]

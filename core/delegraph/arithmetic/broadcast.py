@@ -37,7 +37,7 @@ def broadcast_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
 def broadcast_operands(
     context: OpContext, node: Node, *, result: TensorType | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return both inputs and the output of a two-operand node; the output gets its type and shape.
+    """Return both inputs and the output of a two-operand node, after sizing the output.
 
     Args:
         context: the host.

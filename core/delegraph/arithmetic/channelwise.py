@@ -23,7 +23,7 @@ _LONG_ENOUGH = 512
 
 
 def repeated(constants: NDArray[Any]) -> NDArray[Any]:
-    """Return ``[O]`` constants repeated to about 2048 values; from 512 on they are long enough.
+    """Return ``[O]`` constants tiled to about 2048 values; 512 or more constants stay as they are.
 
     >>> len(repeated(np.zeros(3)))
     2046

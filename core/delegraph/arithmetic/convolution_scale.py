@@ -1,4 +1,4 @@
-"""Scales of convolutions and matrix products: what their accumulators are multiplied by."""
+"""Factors that bring the accumulators of convolutions and matrix products to the output scale."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from delegraph.schema.enums import TensorType
 
 
 def affine_quantization(tensor: Tensor, role: str) -> Quantization:
-    """Return the quantization of *tensor*.
+    """Return the quantization of *tensor*, which must have at least one scale.
 
     Raises:
         OperatorError: it has none.
@@ -178,7 +178,9 @@ def fully_connected_scaling(
 
 
 def is_in_scalar_tail(channels: int) -> NDArray[np.bool_]:
-    """Return which channels builtin kernels round one at a time: ``[channels], bool``.
+    """Mask of the channels after the last full group of 8: ``[channels], bool``.
+
+    Builtin kernels round these channels one at a time.
 
     Their vector code takes eight channels at once and rounds halves up; the rest have halves away
     from zero.

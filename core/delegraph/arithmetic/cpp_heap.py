@@ -1,4 +1,4 @@
-"""A binary heap that orders equal elements as C++'s standard library does.
+"""A binary heap that orders equal elements as the heap of C++'s standard library does.
 
 The official kernels sort with ``std::partial_sort`` and ``std::priority_queue`` in places where a
 tie shows in the output. Which of equal elements comes first is no rule there but a consequence of
@@ -16,7 +16,7 @@ Order = Callable[[T, T], bool]
 
 
 def largest(values: Sequence[float], count: int) -> list[int]:
-    """Return the positions of the *count* largest of *values*, as ``std::partial_sort`` does.
+    """Return the positions of the *count* largest *values*, in the order of ``std::partial_sort``.
 
     Args:
         values: at least *count* numbers.
@@ -43,13 +43,13 @@ def largest(values: Sequence[float], count: int) -> list[int]:
 
 
 def push(heap: list[T], item: T, below: Order[T]) -> None:
-    """Add *item*, as ``std::push_heap`` does."""
+    """Add *item* to the heap, with the element order of ``std::push_heap``."""
     heap.append(item)
     _rise(heap, len(heap) - 1, 0, item, below)
 
 
 def pop(heap: list[T], below: Order[T]) -> T:
-    """Remove and return the top, as ``std::pop_heap`` does; the heap is not empty."""
+    """Remove and return the top of a heap that is not empty, as ``std::pop_heap`` does."""
     top, last = heap[0], heap.pop()
     if heap:
         sink(heap, 0, len(heap), last, below)

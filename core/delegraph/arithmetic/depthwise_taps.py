@@ -28,7 +28,7 @@ _LONG_LOOP = 768
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """The taps of a window row that read columns of one phase.
+    """The taps of one window row that read the columns of one phase.
 
     Attributes:
         taps: which they are.
@@ -44,7 +44,7 @@ class _Phase:
 
 
 class DepthwiseTaps:
-    """Computes depthwise sums of one image, some output rows at a time.
+    """Computes the depthwise sums of one image, a few output rows at a time.
 
     Args:
         context: for working memory.
@@ -112,7 +112,7 @@ class DepthwiseTaps:
             yield slice(start, stop), sums.reshape(stop - start, -1)
 
     def _surround(self, image: NDArray[Any], pad_value: float) -> NDArray[Any]:
-        """Copy *image* and its border into phases: ``[H, phases, places, O]``."""
+        """Copy *image* and its border, split into phases of columns: ``[H, phases, places, O]``."""
         down, across = self._windows
         padded: NDArray[Any] = self._padded.data
         if down.padded > down.input or math.prod(padded.shape[1:3]) > across.input:
@@ -151,7 +151,7 @@ class DepthwiseTaps:
 
 
 def _taps_by_phase(across: Window, phases: int) -> list[_Phase]:
-    """Return the taps of a window row by the phase that they read."""
+    """Return the taps of a window row, grouped by the phase of columns that the taps read."""
     period = phases // math.gcd(across.dilation, phases)  # taps until the phase comes again
     found = []
     for first in range(min(period, across.kernel)):

@@ -1,4 +1,4 @@
-"""Moving elements between tensors, whatever their type: plain, packed 4-bit, or sharing memory."""
+"""Functions that move elements between tensors of any type: plain, packed 4-bit, shared memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Move = Callable[[NDArray[Any], NDArray[Any]], object]
 
 
 def values_of(tensor: Tensor) -> NDArray[Any]:
-    """Return a tensor's elements: its data, or a new int8 array when they are packed."""
+    """Return a tensor's elements: its data, or a new int8 array when the elements are packed."""
     data: NDArray[Any] = tensor.data
     return unpack(data, tensor.type, tensor.shape) if tensor.is_packed else data
 
@@ -40,7 +40,7 @@ def on_elements(x: Tensor, y: Tensor, move: Move) -> Eval:
 
 
 def forward(x: Tensor, y: Tensor) -> Eval:
-    """Return the eval that gives *y* the bytes of *x*, without work where both share memory.
+    """Return the evaluation that copies the bytes of *x* to *y*; shared memory is not copied.
 
     Source:
         The pointer comparison in ``Eval`` of tflite/kernels/reshape.cc; ``np.copyto`` makes it.

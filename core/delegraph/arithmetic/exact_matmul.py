@@ -21,7 +21,7 @@ from delegraph.operators.tensor import Tensor
 
 @dataclass(frozen=True, eq=False)
 class IntegerWeights:
-    """Weights ready for exact products.
+    """Integer weights as float matrices in which products are exact.
 
     Attributes:
         matrices: one ``[K, O / groups]`` for each group, float32 or float64.
@@ -47,7 +47,7 @@ _SHARED: WeakValueDictionary[Hashable, IntegerWeights] = WeakValueDictionary()
 def shared_weights(
     weight: Tensor, form: Hashable, make: Callable[[], IntegerWeights]
 ) -> IntegerWeights:
-    """Return what *make* returns; nodes that read the same constant share it while one keeps it.
+    """Return the weights that *make* returns; nodes that read one constant share the weights.
 
     Args:
         weight: the integers.
@@ -67,7 +67,7 @@ def shared_weights(
 def multiply_groups(
     parts: Sequence[NDArray[Any]], matrices: Sequence[NDArray[Any]], out: NDArray[Any]
 ) -> None:
-    """Store each group's product in its columns of *out*.
+    """Store the matrix product of each group in the columns of *out* that belong to the group.
 
     Args:
         parts: the input of each group, ``[M, K]``.
@@ -115,7 +115,7 @@ def integer_weights(
 
 
 def centre(integers: NDArray[Any], zero_point: int, out: NDArray[Any]) -> None:
-    """Store integers minus their zero point as floats in *out*, of the same shape."""
+    """Store *integers* minus their zero point, as floats, in *out*, which has their shape."""
     np.copyto(out, integers, casting="same_kind")
     if zero_point:
         out -= zero_point
@@ -131,7 +131,7 @@ def _row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
 
 
 def split_groups(matrix: NDArray[Any], groups: int) -> tuple[NDArray[Any], ...]:
-    """Return ``[K, O]`` as one ``[K, O / groups]`` for each group."""
+    """Split a matrix ``[K, O]`` into one matrix ``[K, O / groups]`` for each group."""
     return tuple(np.split(matrix, groups, axis=1))
 
 

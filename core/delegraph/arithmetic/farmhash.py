@@ -88,7 +88,7 @@ def _longer(keys: Keys) -> U64:
 
 
 def _last(keys: Keys, x: U64, y: U64, z: U64, v: Pair, w: Pair) -> U64:
-    """Return the fingerprints after the last 64 bytes, which may overlap those before."""
+    """Return the fingerprints after the last 64 bytes, which may overlap the bytes before."""
     length = keys.shape[1]
     mul = _K1 + ((z & _u64(0xFF)) << _u64(1))
     at = length - 64

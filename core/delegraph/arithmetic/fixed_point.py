@@ -42,7 +42,7 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """Return the Q31 mantissa and the left shift that stand for *real*.
+    """Return the Q31 mantissa and the left shift whose product represents *real*.
 
     Multipliers below 2**-32 become ``(0, 0)``, and so do infinities and NaN.
 
@@ -145,7 +145,7 @@ def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
 
 
 def rounding_divide_by_any_pot(x: IntArray, exponent: IntArray | int) -> NDArray[np.int64]:
-    """Return :func:`rounding_divide_by_pot` of int32 values for exponents even outside [0, 31].
+    """Divide int32 values as :func:`rounding_divide_by_pot`, for any exponent, also beyond [0, 31].
 
     Some official kernels pass such exponents. C leaves the result open, but the shift instructions
     of x86 define it: they use the exponent's low bits.
@@ -163,7 +163,7 @@ def rounding_divide_by_any_pot(x: IntArray, exponent: IntArray | int) -> NDArray
 def multiply_by_quantized_multiplier(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> NDArray[np.int32]:
-    """Return ``x * multiplier * 2**(shift - 31)`` as most integer kernels round it.
+    """Return ``x * multiplier * 2**(shift - 31)``, rounded as in most integer kernels.
 
     Args:
         x: int32 values, in an array of any integer dtype.
@@ -180,7 +180,7 @@ def multiply_by_quantized_multiplier(
 def multiply_by_quantized_multiplier_gemm(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> NDArray[np.int32]:
-    """Return ``x * multiplier * 2**(shift - 31)`` as ruy's x86 matrix products round it.
+    """Return ``x * multiplier * 2**(shift - 31)``, rounded as in ruy's x86 matrix products.
 
     Same arguments as :func:`multiply_by_quantized_multiplier`; differs from it where the first
     rounding leaves a negative half, which goes up here.
@@ -196,7 +196,7 @@ def multiply_by_quantized_multiplier_gemm(
 def multiply_by_quantized_multiplier_int64(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> NDArray[np.int32]:
-    """Return ``x * multiplier * 2**(shift - 31)`` as kernels with int64 accumulators round it.
+    """Return ``x * multiplier * 2**(shift - 31)``, rounded as in kernels with int64 accumulators.
 
     The mantissa is cut to 15 bits first. Values must be within 48 bits.
 
@@ -219,7 +219,7 @@ def wide_multiply_by_quantized_multiplier(
 
 
 def reduce_multiplier(multiplier: IntArray | int) -> NDArray[np.int64]:
-    """Return Q31 mantissas rounded to the Q15 ones that int64 accumulators are scaled by."""
+    """Round Q31 mantissas to the Q15 mantissas that scale int64 accumulators."""
     mantissa = np.asarray(multiplier, np.int64)
     return np.where(mantissa < 0x7FFF0000, (mantissa + (1 << 15)) >> 16, 0x7FFF)
 
@@ -227,7 +227,7 @@ def reduce_multiplier(multiplier: IntArray | int) -> NDArray[np.int64]:
 def _doubling_high_mul(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return *x* shifted left and multiplied, and the right shift that is still to do."""
+    """Return *x* shifted left and multiplied, and the right shift that the caller has to do."""
     shift = np.asarray(shift, np.int64)
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     shifted = (x.astype(np.int64) << left).astype(np.int32)  # wraps like the C code
@@ -235,7 +235,7 @@ def _doubling_high_mul(
 
 
 def power_of_two(scale: float) -> int | None:
-    """Return the logarithm to base 2 of a scale, or None when it is no power of two.
+    """Return the logarithm to base 2 of a scale, or None when the scale is no power of two.
 
     >>> power_of_two(2**-15), power_of_two(0.3)
     (-15, None)

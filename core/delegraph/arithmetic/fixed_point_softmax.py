@@ -1,4 +1,4 @@
-"""8-bit SOFTMAX and LOG_SOFTMAX in fixed point, as the official reference kernels compute them."""
+"""8-bit SOFTMAX and LOG_SOFTMAX in fixed point, rounded as in the official reference kernels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOG_BITS = 4  # integer bits of logarithms in the output
 
 
 def softmax(x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the eval of 8-bit SOFTMAX, whatever scale and zero point the output declares.
+    """Return the evaluation of 8-bit SOFTMAX; the output's scale and zero point are not used.
 
     Source:
         Softmax, tflite/kernels/internal/reference/softmax.h.
@@ -65,7 +65,7 @@ def log_softmax(x: Tensor, y: Tensor) -> Eval:
 
 
 def _input_scaling(scale: float, beta: float) -> tuple[int, int]:
-    """Return mantissa and left shift that bring differences of stored integers to Q5.26.
+    """Return the mantissa and left shift that bring differences of stored integers to Q5.26.
 
     Raises:
         OperatorError: differences are not larger there; the official kernel ends the process.
@@ -85,7 +85,7 @@ def _radius(shift: int) -> int:
 
 
 def _tables(multiplier: int, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return for every distance to a row's maximum its negative and the exponential of that.
+    """Tables by distance to a row's maximum: the scaled negative distance and its exponential.
 
     Returns:
         Q5.26 and Q0.31, ``[256], int32`` each; exponentials of what does not fit Q5.26 are 0.
@@ -98,7 +98,7 @@ def _tables(multiplier: int, shift: int) -> tuple[NDArray[np.int32], NDArray[np.
 
 
 def _distances(x: Tensor) -> NDArray[np.int16]:
-    """Return how far each value is below the largest of its row: 0 to 255."""
+    """Distance of each value to the largest value of its row: 0 to 255."""
     values = x.data.astype(np.int16)
     return np.asarray(values.max(-1, keepdims=True, initial=-128) - values)
 

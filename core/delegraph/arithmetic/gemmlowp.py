@@ -1,4 +1,4 @@
-"""Fixed-point exp, tanh and logistic, bit for bit as gemmlowp computes them.
+"""Fixed-point exp, tanh and logistic, equal to gemmlowp's in every bit.
 
 A Qm.n number is an integer ``raw`` that stands for ``raw / 2**n``: m integer bits, n fractional
 bits and a sign, so m + n is 15 for int16 and 31 for int32. The array's dtype says which of the two
@@ -100,7 +100,7 @@ def exp_on_negative_values(x: Raw, integer_bits: int) -> Raw:
 
 
 def inverse_sqrt(x: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return Q31 multipliers and left shifts that stand for ``1 / sqrt(x)``, in x's shape.
+    """Return the Q31 multipliers and left shifts of ``1 / sqrt(x)``, both in the shape of *x*.
 
     Args:
         x: integers from 0 to 2**31 - 1; those below 2 give the largest multiplier, almost 1.
@@ -249,7 +249,7 @@ def _wide(dtype: np.dtype[np.signedinteger[Any]]) -> tuple[type[np.signedinteger
 
 
 def _constant(q31: int, dtype: np.dtype[np.signedinteger[Any]]) -> Any:
-    """Return a constant given for int32, rounded to the same format in *dtype*."""
+    """Return a fixed-point constant, written for int32, rounded to the same format in *dtype*."""
     if dtype.itemsize == 2:
         q31 = int(rounding_divide_by_pot(np.array(q31, np.int32), 16))
     return dtype.type(q31)
@@ -260,12 +260,12 @@ def _bit(position: int, dtype: np.dtype[np.signedinteger[Any]]) -> Any:
 
 
 def _one(dtype: np.dtype[np.signedinteger[Any]]) -> Any:
-    """Return the largest Q0 number, which stands for 1."""
+    """Largest number of format Q0 in *dtype*, which represents 1."""
     return dtype.type(np.iinfo(dtype).max)
 
 
 def _f2_one(dtype: np.dtype[np.signedinteger[Any]]) -> Any:
-    """Return 1 in Q2."""
+    """The number 1 in fixed-point format Q2 of *dtype*."""
     return _bit(_wide(dtype)[1] - 2, dtype)
 
 

@@ -94,7 +94,7 @@ class HybridResult:
         self._range = weights.low, weights.high
 
     def __call__(self, acc: NDArray[Any], out: NDArray[np.float32]) -> None:
-        """Store results in *out*.
+        """Scale the accumulators *acc* to real numbers and store them in *out*.
 
         Args:
             acc: ``[..., O]``, contiguous, exact integers; overwritten.
@@ -112,7 +112,7 @@ class HybridResult:
 
 
 class HybridProduct:
-    """The weights of one hybrid node, kept ready between invokes.
+    """The weights of one hybrid node, prepared once and kept between invokes.
 
     Args:
         weight: ``[O, ...]``, integers; uint8 ones are read as int8, as the official kernels do.

@@ -21,7 +21,7 @@ from delegraph.operators.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Int16Pairs:
-    """What an operator computes, of operands as int64 arrays that broadcast.
+    """Functions that compute an int16 operator on two int64 arrays, broadcast to each other.
 
     The functions use operators and methods of arrays alone, so that JAX's will do.
 

@@ -1,4 +1,4 @@
-"""SOFTMAX of int16 in fixed point, on NumPy's arrays or on others that have their operators."""
+"""SOFTMAX of int16 in fixed point, on NumPy arrays or arrays with the same operators (JAX)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DOUBLE_MANTISSA, _DOUBLE_BIAS = 52, 1022
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Int16Softmax:
-    """What makes rows of stored integers, ``[..., C], int64``, their SOFTMAX in Q0.15.
+    """Function from rows of stored integers, ``[..., C], int64``, to their SOFTMAX in Q0.15.
 
     Attributes:
         multiplier: Q31 mantissa that brings differences to the range of the exponentials.

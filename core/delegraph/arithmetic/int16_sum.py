@@ -19,7 +19,7 @@ _BLOCK = 1 << 13  # elements handled at a time, so that their int64 products sta
 
 @dataclass(frozen=True, slots=True)
 class ScaledSum:
-    """``a + sign * b`` in fixed point: two operands brought to one scale, and the way back.
+    """Parameters of ``a + sign * b`` in fixed point: a common scale, then the output's scale.
 
     Attributes:
         scale_a: maps stored integers of a to the common scale.

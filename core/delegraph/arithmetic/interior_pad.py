@@ -28,7 +28,7 @@ def check_filler(x: Tensor, filler: Tensor, y: Tensor) -> None:
 
 @dataclass(frozen=True, slots=True)
 class InteriorPadding:
-    """Where elements go when an array is padded before, after and between them, or cropped.
+    """Positions of elements in an array that is padded before, after and between them, or cropped.
 
     Attributes:
         shape: of the padded array.

@@ -108,7 +108,7 @@ def binary_lookup(
 
 
 def once_needed(make: Callable[..., Made], *arguments: object) -> Callable[[], Made]:
-    """Return the function that gives ``make(*arguments)``, which it makes when first called.
+    """Return a function that calls ``make(*arguments)`` at its first call and keeps the result.
 
     A node that a delegate takes is prepared, to check it, and never runs: filling its table of
     65,536 pairs then would be for nothing.
@@ -135,7 +135,7 @@ def pair_table(
 def pair_index(
     context: OpContext, a: Tensor, b: Tensor, y: Tensor
 ) -> tuple[Scratch, Callable[[], None]]:
-    """Return working memory of the shape of *y*, and the function that fills it with indices."""
+    """Return working memory in the shape of *y*, and a function that stores the indices there."""
     index = context.scratch(y.shape, np.uint16)
     shift, merge, high = np.left_shift, np.bitwise_or, np.uint16(8)
 
@@ -164,7 +164,7 @@ def transform_table(x: Tensor, y: Tensor, function: RealFunction) -> NDArray[Any
 
 
 def in_double(function: RealFunction) -> RealFunction:
-    """Return *function* of float32, computed in float64: the nearest to what C's ``expf`` returns.
+    """Return *function* computed in float64 and rounded to float32, the nearest to C's ``expf``.
 
     C's float functions round almost perfectly, NumPy's vectorised float32 ones do not.
     """
@@ -225,7 +225,7 @@ def interpolation_points(
 
 
 def interpolate(q: Integers, points: Integers) -> Integers:
-    """Return the values of an int16 function at *q*, between its 513 points.
+    """Interpolate an int16 function at *q*, given the function's values at 513 points.
 
     Source:
         LUTLookup(int16_t), tflite/kernels/internal/common.h.
@@ -237,7 +237,7 @@ def interpolate(q: Integers, points: Integers) -> Integers:
 
 
 def round_half_away(x: NDArray[Any]) -> NDArray[Any]:
-    """Return *x* rounded to whole numbers, halves away from zero (C's ``round``), in its dtype.
+    """Round *x* to whole numbers in its dtype, halves away from zero, like C's ``round``.
 
     >>> round_half_away(np.array([0.5, -2.5, 2.4999])).tolist()
     [1.0, -3.0, 2.0]
@@ -260,7 +260,7 @@ def exponentials(scale: float, beta: float) -> NDArray[np.float32]:
 
 
 def requantisation_table(x: Tensor, y: Tensor) -> NDArray[Any] | None:
-    """Return ``[256], uint8``: the output value of each input value; None when nothing changes.
+    """Table of the output value for each input value, ``[256], uint8``; None if both are equal.
 
     The arithmetic is float32, as in the official kernel: ``round(q * scale + bias) + zero_point``
     with ``scale = x.scale / y.scale`` and halves rounded away from zero.

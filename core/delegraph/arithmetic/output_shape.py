@@ -110,12 +110,15 @@ def _check_packed(outputs: Sequence[Tensor], packed: bool) -> None:
 
 
 def _is_open(output: Tensor) -> bool:
-    """Whether memory comes only while invoking; strings have theirs as soon as they are sized."""
+    """Return whether a tensor gets its memory only during invoke.
+
+    Strings get theirs as soon as they have a shape.
+    """
     return output.is_dynamic and output.type not in OBJECT_TYPES
 
 
 def fold_output(context: OpContext, output: Tensor, plan: Plan) -> Eval:
-    """Compute *output* now, which makes it known to the nodes prepared after this one."""
+    """Compute *output* during prepare, so that later nodes can read the value when they prepare."""
     shape, run = plan()
     output.allocation_type = AllocationType.PERSISTENT_RO
     context.resize_tensor(output, shape)
@@ -138,7 +141,7 @@ def normalized_axis(axis: int, rank: int) -> int:
 
 
 def check_type(tensor: Tensor, expected: Tensor, what: str = "output") -> None:
-    """Check that two tensors have one element type.
+    """Check that two tensors have the same element type.
 
     Raises:
         OperatorError: they differ.

@@ -12,7 +12,7 @@ from delegraph.schema.enums import Padding
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How a window slides along one axis.
+    """The size, stride and position of windows along one axis of an input.
 
     Attributes:
         input: positions of the input.
@@ -32,12 +32,12 @@ class Window:
 
     @property
     def span(self) -> int:
-        """Positions between a window's first and last tap, both included."""
+        """Number of input positions from a window's first tap to its last tap, both included."""
         return (self.kernel - 1) * self.dilation + 1
 
     @property
     def after(self) -> int:
-        """Zeros after the input that the windows reach; 0 when they end inside it."""
+        """Number of zeros that windows read after the input; 0 if they end inside the input."""
         if self.output == 0:
             return 0
         reach = (self.output - 1) * self.stride + self.span - self.before
@@ -45,7 +45,7 @@ class Window:
 
     @property
     def padded(self) -> int:
-        """Input positions with the zeros on both sides."""
+        """Length of the input together with the zeros on both sides."""
         return self.before + self.input + self.after
 
     @property
@@ -55,7 +55,10 @@ class Window:
 
     @property
     def taps(self) -> range:
-        """The taps that fall inside the input in some window; huge windows reach past both ends."""
+        """The taps that read the input in at least one window.
+
+        Taps of huge windows can lie beyond both ends.
+        """
         if not self.output:
             return range(0)
         first = -(((self.output - 1) * self.stride - self.before) // self.dilation)
@@ -71,7 +74,7 @@ class Window:
 
 
 def window(padding: int, input_size: int, kernel: int, stride: int, dilation: int = 1) -> Window:
-    """Return how windows cover one axis.
+    """Return the :class:`Window` that covers one axis with the given padding and stride.
 
     SAME gives ``ceil(input / stride)`` windows, the odd zero after; VALID only whole windows, so
     none when the input is too small.

@@ -1,4 +1,4 @@
-"""Operators of two 8-bit operands as tables of all 65,536 pairs, as official loops compute them."""
+"""8-bit operators of two operands as tables of all 65,536 pairs, rounded as official loops do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOOPS = ("ADD", "MUL")
 
 @dataclass(frozen=True, slots=True)
 class PairTables:
-    """What an operator gives for all pairs: ``[65536]``, at 256 * a + b, by their bits.
+    """Results of an operator for all pairs: ``[65536]``, at index 256 * a + b of the pair's bits.
 
     Attributes:
         vector: in the official kernel's vector loop.
@@ -76,7 +76,7 @@ def _without_rest(table: Table) -> PairTables:
 def _pairs(
     op: str, a: Tensor, b: Tensor, repeats_scalar: bool, numerics: Numerics, evaluate: Evaluate
 ) -> Table:
-    """Return the results for all pairs, computed by one kind of the official loops."""
+    """Return the results for all pairs, computed as in the vector loop or in the scalar loop."""
     values = every_value(a.dtype), every_value(b.dtype)
     first, second = (grid.copy() for grid in np.meshgrid(*values, indexing="ij"))
     if repeats_scalar:
@@ -88,6 +88,6 @@ def _pairs(
 
 
 def without_zero(tensor: Tensor, divisors: Table) -> Table:
-    """Return divisors in which another number stands for zero, which none of them is then."""
+    """Return *divisors* with each zero replaced by another number: no division by zero."""
     zero = tensor.zero_point
     return np.where(divisors == zero, divisors.dtype.type(zero ^ 1), divisors)

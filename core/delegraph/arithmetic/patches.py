@@ -21,7 +21,7 @@ LEAST_ROWS = 128
 
 
 class Patches:
-    """The windows of one image, in tiles of rows.
+    """The windows of one image, copied in tiles of output rows.
 
     Works in any number of spatial dimensions; channels are the last axis. A pointwise window of the
     right dtype is the image itself, and nothing is copied.
@@ -155,7 +155,7 @@ def _tiles(sizes: tuple[int, ...], limit: int) -> list[tuple[tuple[slice, ...], 
 
 
 def _box(sizes: tuple[int, ...], limit: int) -> tuple[int, ...]:
-    """Return the box: whole inner axes as long as they fit, a part of one, 1 along the outer."""
+    """Return the lengths of a block of at most *limit* windows, inner axes whole if they fit."""
     lengths = []
     for size in reversed(sizes):
         length = max(min(size, limit), 1)

@@ -1,4 +1,4 @@
-"""Quantisation of float activations on the fly, each row with a scale of its own."""
+"""Quantisation of float activations at each invoke; each row has a scale of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 def quantize_rows(
     rows: Floats, *, asymmetric: bool
 ) -> tuple[NDArray[np.int8], Floats, NDArray[np.int32]]:
-    """Return each row as int8, its scale and its zero point.
+    """Quantise each row to int8; return the integers, the scales and the zero points.
 
     Args:
         rows: ``[R, I], float32``.
@@ -50,7 +50,7 @@ def quantize_rows(
 
 
 def _symmetric(low: np.float32, high: np.float32) -> tuple[np.float32, np.float32, int]:
-    """Return scale, its inverse and zero point of a row whose values lie between *low* and *high*.
+    """Return the scale, inverse scale and zero point 0 for values between *low* and *high*.
 
     Source:
         PortableSymmetricQuantizeFloats, reference/portable_tensor_utils.cc.
@@ -62,7 +62,7 @@ def _symmetric(low: np.float32, high: np.float32) -> tuple[np.float32, np.float3
 
 
 def _asymmetric(low: np.float32, high: np.float32) -> tuple[np.float32, np.float32, int]:
-    """Return scale, its inverse and zero point of a row whose values lie between *low* and *high*.
+    """Return the scale, inverse scale and best zero point for values between *low* and *high*.
 
     Source:
         NeonAsymmetricQuantizeFloats, optimized/neon_tensor_utils.cc, which x86 builds take too. The

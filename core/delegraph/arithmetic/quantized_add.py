@@ -61,7 +61,7 @@ def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tenso
 def int16_sums(
     node: Node, a: Tensor, b: Tensor, y: Tensor, numerics: Numerics
 ) -> tuple[ScaledSum, ScaledSum, int]:
-    """Return how int16 are added in the vector loop, how after it, and where it ends.
+    """Return the int16 sums of the vector loop and of the elements after it, and the loop's end.
 
     Operands of different shapes have no vector loop: it ends before the first element.
     """
@@ -80,7 +80,7 @@ def _run_int16_sums(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Ten
 
 
 def _shifted_early(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
-    """Rescale like the vector loops for int8 and int16: one shift, then the multiplication."""
+    """Rescale *q* as the int8 and int16 vector loops do: one shift, then the multiplication."""
     net = left_shift + shift
     shifted = q << net if net >= 0 else q >> -net
     return saturating_rounding_doubling_high_mul(shifted, multiplier).astype(np.int64)

@@ -56,7 +56,7 @@ def sub(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 def scaled_sum(
     node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int, rescaled: Rescale
 ) -> ScaledSum:
-    """Return ``a + sign * b`` for any scales; *rescaled* brings the operands to a common one.
+    """Return the parameters of ``a + sign * b``; *rescaled* brings both operands to one scale.
 
     Raises:
         OperatorError: a scale is missing, or the fused activation cannot be quantized.
@@ -110,7 +110,9 @@ def rescale(q: Integers, left_shift: int, multiplier: int, shift: int) -> Intege
 def power_of_two_sum(
     node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int
 ) -> BinaryFunction | None:
-    """Return ``a + sign * b`` for int16 with power-of-two scales, as older LSTM cells have it.
+    """Return ``a + sign * b`` for int16 with power-of-two scales, or None.
+
+    Older LSTM cells use this form.
 
     Returns:
         None when the node does not ask for that or the scales are others.
@@ -204,7 +206,7 @@ def _saturate_int16(x: Integers) -> Integers:
 
 
 def mul_int16_to_8_bit(node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the eval of MUL of two Q0.15 tensors into an 8-bit one, as older LSTM cells use it.
+    """Return the evaluation of MUL from two Q0.15 tensors to an 8-bit tensor, for older LSTM cells.
 
     Source:
         Mul(int16_t, int16_t, int8_t), tflite/kernels/internal/reference/integer_ops/mul.h.
@@ -256,7 +258,7 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 
 
 def _leading_sign_bits(x: Integers) -> Integers:
-    """Return how far int32 values can be shifted left before their sign changes."""
+    """Number of bits by which int32 values can be shifted left before their sign changes."""
     return 31 - _bit_length(np.where(x < 0, ~x, x))
 
 

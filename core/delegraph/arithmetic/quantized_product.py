@@ -35,7 +35,7 @@ Plan = tuple[tuple[NDArray[Any], ...], Requantize]
 
 
 class QuantizedProduct:
-    """What it takes to turn ``x @ weight`` of one node into quantized outputs.
+    """Weights and requantisation that turn ``x @ weight`` of one node into quantized outputs.
 
     Constant weights are transformed once, when the node is prepared. Those of large models, and
     large ones in products of many rows, are so at each invoke, to save memory; others that change,

@@ -1,4 +1,4 @@
-"""Quantized SUM, MEAN and REDUCE_PROD, rounded as the official kernels round them."""
+"""Quantized SUM, MEAN and REDUCE_PROD, with the rounding of the official kernels."""
 
 from __future__ import annotations
 
@@ -80,10 +80,11 @@ def _lacks_scale(r: Reduction) -> bool:
 
 
 def _without_scale(r: Reduction, saturates: bool) -> Eval:
-    """Return the eval of a reduction in which a scale is 0: all results are the zero point.
+    """Return the evaluation for a scale of 0: it fills the output with the output's zero point.
 
-    Multipliers of 0, infinity and NaN all count as 0. Where *saturates* and the output's scale is
-    0, the result is the type's least value, as on x86; its greatest if the zero point is negative.
+    Multipliers of 0, infinity and NaN all count as 0. If *saturates* is true and the output's scale
+    is 0, the result is the type's least value, or its greatest if the zero point is negative, as
+    on x86.
     """
     y, limits = r.y, np.iinfo(r.y.dtype)
     value = r.y.zero_point if r.count else 0
@@ -139,7 +140,7 @@ def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
 
 
 def _stored(r: Reduction, finish: Finish) -> Eval:
-    """Return the eval that stores what *finish* makes of the sums."""
+    """Return the evaluation that applies *finish* to the sums and stores the result."""
     y = r.y
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""What a reducing node does once its axes are known."""
+"""The input, output and axes of a reducing node, with the shapes that follow from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delegraph.operators.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A reduction of one tensor into another.
+    """A reduction of the tensor *x* over *axes* into the tensor *y*.
 
     Attributes:
         x: the input.
@@ -30,7 +30,7 @@ class Reduction:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The output's shape."""
+        """Shape of the output: reduced axes are dropped, or have length 1 if ``keep_dims``."""
         if self.keep_dims:
             return tuple(1 if i in self.axes else n for i, n in enumerate(self.x.shape))
         return tuple(n for i, n in enumerate(self.x.shape) if i not in self.axes)

@@ -80,7 +80,7 @@ def requantizer(
 
 
 class Method(Enum):
-    """How :class:`Requantize` computes."""
+    """The way :class:`Requantize` computes: in float64 in one of two orders, or in integers."""
 
     TRUNCATE = auto()
     """In float64, the zero point added together with the bias."""
@@ -159,7 +159,7 @@ class Requantize:
     def _without_constant_channels(
         self, bound: NDArray[np.float64] | float
     ) -> tuple[Scaling, NDArray[np.int64]]:
-        """Return scaling and bias in which channels of only one possible result are constants.
+        """Return scaling and bias; a channel with only one possible result becomes a constant.
 
         Pruned channels keep weights of zero, a tiny scale and with it a bias of 30 bits, too many
         for float64.
@@ -204,7 +204,7 @@ class Requantize:
         self._product = context.scratch((max(TILE, len(offset)),), np.float64)
 
     def __call__(self, acc: NDArray[Any], out: NDArray[Any]) -> None:
-        """Requantise *acc* into *out*.
+        """Requantise the accumulators *acc* and store the integers in *out*.
 
         Args:
             acc: exact integers, ``[..., O]``, contiguous, any float dtype.
@@ -250,7 +250,7 @@ def _is_exact(
     offset: NDArray[np.float64],
     reach: float,
 ) -> bool:
-    """Return whether ``product + offset`` rounds in float64 as it does in integers.
+    """Return whether ``product + offset`` in float64 rounds to the same integer as exact numbers.
 
     Args:
         limit: magnitude from which float64 loses bits, per channel.

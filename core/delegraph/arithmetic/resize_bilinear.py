@@ -27,7 +27,7 @@ BLOCK = 1 << 12
 
 
 class Taps(NamedTuple):
-    """For each output position the two input positions it mixes, and the share of the second."""
+    """Two input positions for each output position, and the share of the second input."""
 
     low: NDArray[Any]
     high: NDArray[Any]
@@ -42,7 +42,7 @@ def resizer(
     half_pixel_centers: bool,
     numerics: Numerics,
 ) -> Eval:
-    """Return the eval that resizes *x* into *y*, both ``[N, H, W, C]`` of one dtype."""
+    """Return the evaluation that resizes *x* to *y*, both ``[N, H, W, C]`` of the same dtype."""
     pairs = list(zip(x.shape[1:3], size, strict=True))
     if y.type is TensorType.FLOAT32 or y.type is TensorType.UINT8:
         rows, columns = (float_taps(*p, align_corners, half_pixel_centers) for p in pairs)
@@ -54,7 +54,7 @@ def resizer(
 
 
 def float_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
-    """Return the taps of one axis with float32 shares.
+    """Return the input positions for each output position of one axis, with float32 shares.
 
     >>> float_taps(2, 4, False, False).share.tolist()
     [0.0, 0.5, 0.0, 0.5]
@@ -72,7 +72,7 @@ def float_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool
 
 
 def fixed_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
-    """Return the taps of one axis with shares in units of 2**-10, int64."""
+    """Return the input positions for each output position of one axis, with shares in 2**-10."""
     old_span, new_span = (old - 1, new - 1) if align_corners and new > 1 else (old, new)
     scale = ((old_span << 10) + new_span // 2) // new_span
     place = np.arange(new, dtype=np.int64) * scale
@@ -102,7 +102,7 @@ class Rows(NamedTuple):
 
 
 def row_blocks(rows: Taps, size: int) -> list[Rows]:
-    """Return the output rows by the block, all blocks of one length; the last two may overlap.
+    """Split the output rows into blocks of equal length; the last two blocks may overlap.
 
     Rows shorter than :data:`BLOCK` come together: a picture that is all height would need a round
     of Python for each of its pixels. A long row comes alone.
@@ -145,7 +145,7 @@ def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
 
 
 def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numerics) -> Eval:
-    """Sum four float32 products in the official order, so that every rounding is the same.
+    """Return the evaluation that sums four float32 products in the official order of rounding.
 
     For uint8, and for the reference kernel on float32.
 

@@ -1,4 +1,4 @@
-"""The arithmetic of RESIZE_NEAREST_NEIGHBOR.
+"""Input positions of RESIZE_NEAREST_NEIGHBOR.
 
 Source:
     tflite/kernels/internal/reference/resize_nearest_neighbor.h.
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 def nearest_positions(
     old: int, new: int, align_corners: bool, half_pixel_centers: bool
 ) -> NDArray[np.int64]:
-    """Return which of *old* positions each of *new* ones takes, ``[new], int64``.
+    """Input position for each output position, ``[new], int64``, from 0 to *old* - 1.
 
     >>> nearest_positions(2, 4, False, False).tolist()
     [0, 0, 1, 1]

@@ -76,7 +76,7 @@ def _rescaled(scale: float) -> Integers:
 
 
 def _interpolated(x: Integers, fraction_bits: int, saturated: int) -> Integers:
-    """Return the table at *x*, whose low bits are the fraction; *saturated* past its end."""
+    """Interpolate the table at *x*, whose low bits are the fraction; *saturated* after its end."""
     table = _sigmoid_table()
     i = x >> fraction_bits
     low, high = table[np.minimum(i, 254)], table[np.minimum(i, 254) + 1]
@@ -85,7 +85,9 @@ def _interpolated(x: Integers, fraction_bits: int, saturated: int) -> Integers:
 
 
 def _sigmoid_table() -> Integers:
-    """Return sigmoid(i / 24) in Q0.16, raised by half of what interpolation loses: ``[256]``.
+    """Table of sigmoid(i / 24) in Q0.16, ``[256]``.
+
+    Each value is raised by half of the error of the interpolation.
 
     Source:
         sigmoid_table_uint16, tflite/kernels/internal/common.h.

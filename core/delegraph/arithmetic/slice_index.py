@@ -78,7 +78,7 @@ def resolved(
 
 
 def spec_of_dimensions(rank: int, count: int, masks: Masks) -> list[int]:
-    """Position in the spec for each dimension, new ones included; or FULL, or NEW_AXIS.
+    """Position in the slice specification for each dimension, or FULL, or NEW_AXIS.
 
     An ellipsis stands for at least one dimension, as in the official kernel.
 
@@ -108,7 +108,7 @@ def spec_of_dimensions(rank: int, count: int, masks: Masks) -> list[int]:
 
 
 def _part(i: int, dim: int, begin: int, end: int, step: int, masks: Masks) -> slice | int:
-    """Return the slice, or the integer when the axis shrinks, of one dimension."""
+    """Return the slice of one dimension, or an integer when the dimension is dropped."""
     if step == 0:
         raise OperatorError(f"stride {i} is 0, expected another value")
     low, high = (0, dim) if step > 0 else (-1, dim - 1)  # where a walk may begin and end

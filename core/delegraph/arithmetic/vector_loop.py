@@ -1,4 +1,4 @@
-"""Where the official kernels' vector loops end, and running 8-bit operators as they do.
+"""Ends of the official kernels' vector loops, and 8-bit operators that round on both sides of them.
 
 The official kernels handle 8 or 16 elements at a time and the rest one by one, and the two ways may
 round and overflow differently. Which elements are "the rest" depends on how the shapes broadcast.
@@ -73,7 +73,7 @@ def _split_lookup(
     length: int,
     vector_end: int,
 ) -> Eval:
-    """Return the eval of an operator whose loops of *length* leave a rest after *vector_end*."""
+    """Return the evaluation by tables: one table before *vector_end*, another one after it."""
     a, b, y = tensors
     vector, scalar = (once_needed(pair_table, a.dtype, y.dtype, each) for each in functions)
     index, fill = pair_index(context, a, b, y)

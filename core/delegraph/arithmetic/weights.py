@@ -1,4 +1,4 @@
-"""Weights as plain arrays, whatever form the model stores them in."""
+"""Weights as plain arrays; sparse weights are expanded and packed weights unpacked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def dense_values(weight: Tensor) -> NDArray[Any]:
-    """Return the stored values in the weight's shape, sparse ones expanded, packed ones unpacked.
+    """Return the stored values as a dense array in the weight's shape.
 
     2- and 4-bit integers come as int8.
     """
@@ -33,12 +33,12 @@ def dense_values(weight: Tensor) -> NDArray[Any]:
 
 
 def channel_rows(weight: NDArray[Any]) -> NDArray[Any]:
-    """Return weights ``[O, ...]`` as ``[O, K]``; there may be none."""
+    """Return weights ``[O, ...]`` as a matrix ``[O, K]``; O may be 0."""
     return weight.reshape(len(weight), math.prod(weight.shape[1:]))
 
 
 def centred_integers(weight: Tensor) -> NDArray[Any]:
-    """Return stored integers minus the zero point, in its shape: int16 or int32."""
+    """Stored integers minus the zero point, in the weight's shape: int16 or int32."""
     integers = dense_values(weight)
     wide = np.int32 if weight.type == TensorType.INT16 else np.int16
     centred: NDArray[Any] = np.subtract(integers, weight.zero_point, dtype=wide)
@@ -59,7 +59,7 @@ def once_if_constant(compute: Callable[[], T], *sources: Tensor | None) -> Calla
 
 
 def bias_or_zeros(bias: Tensor | None, channels: int, dtype: type[Any]) -> NDArray[Any]:
-    """Return the bias as ``[channels]`` of *dtype*; zeros when there is none."""
+    """Return the bias as ``[channels]`` of *dtype*, or zeros when *bias* is None."""
     if bias is None:
         return np.zeros(channels, dtype)
     values: NDArray[Any] = bias.data
@@ -74,5 +74,8 @@ def dequantized_weights(weights: Tensor) -> NDArray[np.float32]:
 
 
 def is_quantized(weights: Tensor) -> bool:
-    """Whether *weights* are stored in 8 bits; old files call signed ones UINT8."""
+    """Return whether *weights* have 8-bit values.
+
+    Old files mark signed weights as UINT8.
+    """
     return weights.type in (TensorType.INT8, TensorType.UINT8)

@@ -1,4 +1,4 @@
-"""Compiled partitions, kept from one process to the next.
+"""Cache of compiled partitions on disk, shared by all processes of a user.
 
 An entry is a file of its own, ``NAMESPACE/VERSION/KEY-DIGEST.blob``: a hash of the key, and the
 SHA-256 of the content, by which it is checked when it is read. Files are written in one step and
@@ -45,7 +45,7 @@ _PATIENCE = 600
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """A file of the cache.
+    """One file of the cache, which holds one compiled partition.
 
     Attributes:
         namespace, version: whose it is.
@@ -62,7 +62,7 @@ class CacheEntry:
 
 
 class BlobCache:
-    """What one delegate, in one version, has compiled.
+    """The compiled partitions of one version of one delegate.
 
     Where the folder cannot be used (it belongs to somebody else, the disk is full), entries live in
     a folder of this process, which ends with it; the log says so once.
@@ -98,7 +98,7 @@ class BlobCache:
 
     @property
     def folder(self) -> Path:
-        """Where the entries are; it may not exist yet.
+        """Folder of the entries; it may not exist yet.
 
         Raises:
             FileNotFoundError: this user has no home.
@@ -106,7 +106,7 @@ class BlobCache:
         return (self.root or cache_folder()) / self._subfolder
 
     def get_or_make(self, key: str, make: Callable[[], bytes]) -> Path:
-        """Return the file with what *make* returned for *key*, in this process or an earlier one.
+        """Return the file for *key*; if there is none, write the result of *make* to a new file.
 
         Processes that ask for the same at a time wait for the one that makes it.
 
@@ -129,7 +129,7 @@ class BlobCache:
             return self.get(key) or self.put(key, _content(make()))
 
     def read_or_make(self, key: str, make: Callable[[], bytes]) -> bytes:
-        """Bytes that *make* returned for *key*, in this process or an earlier one.
+        """Return the content for *key*; if there is none, keep and return the result of *make*.
 
         For what is read whole, and must go on where no file can be written: then it is made, and
         the log says that it is not kept.
@@ -154,12 +154,12 @@ class BlobCache:
             return found
 
     def get(self, key: str) -> Path | None:
-        """Return the file with the content for *key*; None where it has to be made."""
+        """Return the file with the content for *key*, or None if the cache has none."""
         found = self._found(key)
         return None if found is None else found[0]
 
     def read(self, key: str) -> bytes | None:
-        """Return the content for *key*; None where it has to be made."""
+        """Return the content for *key*, or None if the cache has none."""
         found = self._found(key)
         return None if found is None else found[1]
 
@@ -175,7 +175,7 @@ class BlobCache:
         return None
 
     def put(self, key: str, content: bytes) -> Path:
-        """Keep *content* for *key*, and return its file.
+        """Write *content* to the cache under *key*, and return the file.
 
         Raises:
             DelegateError: it can be written nowhere.
@@ -194,7 +194,7 @@ class BlobCache:
         return folder.place() / name
 
     def entries(self) -> list[CacheEntry]:
-        """Entries of this namespace and version, the one used last first.
+        """Return the entries of this namespace and version, the most recently used first.
 
         Raises:
             OSError: the folder cannot be used.
@@ -206,7 +206,7 @@ class BlobCache:
         ]
 
     def _put_in_folder(self, key: str, content: bytes) -> Path:
-        """Keep *content* where later processes find it.
+        """Write *content* to the cache folder, where later processes find it.
 
         Raises:
             OSError: it cannot be kept; the log says why.
@@ -234,7 +234,7 @@ class BlobCache:
         return f"{self.namespace}/{self.version}"
 
     def _folders(self) -> Iterator[CacheFolder]:
-        """Yield where entries may be: the cache, and what stands in for it."""
+        """Yield the folders that may hold entries: the cache, and its temporary replacement."""
         try:
             yield CacheFolder(self.root or cache_folder())
         except OSError as error:  # the place of caches is unknown
@@ -244,7 +244,7 @@ class BlobCache:
 
     @contextlib.contextmanager
     def _alone(self, key: str) -> Iterator[None]:
-        """Keep other processes and threads from making the same, where the cache can be used."""
+        """Lock the making of *key*'s content against other processes and threads, if possible."""
         from filelock import FileLock, Timeout
 
         with contextlib.ExitStack() as stack:
@@ -262,7 +262,7 @@ class BlobCache:
 
 
 def cache_folder() -> Path:
-    """Return the folder of all entries: ``$DELEGRAPH_CACHE``, else as configured, else the user's.
+    """Return the cache folder: ``$DELEGRAPH_CACHE``, else the configured one, else the user's.
 
     Raises:
         ConfigurationError: the configuration file has a mistake.
@@ -275,7 +275,7 @@ def cache_folder() -> Path:
 
 
 def cache_entries(folder: Path | None = None) -> list[CacheEntry]:
-    """Return the entries of a cache, the one used last first; other files are not among them.
+    """Return the entries of a cache, the most recently used first; other files are skipped.
 
     Raises:
         OSError: the folder cannot be used.
@@ -298,7 +298,7 @@ def cache_entries(folder: Path | None = None) -> list[CacheEntry]:
 
 
 def remove_entry(entry: CacheEntry) -> None:
-    """Remove an entry, and the folders that hold nothing else; one that has left is no error.
+    """Remove an entry and its folders if they are then empty; a missing file is no error.
 
     Raises:
         OSError: it cannot be removed.
@@ -311,7 +311,7 @@ def remove_entry(entry: CacheEntry) -> None:
 
 
 def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[Path, bytes] | None:
-    """Return the file for the hash of a key and its content, if it is there and as it was written.
+    """Return the file and content for the hash of a key, or None if missing or changed.
 
     Raises:
         OSError: it cannot be used.
@@ -345,7 +345,7 @@ def _digest(content: bytes) -> str:
 
 
 def _trim(folder: CacheFolder, limit: int) -> None:
-    """Remove the entries used longest ago until *limit* holds, but never the newest one."""
+    """Remove the entries used longest ago until *limit* bytes hold; keep the newest entry."""
     entries = cache_entries(folder.path)
     total = sum(entry.size for entry in entries)
     for entry in reversed(entries[1:]):
@@ -368,7 +368,7 @@ def _mark_as_used(path: Path) -> None:
 
 @cache
 def own_folder() -> CacheFolder:
-    """Return a folder of this process, which goes with it."""
+    """Return a temporary folder that is deleted when this process ends."""
     path = tempfile.mkdtemp(prefix="delegraph-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return CacheFolder(Path(path))
@@ -385,7 +385,7 @@ warned_of: set[str] = set()
 
 
 def _warn(error: OSError) -> None:
-    """Say once why the cache, or a file of it, is not used."""
+    """Log once per message that the cache, or one of its files, cannot be used."""
     text = f"{error.filename or ''} {error.strerror or error}".strip()
     if text not in warned_of:
         warned_of.add(text)

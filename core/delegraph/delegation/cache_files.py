@@ -1,4 +1,4 @@
-"""Files that are kept from one process to the next: which may be used, how they are written.
+"""Reads and writes cache files safely: only this user may have written them.
 
 What delegates keep decides what runs in this process: compiled code, or a verdict that lets native
 code in. A user who can write such a file can run code here. A checksum does not help, since
@@ -42,7 +42,7 @@ _MAX_LINKS = 40
 
 @dataclass(frozen=True, slots=True)
 class CacheFolder:
-    """A folder for files that this user alone may write; it need not exist.
+    """A folder that only this user may write to; it need not exist.
 
     Methods raise ``OSError``, with ``filename`` and ``strerror`` fit for a message, for
     whatever goes wrong. ``PermissionError`` is also for what exists and must not be used.
@@ -88,7 +88,7 @@ class CacheFolder:
             return file.read()
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file in one step: no reader ever finds half of it. Missing folders are made.
+        """Write a file atomically, so that no reader finds half of it; create missing folders.
 
         An existing file is replaced, never written into.
 
@@ -105,7 +105,7 @@ class CacheFolder:
         logger.debug("wrote %s, %d bytes", place / last, len(content))
 
     def made(self, name: str) -> Path:
-        """Return a folder inside this one; both are made where they are missing.
+        """Return a folder inside this one; create both folders if they are missing.
 
         Args:
             name: its name, as for :meth:`read`; this folder itself when empty.
@@ -147,7 +147,7 @@ def read_safe(path: Path) -> bytes:
 
 
 def user_cache_folder() -> Path:
-    """Return Delegraph's folder where this platform keeps caches of this user; it may not exist.
+    """Return Delegraph's folder among this platform's caches of the user; it may not exist.
 
     Raises:
         FileNotFoundError: this user has no home.
@@ -173,7 +173,7 @@ def user_config_folder() -> Path:
 
 
 def _user_folder(variable: str, default: str) -> Path:
-    """Return the folder that a variable names by its whole path, else one in the user's home."""
+    """Return the absolute path in an environment variable, else a folder in the user's home."""
     home = os.path.expanduser("~")
     if not os.path.isabs(home):
         raise FileNotFoundError(errno.ENOENT, "is not known: set HOME", home)
@@ -184,7 +184,7 @@ def _user_folder(variable: str, default: str) -> Path:
 
 
 def _resolved(path: Path, kind: Literal["folder", "file"] = "folder") -> Path:
-    """Return where something really is, after a look at each folder and link on the way there."""
+    """Return the real path of a folder or file, after checking each folder and link on the way."""
     if not hasattr(os, "geteuid"):
         os.lstat(path)
         return path
@@ -212,7 +212,7 @@ def _resolved(path: Path, kind: Literal["folder", "file"] = "folder") -> Path:
 
 
 def _made(path: Path) -> Path:
-    """Return where a folder really is; it and its parents are made where they are missing."""
+    """Return the real path of a folder; create the folder and its parents if missing."""
     try:
         return _resolved(path)
     except FileNotFoundError:
@@ -223,7 +223,7 @@ def _made(path: Path) -> Path:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file whole, in the place of the one that may be there."""
+    """Write *content* to a new file, then move the file to *path* in one step."""
     unfinished = path.with_name(f"{path.name}.{os.urandom(4).hex()}{UNFINISHED}")
     try:
         # No other user may write it, whatever the umask; reading is as the umask has it.
@@ -239,12 +239,12 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def open_itself(name: str, flags: int) -> int:
-    """Open a file, never what a link leads to, and without waiting for the writer of a pipe."""
+    """Open a file without following a symbolic link or waiting for the writer of a pipe."""
     return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def _require_private(place: Path, status: os.stat_result) -> None:
-    """Reject what another user owns, or somebody else may write."""
+    """Reject a file or folder that another user owns or may write to."""
     if not hasattr(os, "geteuid"):
         return
     _require_owner(place, status)
@@ -255,7 +255,7 @@ def _require_private(place: Path, status: os.stat_result) -> None:
 
 
 def _require_safe(place: Path, status: os.stat_result) -> None:
-    """Reject a folder above the cache's in which another user could replace the next one."""
+    """Reject a parent folder in which another user could replace the next folder of the path."""
     _require_owner(place, status)
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, "is no folder", str(place))
@@ -264,7 +264,7 @@ def _require_safe(place: Path, status: os.stat_result) -> None:
 
 
 def _require_unshared(place: Path, status: os.stat_result) -> None:
-    """Reject what others may write, but for a group that is this user's own or root's."""
+    """Reject a path that other users may write to, except through the user's or root's group."""
     by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid)
     if by_group or status.st_mode & stat.S_IWOTH:
         raise _refusal(place, f"may be written by others; 'chmod go-w {place}' ends that")

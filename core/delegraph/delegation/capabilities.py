@@ -1,4 +1,4 @@
-"""What a delegate says it can compute, declared once: operators, forms, features, tolerances.
+"""Declaration of a delegate's abilities: operators, forms, features and tolerances.
 
 The conformance kit tries everything that is claimed here, the shadow policy compares within the
 tolerances, and ``Capabilities.check`` turns the claims into an answer with a reason.
@@ -51,7 +51,7 @@ _MOST_SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Claim(JsonRecord):
-    """Operators that a delegate takes, and in which form.
+    """Operators that a delegate supports, with the supported types, versions and features.
 
     >>> print(Claim("CONV_2D", "FLOAT32", "broadcast", weights=["INT8", "INT4"], versions=(1, 5)))
     CONV_2D: FLOAT32; weights INT8, INT4; versions 1-5; broadcast
@@ -105,7 +105,7 @@ class Claim(JsonRecord):
         self._check()
 
     def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
-        """Return whether it names the operator in this form, and all the features."""
+        """Return whether the claim includes the operator in this form with all *features*."""
         return (
             form.operator in self.operators
             and self.misfit(form) is None
@@ -113,7 +113,7 @@ class Claim(JsonRecord):
         )
 
     def misfit(self, form: NodeTraits) -> int | None:
-        """Return the first property of a node that it does not name; None when it names all.
+        """Return the first property of a node that the claim excludes; None if it allows all.
 
         Properties are counted: first the node's operands in their order, then the version, and then
         the activation.
@@ -134,7 +134,7 @@ class Claim(JsonRecord):
 
     @property
     def form(self) -> str:
-        """What it names besides operators, in words: ``FLOAT32; weights INT8; versions 1-5``."""
+        """The claim's form without operators, as text: ``FLOAT32; weights INT8; versions 1-5``."""
         types = [", ".join(self.types)] if self.types else []
         roles = [f"{role} {', '.join(types)}" for role, types in self.roles]
         versions = [] if self.versions is None else [f"versions {_range(self.versions)}"]
@@ -171,7 +171,7 @@ class Claim(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities(JsonRecord):
-    """All that a delegate claims; empty when it declares nothing.
+    """All claims of a delegate; empty when the delegate declares nothing.
 
     >>> Capabilities(
     ...     [Claim(["ADD", "SUB"], "FLOAT32", "broadcast")],
@@ -210,11 +210,11 @@ class Capabilities(JsonRecord):
         return _DEFAULT_TOLERANCES.get(type, Tolerance()) if given is None else given
 
     def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
-        """Return whether one claim names the operator in this form, and all the features."""
+        """Return whether one claim includes the operator in this form with all *features*."""
         return any(claim.covers(form, features) for claim in self.claims)
 
     def check(self, registration: Registration, node: Node, context: OpContext) -> bool | Rejection:
-        """Return True when a claim covers the node's form, else a reason.
+        """Return True when a claim covers the node's form, else the reason for the rejection.
 
         The reason is about the claims that fit best: what the node would need to be for one of them
         to go further. Features are the matter of :meth:`check_features`.
@@ -237,7 +237,7 @@ class Capabilities(JsonRecord):
     def check_features(
         self, registration: Registration, node: Node, context: OpContext
     ) -> bool | Rejection:
-        """Return True when a claim covers the node's form with all its features, else a reason.
+        """Return True when a claim covers the node's form and all its features, else a rejection.
 
         Shapes are those there are now. ``subgraph`` and ``extreme-values`` are not looked at.
         """
@@ -256,7 +256,7 @@ class Capabilities(JsonRecord):
 def _refusal(
     form: NodeTraits, position: int, claims: Iterable[Claim], tensors: Sequence[int]
 ) -> Rejection:
-    """Rejection of a node that fits the claims up to one property.
+    """Return the rejection of a node that differs from the claims in one property.
 
     Args:
         form: of the node.
@@ -278,7 +278,7 @@ def _refusal(
 def _reason(
     constraint: str, what: str, actual: str, claimed: Sequence[str], tensor: int | None = None
 ) -> Rejection:
-    """Return the reason about one property: ``weights are INT8; claimed are FLOAT32, FLOAT16``."""
+    """Return a rejection with a message like ``weights are INT8; claimed are FLOAT32, FLOAT16``."""
     is_plural = what.endswith("s") and not what.endswith(("bias", "axis"))
     expected = ", ".join(claimed)
     message = (
@@ -298,7 +298,7 @@ def _range(versions: tuple[int, int]) -> str:
 
 
 def _different(names: Iterable[str]) -> list[str]:
-    """Return names as a reason has them; of many the first ones, and how many more there are.
+    """Return the distinct names for a message; a long list is cut and ends with a count.
 
     >>> _different(["ADD", "SUB", "ADD"]), _different(map(str, range(20)))[-2:]
     (['ADD', 'SUB'], ['7', '12 others'])

@@ -1,4 +1,4 @@
-"""Partitions in a model file that a delegate has compiled ahead of time: how the file holds them.
+"""Format of partitions that a delegate compiled ahead of time, inside a model file.
 
 Each is one custom operator, ``delegraph-compiled``. It reads what the partition read and, as its
 last input, the blob: a UINT8 constant with what the delegate's compiler returned. Its custom
@@ -44,7 +44,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class CompiledPartition:
-    """What a file says of a partition that was compiled ahead of time.
+    """Description, in a model file, of a partition that was compiled ahead of time.
 
     Attributes:
         delegate: name of the delegate.
@@ -74,12 +74,12 @@ class CompiledPartition:
 
     @property
     def provider(self) -> str:
-        """The distribution that compiled it, with its version, as messages name it."""
+        """The distribution that compiled the partition, with its version, for messages."""
         return f"{self.distribution} {self.distribution_version}".strip()
 
     @property
     def address(self) -> str:
-        """The delegate with its options, as the command line takes it."""
+        """The delegate with its options, in the command line's syntax."""
         return f"{self.delegate}:{self.options}" if self.options else self.delegate
 
     def custom_options(self) -> bytes:
@@ -96,7 +96,7 @@ class CompiledPartition:
         return content
 
     def facts(self) -> dict[str, str]:
-        """Facts that commands print of it, names to texts."""
+        """Facts about the partition for commands to print: name to text."""
         counts = sorted(self.operators.items(), key=lambda item: (-item[1], item[0]))
         return {
             "compiled for": f"delegate {self.address}, by {self.provider}",
@@ -147,7 +147,7 @@ def compiled_partitions(model: Model) -> dict[tuple[int, int], CompiledPartition
 
 
 def compiled_partition(operator: OperatorSpec) -> CompiledPartition:
-    """One compiled partition, read from its operator in the file.
+    """Return the compiled partition that an operator of the file holds.
 
     Raises:
         MalformedModelError: it is damaged.
@@ -169,7 +169,7 @@ def _bytes(content: NDArray[np.uint8] | None) -> bytes:
 
 
 def read_custom_options(content: bytes) -> CompiledPartition:
-    """Compiled partition that the custom options of its operator describe.
+    """Return the compiled partition that an operator's custom options describe.
 
     Raises:
         MalformedModelError: they are damaged.

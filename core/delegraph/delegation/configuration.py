@@ -44,7 +44,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a file says; None where it says nothing.
+    """Settings of a configuration file; None for each setting that the file does not have.
 
     Attributes:
         path: the file that was read; None where there is none.
@@ -96,7 +96,7 @@ def _found(given: str | None) -> Configuration:
 
 
 def configuration_path(given: str | None) -> Path | None:
-    """Return the file that is read where it exists; None where none is to be read.
+    """Path of the configuration file, which need not exist; None when none is to be read.
 
     Args:
         given: the value of :data:`CONFIG_VARIABLE`; None where it is not set.

@@ -43,7 +43,7 @@ def parse_control_edges(
 
 
 def moved_control_edges(edges: Sequence[Edges], moved: Sequence[Mapping[int, int]]) -> bytes:
-    """Return the metadata of a model whose operators were renumbered; several may be one now.
+    """Encode control edges after a renumbering, in which several operators may become one.
 
     Args:
         edges: of each subgraph, as :func:`parse_control_edges` returns them.
@@ -89,6 +89,6 @@ class _Varints:
             shift += 7
 
     def signed(self) -> int:
-        """An integer whose lowest bit is its sign (zig-zag)."""
+        """Read an integer whose lowest bit is the sign (zig-zag encoding)."""
         value = self.unsigned()
         return -(value >> 1) - 1 if value & 1 else value >> 1

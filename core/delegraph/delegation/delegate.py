@@ -1,4 +1,4 @@
-"""The delegate contract: what a delegate sees, and the low-level interface.
+"""The delegate contract: the context that a delegate receives, and the low-level interface.
 
 Most delegates implement :class:`~delegraph.delegation.simple_delegate.SimpleDelegateInterface`;
 :class:`Delegate` is for those that do their own partitioning.
@@ -56,7 +56,7 @@ class DelegateFlags(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class DelegateOptions:
-    """How much a delegate takes. The limits mean the same wherever they occur.
+    """Limits on the partitions that a delegate takes.
 
     Both look at the partitions that the supported nodes make. Those with the most nodes come first,
     equally large ones in the order of the plan. A limit of 0 or less is no limit.
@@ -78,7 +78,7 @@ class DelegateOptions:
 
 @dataclass(frozen=True, slots=True)
 class DelegateParams:
-    """The partition that one delegate kernel replaces.
+    """The partition that one delegate node computes: its nodes, inputs and outputs.
 
     Source:
         TfLiteDelegateParams, tflite/core/c/common.h.
@@ -108,7 +108,10 @@ class DelegateParams:
         return partition_model(self.context, self)
 
     def as_model(self) -> bytes:
-        """Return the ``content`` of :meth:`partition_model`, which raises the same errors."""
+        """Return the partition as the bytes of a ``.tflite`` file.
+
+        These are the ``content`` of :meth:`partition_model`, which raises the same errors.
+        """
         return self.partition_model().content
 
 
@@ -133,7 +136,9 @@ class StopRequest(Protocol):
 
 
 class DelegateContext(OpContext, Protocol):
-    """What a delegate sees of a subgraph. Each host (runtime, LiteRT bridge) implements it.
+    """A delegate's access to a subgraph.
+
+    Each host (runtime, LiteRT bridge) implements this protocol.
 
     Source:
         TfLiteContext, tflite/core/c/common.h.
@@ -149,7 +154,7 @@ class DelegateContext(OpContext, Protocol):
 
     @property
     def subgraph_names(self) -> Sequence[str]:
-        """Names of the model's subgraphs, by index; empty for one without a name."""
+        """Names of the model's subgraphs, by index; an empty string for an unnamed subgraph."""
 
     @property
     def variables(self) -> Sequence[int]:
@@ -161,7 +166,7 @@ class DelegateContext(OpContext, Protocol):
 
     @property
     def recommended_num_threads(self) -> int:
-        """Threads that the user grants this interpreter; -1 when that is left to the delegate."""
+        """Number of threads that the user allows; -1 when the delegate may choose."""
 
     @property
     def cancellation(self) -> StopRequest | None:
@@ -169,7 +174,7 @@ class DelegateContext(OpContext, Protocol):
 
     @property
     def refused_nodes(self) -> Mapping[int, Rejection]:
-        """Nodes that are not well-formed, by node index, and why: no delegate gets them.
+        """Reasons, by node index, for malformed nodes, which are never given to a delegate.
 
         Delegraph's kernels refuse them, or nothing gives one of their inputs values.
         """
@@ -178,7 +183,7 @@ class DelegateContext(OpContext, Protocol):
         """Return node indices in execution order, earlier delegates' nodes included."""
 
     def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
-        """Return a node and its implementation.
+        """Return the node with an index, and its registration.
 
         Raises:
             ArgumentError: no node has that index.
@@ -194,7 +199,7 @@ class DelegateContext(OpContext, Protocol):
     def replace_node_subsets_with_delegate_kernels(
         self, registration: Registration, nodes: Sequence[int], delegate: object
     ) -> None:
-        """Replace *nodes* by delegate nodes, one for each partition, run by *registration*.
+        """Replace *nodes* by delegate nodes that *registration* runs, one for each partition.
 
         Every delegate node has a :class:`DelegateParams` as its ``options``; ``registration.init``
         is called with it at once. No nodes: nothing changes. Only while a delegate is applied.
@@ -205,7 +210,7 @@ class DelegateContext(OpContext, Protocol):
         """
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
-        """Return why a partition is left whose kernel could not be made, where users accept that.
+        """Return a rejection for a partition whose kernel failed, if the failure policy allows it.
 
         Under ``on_failure="fallback"`` or ``"shadow"`` such a failure costs that partition only,
         and is an incident.
@@ -218,10 +223,10 @@ class DelegateContext(OpContext, Protocol):
         """Append tensors without type or shape; return the index of the first."""
 
     def set_tensor_type(self, tensor: Tensor, type: TensorType) -> None:
-        """Give a tensor that was added by a delegate its type."""
+        """Set the element type of a tensor that a delegate added."""
 
     def acquire_subgraph_context(self, index: int) -> DelegateContext:
-        """Return the context of another subgraph, for a delegate that takes its caller.
+        """Return the context of another subgraph, which a node of this subgraph calls.
 
         Valid while a delegate is being applied, and in the delegate's kernels.
 
@@ -230,7 +235,7 @@ class DelegateContext(OpContext, Protocol):
         """
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
-        """Declare that a kernel of this delegate computes another subgraph itself.
+        """Declare that a kernel of this delegate computes the subgraph *index* as a whole.
 
         No delegate is applied to that subgraph, until this delegate is taken off. Only while a
         delegate is being applied.
@@ -241,7 +246,7 @@ class DelegateContext(OpContext, Protocol):
         """
 
     def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
-        """Say that *delegate* keeps the values of *tensor* in a buffer of its own.
+        """Record that *delegate* keeps the value of *tensor* in the delegate's own buffer.
 
         An earlier handle of the tensor is released by ``delegate.free_buffer_handle``; the last one
         when the delegate is taken off. A kernel that has written the buffer, and not
@@ -254,12 +259,12 @@ class DelegateContext(OpContext, Protocol):
 
     @property
     def is_profiling(self) -> bool:
-        """Whether a profile is being taken: a kernel may then run slower to tell of its nodes."""
+        """Whether a profile is recorded, so that a kernel may run slower to time its nodes."""
 
     def record_event(
         self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
     ) -> None:
-        """Add an operator of this delegate's to the profile, if one is being taken.
+        """Add the run of one of this delegate's operators to the profile, if one is recorded.
 
         Args:
             name: of the operator.
@@ -270,7 +275,7 @@ class DelegateContext(OpContext, Protocol):
         """
 
     def cache(self, namespace: str, version: str) -> BlobCache:
-        """Return the files that a delegate keeps of what it has compiled.
+        """Return the cache for the partitions that a delegate compiles.
 
         ``context.cache("mine", engine_version).get_or_make(key, make)`` gives the file.
         ``Interpreter(cache_dir=...)`` and ``$DELEGRAPH_CACHE`` say where they are.
@@ -302,7 +307,7 @@ class DelegateContext(OpContext, Protocol):
 
 
 def raise_if_requested(context: DelegateContext) -> None:
-    """Raise the error of a call that was asked to stop; hosts that cannot ask do nothing.
+    """Raise the error of a call that was asked to stop; otherwise return.
 
     Raises:
         CallCancelledError: it was; :class:`~delegraph.errors.TimeLimitError` for its time.
@@ -313,7 +318,7 @@ def raise_if_requested(context: DelegateContext) -> None:
 
 
 class Delegate(ABC):
-    """A delegate that does its own partitioning. Source: TfLiteDelegate, tflite/core/c/common.h.
+    """A delegate that partitions the graph itself. Source: TfLiteDelegate, tflite/core/c/common.h.
 
     The same object may be applied to several interpreters.
     """
@@ -323,7 +328,10 @@ class Delegate(ABC):
 
     @property
     def flags(self) -> DelegateFlags:
-        """Abilities; none by default: such a delegate is static and refuses dynamic graphs."""
+        """Abilities of the delegate.
+
+        The default is none: a static delegate that rejects dynamic graphs.
+        """
         return DelegateFlags.NONE
 
     @property
@@ -357,7 +365,7 @@ class Delegate(ABC):
         """
 
     def rejections(self) -> dict[int, Rejection]:
-        """Return why nodes were left, by node index, for the subgraph prepared last."""
+        """Reasons for rejected nodes, by node index, in the last prepared subgraph."""
         return {}
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
@@ -379,4 +387,4 @@ class Delegate(ABC):
     def free_buffer_handle(  # noqa: B027 - optional: most delegates keep no buffers
         self, context: DelegateContext, handle: int
     ) -> None:
-        """Release the delegate's own buffer; nothing by default."""
+        """Free the delegate's own buffer *handle*; the default does nothing."""

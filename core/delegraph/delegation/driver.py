@@ -1,4 +1,4 @@
-"""What drives a delegate of the simple interface: ask, partition, choose, replace.
+"""Applies simple delegates: asks about nodes, partitions the graph and replaces partitions.
 
 Source:
     DelegatePrepare, GetDelegateKernelRegistration; tflite/delegates/utils/simple_delegate.cc.
@@ -55,28 +55,28 @@ class SimpleDelegate(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
-        """The wrapped object's flags."""
+        """Flags of the wrapped delegate."""
         return self.simple.flags()
 
     def name(self) -> str:
-        """Return the wrapped object's name."""
+        """Name of the wrapped delegate."""
         return self.simple.name()
 
     @property
     def partition_policy(self) -> PartitionPolicy:
-        """That of ``delegate_options()``."""
+        """Partition policy in the wrapped delegate's ``delegate_options()``."""
         return self._options().partition_policy
 
     def capabilities(self) -> Capabilities:
-        """Capabilities of the wrapped object."""
+        """Capabilities of the wrapped delegate."""
         return self.simple.capabilities()
 
     def note(self) -> str:
-        """Note of the wrapped object."""
+        """Note of the wrapped delegate."""
         return self.simple.note()
 
     def rejections(self) -> dict[int, Rejection]:
-        """Return why nodes were left, by node index, for the subgraph prepared last."""
+        """Reasons for rejected nodes, by node index, in the last prepared subgraph."""
         return dict(self._rejections)
 
     def prepare(self, context: DelegateContext) -> None:
@@ -92,7 +92,7 @@ class SimpleDelegate(Delegate):
         self.replace(context, nodes)
 
     def replace(self, context: DelegateContext, nodes: list[int]) -> None:
-        """Replace *nodes*, but for those in partitions that the delegate refuses as a whole."""
+        """Replace *nodes* by delegate nodes, except in partitions that the delegate rejects."""
         partitions = _Partitions(self, context)
         try:
             accepted = partitions.accepted(nodes)
@@ -104,15 +104,15 @@ class SimpleDelegate(Delegate):
             partitions.close_unused()
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
-        """Ask the wrapped object."""
+        """Call the wrapped delegate's ``copy_from_buffer_handle``."""
         self.simple.copy_from_buffer_handle(context, tensor)
 
     def copy_to_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
-        """Ask the wrapped object."""
+        """Call the wrapped delegate's ``copy_to_buffer_handle``."""
         self.simple.copy_to_buffer_handle(context, tensor)
 
     def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
-        """Ask the wrapped object."""
+        """Call the wrapped delegate's ``free_buffer_handle``."""
         self.simple.free_buffer_handle(context, handle)
 
     def _options(self) -> DelegateOptions:
@@ -184,7 +184,7 @@ class SimpleDelegate(Delegate):
         )
 
     def prepare_node(self, context: Any, node: Node) -> Eval:
-        """Prepare the kernel of a delegate node, and return what runs it."""
+        """Prepare the kernel of a delegate node, and return its evaluation."""
         return prepared_kernel(node.user_data, context, node)
 
 
@@ -193,7 +193,7 @@ Kernels = dict[tuple[int, ...], SimpleDelegateKernelInterface]
 
 
 class _Partitions:
-    """Which partitions a delegate takes, while it is being applied; each gets its kernel.
+    """Accepted partitions of a delegate that is being applied, with their kernels.
 
     Attributes:
         kernels: of the partitions taken.
@@ -207,7 +207,7 @@ class _Partitions:
         self.rejections: dict[int, Rejection] = {}
 
     def accepted(self, nodes: list[int]) -> list[int]:
-        """Return those of *nodes* that are in partitions which the delegate takes.
+        """Return the nodes among *nodes* whose partitions the delegate accepts.
 
         Without the nodes of one partition the others may be cut in another way, and those that
         are new are asked about, too.
@@ -231,7 +231,7 @@ class _Partitions:
             self.rejections.update(dict.fromkeys(params.nodes_to_replace, rejection))
 
     def _checked(self, params: DelegateParams) -> Rejection | None:
-        """Return why the delegate does not want a partition, before it has a kernel."""
+        """Return why the delegate rejects a partition, before a kernel is created; else None."""
         delegate, nodes = self._delegate, params.nodes_to_replace
         return answered(
             lambda: delegate.simple.check_partition(self._context, params),
@@ -241,7 +241,7 @@ class _Partitions:
         )
 
     def _initialized(self, params: DelegateParams) -> Rejection | None:
-        """Give a partition its kernel, or return why that cannot take it."""
+        """Create the kernel of a partition, or return why the kernel rejects it."""
         try:
             kernel = self._delegate.new_kernel(self._context, params)
         except PartitionRejected as error:
@@ -261,7 +261,7 @@ class _Partitions:
 
 
 def prepared_kernel(kernel: SimpleDelegateKernelInterface, context: Any, node: Node) -> Eval:
-    """Prepare a kernel, and return its eval."""
+    """Prepare a kernel, and return the evaluation that runs it."""
     kernel.prepare(context, node)
     native = kernel.native_eval(context, node)
     step: Eval = lambda: kernel.eval(context, node)  # noqa: E731 - branches wrap it
@@ -286,7 +286,7 @@ class _MemoryWatch:
         self._known: list[object] = [None]  # equal to no list of arrays
 
     def look(self) -> None:
-        """Compare; called before each run."""
+        """Compare the tensors' arrays with the last ones, before each run; report a change."""
         arrays = [tensor.data for tensor in self._tensors]
         if len(arrays) != len(self._known) or any(map(is_not, arrays, self._known)):
             self._kernel.memory_changed(self._context, self._node)
@@ -294,7 +294,7 @@ class _MemoryWatch:
 
 
 def close_kernel(kernel: SimpleDelegateKernelInterface) -> None:
-    """Close a kernel; what that raises is logged, since nothing can be done about it any more."""
+    """Close a kernel; an error is logged, since the caller cannot handle it any more."""
     try:
         kernel.close()
     except Exception as error:  # noqa: BLE001 - a plugin's code, and others wait to be closed

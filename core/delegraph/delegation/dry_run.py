@@ -11,7 +11,7 @@ _IS_DRY_RUN: ContextVar[bool] = ContextVar("delegraph_dry_run", default=False)
 
 @contextmanager
 def dry_run() -> Iterator[None]:
-    """Let what is allocated in this block be looked at only: who computes what, how large it is.
+    """Prepare interpreters in this block for inspection only: placement and sizes, no invoke.
 
     Delegates then leave out what only an invoke needs, so such an interpreter cannot invoke.
     """
@@ -23,7 +23,7 @@ def dry_run() -> Iterator[None]:
 
 
 def is_dry_run() -> bool:
-    """Return whether what is prepared now will be looked at only.
+    """Return whether the present prepare is for inspection only.
 
     A delegate asks in its kernel's ``prepare``. It may then leave out what takes long, such as
     compiling, as long as it finds out all the same whether it can compute the nodes.

@@ -1,4 +1,4 @@
-"""The base of delegates that hand whole partitions to an engine: a compiler, and what runs it."""
+"""Base class of delegates that give whole partitions to an engine, which compiles and runs them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from delegraph.operators.registration import Node, Registration
 
 
 class EngineProgram(Protocol):
-    """A compiled partition that an engine has loaded. Any class with these methods is one."""
+    """A compiled partition that an engine has loaded; any class with these methods will do."""
 
     def bind(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
         """Read *inputs* and write *outputs* at each run from now on.
@@ -32,7 +32,7 @@ class EngineProgram(Protocol):
         """Compute the outputs; called at each invoke."""
 
     def close(self) -> None:
-        """Let go of what the engine holds; called once, and nothing after it."""
+        """Release the engine's resources; called once, after the last run."""
 
 
 class EngineDelegate(SimpleDelegateInterface):
@@ -91,7 +91,7 @@ class EngineDelegate(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return whether the node is claimed, with its features, and keeps no state.
+        """Return whether a claim covers the node and its features, and no tensor is a variable.
 
         The state of a variable would be in the engine, where the host cannot reset it.
         """
@@ -110,12 +110,12 @@ class EngineDelegate(SimpleDelegateInterface):
         return Rejection("inputs", "its inputs are all constant")
 
     def create_delegate_kernel_interface(self) -> EngineKernel:
-        """Return a kernel that compiles, loads and runs by the methods here."""
+        """Return a kernel that compiles and runs a partition with this delegate's methods."""
         return EngineKernel(self)
 
 
 class EngineKernel(SimpleDelegateKernelInterface):
-    """Runs one partition on the engine of an :class:`EngineDelegate`.
+    """Computes one partition with the engine of an :class:`EngineDelegate`.
 
     Args:
         delegate: says how to compile and load.
@@ -130,7 +130,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
         self._delegate = delegate
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        """Compile the partition, or take what is kept of it; later, if shapes are not known yet.
+        """Load the partition from the cache or compile it; delay this if input shapes are unknown.
 
         Raises:
             PartitionRejected: the engine does not take it.
@@ -147,7 +147,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
         self._load(compiled, context)
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        """Compile again if the shapes are others."""
+        """Compile the partition again if the input shapes have changed."""
         if self.program is None or self._shapes != self._input_shapes(context):
             self._load(self._compiled(context), context)
 
@@ -157,11 +157,11 @@ class EngineKernel(SimpleDelegateKernelInterface):
         self.program.bind(inputs, [context.tensors[i].data for i in self._params.output_tensors])
 
     def eval(self, context: DelegateContext, node: Node) -> None:
-        """Run the program."""
+        """Run the compiled program of the partition."""
         self.program.run()
 
     def close(self) -> None:
-        """Close the program."""
+        """Close the compiled program, if one was loaded."""
         if self.program is not None:
             self.program.close()
         self.program = None

@@ -24,7 +24,7 @@ IsNodeSupported: TypeAlias = Callable[[Registration, Node, DelegateContext], boo
 
 
 class GraphPartitionHelper:
-    """Finds the partitions of the nodes a delegate supports, and those worth taking.
+    """Finds the partitions of the supported nodes, and selects the largest ones.
 
     For delegates that do their own partitioning; a ``SimpleDelegateInterface`` gets this by its
     ``delegate_options()``::
@@ -50,7 +50,7 @@ class GraphPartitionHelper:
         *,
         delegate: str = "",
     ) -> None:
-        """Keep what :meth:`partition` needs.
+        """Store the arguments that :meth:`partition` needs.
 
         Args:
             context: of the subgraph that a delegate is being applied to.
@@ -69,16 +69,16 @@ class GraphPartitionHelper:
 
     @property
     def num_partitions(self) -> int:
-        """How many partitions the supported nodes make, before any is left."""
+        """Number of partitions of the supported nodes, before any selection."""
         return len(self._previewed())
 
     @property
     def rejections(self) -> dict[int, Rejection]:
-        """Why nodes are left, by node index: by the predicate, or by the last choice made."""
+        """Reasons for rejected nodes, by node index: the predicate's, or the last selection's."""
         return self._unsupported | self._not_chosen
 
     def partition(self, start_node_index: int = 0, end_node_index: int | None = None) -> None:
-        """Ask about the nodes; their partitions are previewed when something depends on them.
+        """Ask the predicate about each node of a range; partitions are computed when needed.
 
         Args:
             start_node_index: leave supported nodes with a smaller *node index*.
@@ -98,7 +98,7 @@ class GraphPartitionHelper:
     def get_first_n_largest_partitions(
         self, n: int | None = None, min_nodes_per_partition: int = 0
     ) -> list[DelegateParams]:
-        """Return at most *n* partitions with the most nodes, largest first; None for all of them.
+        """Return the *n* partitions with the most nodes, largest first; None returns all.
 
         Those with fewer than *min_nodes_per_partition* nodes are left. Note that *n* is a count:
         0 is none. :meth:`get_nodes_within` takes limits as ``DelegateOptions`` means them.
@@ -197,14 +197,14 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
         self._dequantize: list[int] = []
 
     def partition(self, start_node_index: int = 0, end_node_index: int | None = None) -> None:
-        """Ask as if DEQUANTIZE nodes of float16 constants were not there; see the base class."""
+        """Ask the predicate as if the DEQUANTIZE nodes of float16 constants were absent."""
         self._float16_of, self._dequantize = {}, []
         super().partition(start_node_index, end_node_index)
 
     def get_nodes_of_first_n_largest_partitions(
         self, n: int | None = None, min_nodes_per_partition: int = 0
     ) -> list[int]:
-        """Return the nodes as the base class does, or all; they read float16 constants now.
+        """Return the nodes of the largest partitions, which then read float16 constants.
 
         Call it once, and replace the nodes returned.
         """
@@ -220,7 +220,7 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
         return self.get_nodes_of_first_n_largest_partitions()
 
     def _whole_plan(self) -> list[int] | None:
-        """Return the plan when the delegate can have all of it, DEQUANTIZE nodes included."""
+        """Return the whole plan, DEQUANTIZE nodes included, if all of it is supported."""
         if not self._supported or (
             self.num_supported_nodes + len(self._float16_of) != self.num_total_nodes
         ):

@@ -1,4 +1,4 @@
-"""What a delegate did wrong while the interpreter went on."""
+"""Record of a delegate's failure after which the interpreter went on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delegraph.json_records import JsonRecord
 
 @dataclass(frozen=True, slots=True)
 class Incident(JsonRecord):
-    """Something a delegate did wrong while Delegraph went on.
+    """A failure of a delegate after which the interpreter went on.
 
     Attributes:
         delegate: its name.

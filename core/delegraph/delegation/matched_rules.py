@@ -1,4 +1,4 @@
-"""Placement rules together with the nodes of a model that they mean."""
+"""Placement rules with the nodes of a model that match them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Nodes = dict[int, list[int]]  # subgraph index to node indices, ascending
 
 
 class MatchedRules:
-    """What the rules mean for one model; found once, when bound.
+    """Placement rules bound to one model, with the nodes that match each rule.
 
     Subgraphs that no delegate ever gets (``VALIDATION:``) are left out.
 
@@ -38,7 +38,7 @@ class MatchedRules:
         self._barred: dict[tuple[int, str], Mapping[int, Rejection]] = {}
 
     def barred(self, subgraph_index: int, delegate_name: str) -> Mapping[int, Rejection]:
-        """Return the model's nodes that a delegate may not take, each with the rule that says so.
+        """Return the nodes that a delegate may not take, each with a rejection that names the rule.
 
         Args:
             subgraph_index: position of the subgraph in the model.
@@ -70,7 +70,7 @@ class MatchedRules:
         )
 
     def check_pins(self, placement: Placement) -> None:
-        """Return when every pinned node is where it is pinned to, if that delegate is applied.
+        """Check that every pinned node runs on its delegate, if that delegate is applied.
 
         Raises:
             PlacementError: some are not; each is listed with the delegate's reason.
@@ -123,7 +123,7 @@ def _keys(nodes: _Nodes) -> Iterator[tuple[int, int]]:
 
 
 def _nodes_of(rule: PlacementRule, model: Model, subgraphs: Iterable[SubgraphSpec]) -> _Nodes:
-    """Return the nodes that meet all conditions of a rule; subgraphs without one are left out."""
+    """Return the nodes that meet all conditions of a rule, by subgraph."""
     called = None if rule.signature is None else _subgraphs_of(rule.signature, model)
     found: _Nodes = {}
     for subgraph in subgraphs:
@@ -159,20 +159,20 @@ def _condition(rule: PlacementRule, subgraph: SubgraphSpec) -> Callable[[Operato
 
 
 def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """Return whether a name is one of *patterns* or fits one; a ``[`` may be part of a name."""
+    """Return a predicate: a name equals or matches one of *patterns*; ``[`` may be literal."""
     exact = frozenset(patterns)
     regex = re.compile("|".join(map(translate, patterns)))
     return lambda name: name in exact or regex.match(name) is not None
 
 
 def _subgraphs_of(signature: str, model: Model) -> frozenset[int]:
-    """Return the subgraph of a signature and those that it calls; empty if there is none."""
+    """Return the subgraph of a signature and all subgraphs it calls; empty if it does not exist."""
     roots = [s.subgraph_index for s in model.signatures if s.key == signature]
     return reachable_subgraphs(model, roots)
 
 
 def _why_nothing(rule: PlacementRule, model: Model, subgraphs: list[SubgraphSpec]) -> str:
-    """Return the first condition that nothing in the model meets, and what there is instead."""
+    """Text with the first condition that no node meets, and the values that the model has."""
     operators = sorted({o.name for s in subgraphs for o in s.operators})
     keys = sorted(signature.key for signature in model.signatures)
     known: list[tuple[bool, str]] = [

@@ -1,4 +1,4 @@
-"""The part of a context that the model answers, whatever runs the subgraph."""
+"""Base class for delegate contexts: the answers that depend on the model only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ModelContext:
-    """Base of the contexts of all hosts; see ``DelegateContext`` for what its members mean.
+    """Base class of every host's context; ``DelegateContext`` documents the members.
 
     Args:
         model: the whole model.
@@ -57,7 +57,7 @@ class ModelContext:
 
     @property
     def recommended_num_threads(self) -> int:
-        """Threads that the user grants; -1 when that is left open. One where users cannot say."""
+        """Number of threads that the user allows; -1 if open, 1 if the host has no such option."""
         return 1
 
     @property

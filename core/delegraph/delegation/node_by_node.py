@@ -1,4 +1,4 @@
-"""The base of kernels that compute a partition one node after the other."""
+"""Base class of kernels that compute the nodes of a partition one after the other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class NodeCall:
-    """One node of a partition, as :meth:`NodeByNodeKernel.prepare_node` sees it.
+    """One node of a partition, passed to :meth:`NodeByNodeKernel.prepare_node`.
 
     Its tensors may be kept: their ``data`` is where the values are whenever the node runs, whether
     they come from outside or stay inside of the partition. While preparing, only constants have
@@ -63,7 +63,7 @@ class NodeCall:
         self._inner = inner
 
     def input(self, i: int) -> Tensor:
-        """Return an input.
+        """Return the tensor of input *i*.
 
         Raises:
             OperatorError: the node has fewer, or this one is absent.
@@ -74,7 +74,7 @@ class NodeCall:
         return found
 
     def output(self, i: int = 0) -> Tensor:
-        """Return an output.
+        """Return the tensor of output *i*.
 
         Raises:
             OperatorError: the node has fewer.
@@ -84,7 +84,7 @@ class NodeCall:
         return self.outputs[i]
 
     def resize(self, shape: Sequence[int], output: int = 0) -> None:
-        """Give an output its shape, while preparing; without it, it keeps the declared one."""
+        """Set the shape of an output during prepare; otherwise the declared shape stays."""
         tensor = self.output(output)
         if tensor.index in self._inner:
             tensor.shape = tuple(map(int, shape))
@@ -92,12 +92,12 @@ class NodeCall:
             self.context.resize_tensor(tensor, shape)
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Return working memory; its ``data`` is there while the node runs, and not kept."""
+        """Return working memory, whose ``data`` is valid only while the node runs."""
         return self.context.scratch(shape, dtype)
 
 
 class NodeByNodeKernel(SimpleDelegateKernelInterface):
-    """Computes a partition one node after the other; a subclass says how one node is computed.
+    """Computes a partition node by node; a subclass defines how to compute one node.
 
     ::
 
@@ -123,7 +123,9 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
 
     @abstractmethod
     def prepare_node(self, call: NodeCall) -> Eval:
-        """Function that computes one node; called in execution order, at each (re)allocation.
+        """Return the function that computes one node.
+
+        Called in execution order, at each (re)allocation.
 
         Shapes of inputs are known. Everything that depends on shapes and options is decided here,
         and outputs whose shape is another than the declared one are resized.
@@ -141,7 +143,7 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
         self._inner.place(context)
 
     def eval(self, context: DelegateContext, node: Node) -> None:
-        """Compute the nodes."""
+        """Compute all nodes of the partition in execution order."""
         self._inner.bind()
         is_profiling = self._tells_of_nodes and context.is_profiling
         for call, step in zip(self._calls, self._steps, strict=True):
@@ -159,7 +161,7 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
 
 
 class _InnerTensors:
-    """Tensors that only nodes of one partition touch: the host gives them no memory.
+    """Tensors used only inside one partition, for which the host allocates no memory.
 
     Attributes:
         tensors: each by its index in the graph; other objects than the host's.
@@ -184,12 +186,12 @@ class _InnerTensors:
         self._bound: object = None
 
     def reset(self) -> None:
-        """Give all of them the shapes that the model declares, and no data."""
+        """Give every tensor the shape that the model declares, and no data."""
         for index, tensor in self.tensors.items():
             tensor.shape, tensor.data = self._declared[index].shape, None
 
     def place(self, context: DelegateContext) -> None:
-        """Reserve memory in which those that are in use at one time do not overlap."""
+        """Reserve memory in which tensors that are in use at the same time do not overlap."""
         arena = SimpleMemoryArena()
         in_arena = [t for t in self.tensors.values() if t.type not in OBJECT_TYPES]
         sizes = {t.index: byte_size(t.type, t.shape) for t in in_arena}

@@ -1,4 +1,4 @@
-"""Which of the features that claims name a node shows, before it runs.
+"""Features of a node, such as broadcasting, known from its options and tensors before it runs.
 
 ``activation``, ``broadcast`` and ``computed-weights`` are features of builtin operators; what a
 custom one does with its inputs is unknown here.
@@ -39,7 +39,7 @@ PARAMETERS = frozenset({
 
 
 def node_features(operator: str, node: Node, tensors: Sequence[Tensor]) -> frozenset[str]:
-    """Return the features that a node shows by its options and tensors.
+    """Return the names of a node's features, found from its options and tensors.
 
     Not among them: ``subgraph``, and ``extreme-values``, which only a run shows.
 

@@ -1,4 +1,4 @@
-"""What claims look at in a node: operator, types by role, version, fused activation."""
+"""Properties of a node that claims refer to: operator, types by role, version, fused activation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class NodeTraits:
 
 
 def fused_activation(options: object) -> str:
-    """Return the name of the activation function in a node's options; ``NONE`` without one."""
+    """Return the name of the fused activation in a node's options; ``NONE`` without one."""
     found = getattr(options, "fused_activation_function", ActivationFunctionType.NONE)
     known = found in ActivationFunctionType.__members__.values()
     return ActivationFunctionType(found).name if known else str(found)

@@ -1,4 +1,4 @@
-"""A partition as a ``.tflite`` file of its own, for compilers that read TFLite."""
+"""Converts a partition to a separate ``.tflite`` file, for compilers that read TFLite."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from delegraph.schema.writer import write_model
 
 
 class PartitionedGraph(Protocol):
-    """The graph that a partition is of; a ``DelegateContext`` is one."""
+    """The graph of a partition; a ``DelegateContext`` meets this protocol."""
 
     @property
     def tensors(self) -> Sequence[Tensor]:
@@ -46,26 +46,26 @@ class PartitionedGraph(Protocol):
         """Return node indices in execution order, delegates' nodes included."""
 
     def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
-        """Return a node and its implementation."""
+        """Return the node with an index, and its registration."""
 
     def acquire_subgraph_context(self, index: int) -> PartitionedGraph:
         """Return another subgraph of the model."""
 
 
 class Partition(Protocol):
-    """Nodes of the graph and their border; ``DelegateParams`` are one."""
+    """Nodes of a graph with inputs and outputs; ``DelegateParams`` meets this protocol."""
 
     @property
     def nodes_to_replace(self) -> Sequence[int]:
-        """Node indices in execution order."""
+        """Indices of the partition's nodes, in execution order."""
 
     @property
     def input_tensors(self) -> Sequence[int]:
-        """Tensor indices read from outside."""
+        """Indices of tensors that the partition reads and other nodes or the model provide."""
 
     @property
     def output_tensors(self) -> Sequence[int]:
-        """Tensor indices that others read."""
+        """Indices of tensors that the partition computes and other nodes or the user read."""
 
 
 _HANDLE_TYPES = (TensorType.RESOURCE, TensorType.VARIANT)  # mean nothing outside of their process
@@ -73,7 +73,7 @@ _HANDLE_TYPES = (TensorType.RESOURCE, TensorType.VARIANT)  # mean nothing outsid
 
 @dataclass(frozen=True, slots=True)
 class PartitionModel:
-    """A partition as a stand-alone ``.tflite`` file, and where its parts are in the graph.
+    """A partition as a ``.tflite`` file, with the graph's index of each tensor and node.
 
     The same partition gives the same bytes in every process and in both hosts.
 
@@ -103,7 +103,7 @@ class PartitionModel:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of ``content``, in hexadecimal digits: what a compiled partition is kept under.
+        """SHA-256 of ``content`` in hexadecimal digits; the cache's key for a compiled partition.
 
         It depends on shapes, constants, options, tensor names and called subgraphs, not on where
         the partition lies in the graph, nor on process, host or platform.
@@ -146,7 +146,7 @@ def _is_input(tensor: Tensor) -> bool:
 
 
 class _FileRecords:
-    """Collects what the subgraphs of one file share: codes, buffers, and their own numbers."""
+    """Collects the records that all subgraphs of a file share: operator codes and buffers."""
 
     def __init__(self, graph: PartitionedGraph) -> None:
         self._graph = graph
@@ -161,7 +161,7 @@ class _FileRecords:
         return tuple(self._numbers)
 
     def model(self, main: tables.SubGraph) -> tables.Model:
-        """Return the file of a subgraph and all that it calls."""
+        """Return the file of a subgraph and all subgraphs that it calls."""
         subgraphs = [main]
         while len(subgraphs) <= len(self._numbers):  # each may call more of them
             subgraphs.append(self._called_subgraph(self.called[len(subgraphs) - 1]))
@@ -191,7 +191,7 @@ class _FileRecords:
         return self._codes.setdefault(code, len(self._codes))
 
     def buffer(self, content: NDArray[np.uint8]) -> int:
-        """Return the index of the buffer with *content*; tensors of the same memory share one."""
+        """Return the index of the buffer with *content*; equal memory gives the same buffer."""
         key = content.ctypes.data, content.nbytes
         if key not in self._buffer_of:
             self._buffer_of[key] = len(self._buffers)
@@ -200,7 +200,7 @@ class _FileRecords:
 
 
 class _SubgraphRecords:
-    """Collects the records of one subgraph of the file, numbering its tensors afresh.
+    """Collects the records of one subgraph of the file, with new tensor numbers.
 
     Args:
         graph: the model's subgraph that its nodes are of.
@@ -235,7 +235,7 @@ class _SubgraphRecords:
         )
 
     def graph_indices(self) -> tuple[int, ...]:
-        """Return for each tensor the graph's index; -1 for those it has not."""
+        """Index in the graph of each tensor in the file; -1 for a tensor that only the file has."""
         graph_index = {own: index for index, own in self._index.items()}
         return tuple(graph_index.get(own, -1) for own in range(len(self._tensors)))
 
@@ -275,7 +275,7 @@ class _SubgraphRecords:
         return len(self._tensors) - 1
 
     def _unique_name(self, name: str) -> str:
-        """Name that no tensor has so far: compilers tell tensors by their names."""
+        """Return a tensor name that is not used yet, since compilers identify tensors by name."""
         unique = name
         while unique in self._names:
             self._names[name] += 1
@@ -297,7 +297,7 @@ class _SubgraphRecords:
         )
 
     def _shape(self, tensor: Tensor) -> tuple[int, ...]:
-        """Return the shape of a tensor's record; those of subgraphs now depend on who ran them."""
+        """Return the shape to write for a tensor: the present shape, or the declared one."""
         if not self._has_declared_shapes or tensor.is_constant:
             return tensor.shape
         return tuple(1 if size < 0 else size for size in tensor.shape_signature)
@@ -317,7 +317,7 @@ class _SubgraphRecords:
     def _blockwise(
         self, tensor: Tensor, quantization: Quantization
     ) -> tables.QuantizationParameters:
-        """Return blockwise quantization; its scales become another constant of the partition."""
+        """Return blockwise quantization; the scales become one more constant of the partition."""
         scales = quantization.scales
         index = self._add(
             tables.Tensor(
@@ -336,7 +336,7 @@ class _SubgraphRecords:
 
 
 def _model_nodes(graph: PartitionedGraph) -> list[int]:
-    """Return the model's own nodes of a subgraph, in its order; delegates may have taken some."""
+    """Return the original nodes of a subgraph in model order, those of delegates included."""
     waiting, found = list(graph.get_execution_plan()), []
     while waiting:
         index = waiting.pop()
@@ -350,7 +350,7 @@ def _model_nodes(graph: PartitionedGraph) -> list[int]:
 
 
 def _stored(tensor: Tensor) -> NDArray[np.uint8]:
-    """Return a constant as a file stores it, ``[bytes], uint8``."""
+    """Return the value of a constant in the file format, ``[bytes], uint8``."""
     return encode_strings(tensor.data) if tensor.type is TensorType.STRING else _bytes(tensor.data)
 
 

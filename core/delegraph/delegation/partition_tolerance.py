@@ -1,4 +1,4 @@
-"""How far the results of a partition may be off: its nodes' tolerances, added up along its paths.
+"""Tolerance for the results of a partition: the tolerances of its nodes, summed along its paths.
 
 One node is held to its own tolerance. What several nodes in a row compute may be further off, since
 each adds its error to those it is given. Along the worst path to a tensor, errors are added up
@@ -49,7 +49,7 @@ _FLOATS = ("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "COMPLEX64", "COMPLEX128
 
 @dataclass(frozen=True, slots=True)
 class ComputedTensor:
-    """What a node wrote.
+    """A tensor that a node computed, with its type and range.
 
     Attributes:
         index: of the tensor.
@@ -96,7 +96,7 @@ class ComputedNode:
 def partition_tolerances(
     nodes: Iterable[ComputedNode], capabilities: Capabilities
 ) -> dict[int, Tolerance | None]:
-    """Return how far each tensor that nodes wrote may be off, by its index.
+    """Return the tolerance of each computed tensor, by tensor index.
 
     None: nothing but its shape can be compared, because errors have met a step.
 
@@ -139,7 +139,7 @@ class _Error(NamedTuple):
         return self.share > 0 or self.absolute > 0
 
     def after(self, own: Tolerance, y: ComputedTensor) -> _Error:
-        """Return the errors after a node with a tolerance of its own has written *y*."""
+        """Return the error of *y* after a node with the tolerance *own* has computed *y*."""
         if y.steps:
             return _Error(self.share + own.relative + own.absolute / y.steps, self.absolute)
         absolute = own.absolute + own.relative * y.largest

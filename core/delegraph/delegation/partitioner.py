@@ -1,4 +1,4 @@
-"""Splits an execution plan into subsets of nodes that a delegate takes or leaves.
+"""Splits an execution plan into node subsets: partitions for a delegate, and the other nodes.
 
 Source:
     PartitionGraphIntoIndependentNodeSubsets, tflite/graph_info.cc. The result is the same; the
@@ -28,7 +28,7 @@ _TAKEN = -1  # in place of a count of missing conditions: the node has its epoch
 
 
 class NodeInfo(NamedTuple):
-    """One node of the plan, as far as partitioning looks at it.
+    """Inputs, outputs and side effects of one node of the plan.
 
     Attributes:
         inputs: tensor indices; -1 for an absent one.
@@ -43,7 +43,7 @@ class NodeInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GraphInfo:
-    """A subgraph seen through its execution plan. Source: GraphInfo, tflite/graph_info.h.
+    """A subgraph as an execution plan. Source: GraphInfo, tflite/graph_info.h.
 
     Attributes:
         nodes: the node at each plan position.
@@ -65,7 +65,7 @@ class GraphInfo:
 
 @dataclass(slots=True)
 class NodeSubset:
-    """Nodes that run one after the other, all taken by the delegate or all left.
+    """Nodes that run one after the other, either all delegated or none delegated.
 
     Source:
         NodeSubset, tflite/graph_info.h.
@@ -91,7 +91,7 @@ def partition_graph_into_independent_node_subsets(
     control_edges: Iterable[ControlEdge] | None = None,
     disable_node_fusion: bool = False,
 ) -> list[NodeSubset]:
-    """Return the plan as subsets, in an order in which they can run.
+    """Split the plan into node subsets; return them in an order in which they can run.
 
     The plan is swept from front to back and around again; each subset ("epoch") takes the nodes
     whose inputs are there and whose kind (for the delegate or not) is that of its first node, until
@@ -151,7 +151,7 @@ def _check_nodes(place: str, indices: Collection[int], count: int) -> None:
 
 
 def _kinds(graph: GraphInfo, nodes_to_partition: Iterable[int]) -> list[bool]:
-    """Return for each plan position whether the delegate takes its node."""
+    """Return for each plan position whether the delegate takes the node."""
     wanted = set(nodes_to_partition)
     _check_nodes("nodes_to_partition", wanted, graph.num_total_nodes)
     return [index in wanted for index in graph.execution_plan]
@@ -160,7 +160,7 @@ def _kinds(graph: GraphInfo, nodes_to_partition: Iterable[int]) -> list[bool]:
 def _edges(
     graph: GraphInfo, greedily: bool, control_edges: Iterable[ControlEdge] | None
 ) -> list[ControlEdge]:
-    """Return the edges to respect: those given, else those that side effects imply."""
+    """Return the control edges: the given ones, or those that side effects require."""
     if control_edges is not None:
         edges = list(control_edges)
         for edge in edges:
@@ -175,7 +175,7 @@ def _edges(
 
 
 class _Partitioner:
-    """One run: knows which nodes are ready, and what crosses the borders of the subsets so far.
+    """State of one partitioning: the ready nodes, and the tensors at the subsets' borders.
 
     The readers of a tensor are a linked list: ``_newest[tensor]`` is an entry, ``_reader[entry]``
     the plan position that reads, ``_older[entry]`` the next entry or -1. Lists by tensor would be
@@ -224,7 +224,7 @@ class _Partitioner:
     # -- the three ways to go through the plan ---------------------------------------------------
 
     def take_greedily(self) -> None:
-        """Let every subset take all it can.
+        """Build the subsets so that each one takes every node that is ready.
 
         Queued nodes of the subset's kind count on: ``position + plan length`` comes up in the sweep
         after that of ``position``.
@@ -248,7 +248,7 @@ class _Partitioner:
                         heappush(queue, sweep + count + freed)
 
     def take_in_plan_order(self) -> None:
-        """End a subset at a node that does not fit, once its sweep has taken one.
+        """Build the subsets in sweeps over the plan; end a subset at a node of the other kind.
 
         A sweep that ends with a node that fitted is followed by another one.
         """
@@ -282,7 +282,7 @@ class _Partitioner:
                 heappush(queue, freed)
 
     def _ready_by_kind(self) -> tuple[list[int], list[int]]:
-        """Return the plan positions that are ready, as heaps: to be left, and for the delegate."""
+        """Return two heaps of ready plan positions: nodes to leave, and nodes for the delegate."""
         queues: tuple[list[int], list[int]] = ([], [])
         for position, missing in enumerate(self._missing):
             if not missing:
@@ -293,7 +293,7 @@ class _Partitioner:
         self._subsets.append(NodeSubset("kTfPartition" if kind else "kTfNonPartition", [], [], []))
 
     def _take(self, position: int) -> list[int]:
-        """Put a node in the last subset; return the plan positions that became ready by it."""
+        """Add a node to the last subset; return the plan positions that are ready now."""
         node, missing, newest = self._nodes[position], self._missing, self._newest
         subset, epoch = self._subsets[-1], len(self._subsets) - 1
         missing[position] = _TAKEN

@@ -1,4 +1,4 @@
-"""Which delegate has each node of the original graph, why others left it, and what crosses over.
+"""The delegate of each node, the reasons of other delegates, and tensors that cross boundaries.
 
 An ``Interpreter`` builds one after every change of its plan; tools and the command line print it.
 """
@@ -21,7 +21,7 @@ _VALIDATION = "VALIDATION:"
 
 @dataclass(frozen=True, slots=True)
 class NodePlacement:
-    """Where one node of the original graph runs.
+    """The delegate or kernel that computes one node of the original graph.
 
     Attributes:
         subgraph: index of its subgraph.
@@ -51,7 +51,7 @@ class NodePlacement:
         return f"node {self.index} ({self.op}){where}"
 
     def refusals(self, delegates: Iterable[str]) -> Iterator[tuple[str, Rejection]]:
-        """Yield those of *delegates* that left the node, each with its reason.
+        """Yield each of *delegates* that rejected the node, with the reason.
 
         A node that none of them took, the default delegate apart, was left by all of them: those
         that said nothing gave no reason.
@@ -67,7 +67,7 @@ class NodePlacement:
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlacement:
-    """A delegate node and what it replaces.
+    """A delegate node, and the original nodes that it replaces.
 
     Attributes:
         subgraph: index of the subgraph.
@@ -103,7 +103,7 @@ class PartitionPlacement:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A tensor that goes from one party to another: the boundary of a partition.
+    """A tensor that crosses the boundary of a partition.
 
     Attributes:
         subgraph: index of the subgraph.
@@ -127,7 +127,7 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where every node runs. ``str()`` is one line; ``to_json()`` is all of it.
+    """The delegate or kernel of every node. ``str()`` is one line; ``to_json()`` is complete.
 
     Attributes:
         nodes: every node of every subgraph, in the model's order.
@@ -179,7 +179,7 @@ class Placement:
 
     @property
     def requested_delegates(self) -> tuple[str, ...]:
-        """Names of the delegates but the default one, each once, in order."""
+        """Names of the requested delegates without the default one, each once, in order."""
         names = dict.fromkeys(self.delegates)
         return tuple(name for name in names if name != self.default_delegate)
 
@@ -187,7 +187,7 @@ class Placement:
         return f"<Placement of {self}>"
 
     def _repr_html_(self) -> str:
-        """Return a table of the nodes, as notebooks show it."""
+        """Return a table of the nodes, which notebooks display."""
         columns = ("subgraph", "node", "operator", "name", "runs on", "partition", "left by")
         keys = ("subgraph", "node", "operator", "name", "delegate", "partition", "reasons")
         rows = [[row[key] for key in keys] for row in self.rows()]
@@ -206,17 +206,17 @@ class Placement:
         return f"{delegate} takes {nodes} in {places}{after}"
 
     def unresolved(self) -> list[NodePlacement]:
-        """Return the nodes that nothing runs, so that the model cannot run here."""
+        """Return the nodes that no kernel or delegate supports; with one, a model cannot run."""
         return [node for node in self.nodes if node.is_unresolved]
 
     def nodes_to_delegate(self) -> Iterator[NodePlacement]:
-        """Yield the nodes that delegates may get: all but those of ``VALIDATION:`` subgraphs."""
+        """Yield the nodes that delegates may take: all but those of ``VALIDATION:`` subgraphs."""
         barred = {i for i, name in enumerate(self.subgraph_names) if is_never_delegated(name)}
         return (node for node in self.nodes if node.subgraph not in barred)
 
     @property
     def crossing_bytes(self) -> int | None:
-        """Bytes of all crossings together; None when the size of one is not known."""
+        """Number of bytes of all crossings; None when one size is unknown."""
         return total_bytes(crossing.bytes for crossing in self.crossings)
 
     @property
@@ -225,7 +225,7 @@ class Placement:
         return sum(crossing.bytes is None for crossing in self.crossings)
 
     def rows(self) -> list[dict[str, str | int | bool | None]]:
-        """Return one flat dictionary a node, in the model's order: ``pandas.DataFrame(rows)``.
+        """Return one flat dictionary per node, in model order, for ``pandas.DataFrame(rows)``.
 
         Columns:
             subgraph, node: indices.
@@ -299,12 +299,12 @@ def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:
 
 
 def is_never_delegated(subgraph_name: str) -> bool:
-    """Return whether no delegate gets a subgraph of that name: it only validates others."""
+    """Return whether a subgraph has a validation name, so that no delegate is applied to it."""
     return subgraph_name.startswith(_VALIDATION)
 
 
 def total_bytes(sizes: Iterable[int | None]) -> int | None:
-    """Return the sum; None when one of the sizes is not known.
+    """Return the sum of *sizes*; None when one size is unknown.
 
     >>> total_bytes([4, 8]), total_bytes([4, None])
     (12, None)
@@ -318,7 +318,7 @@ def total_bytes(sizes: Iterable[int | None]) -> int | None:
 
 
 def reason_in_words(node: NodePlacement, delegate: str) -> str:
-    """Return why *delegate* does not run a node.
+    """Text of the reason why *delegate* does not compute a node.
 
     >>> node = NodePlacement(0, 1, "ADD", rejections={"sin": Rejection("op", actual="ADD")})
     >>> reason_in_words(node, "sin")
@@ -330,7 +330,7 @@ def reason_in_words(node: NodePlacement, delegate: str) -> str:
 
 
 def refusals_in_words(node: NodePlacement, delegates: Sequence[str]) -> str:
-    """Return why each of *delegates* left a node, on one line."""
+    """Return the reasons of all *delegates* that rejected a node, on one line."""
     reasons = [f"{delegate} says {reason}" for delegate, reason in node.refusals(delegates)]
     return ", ".join(reasons) or "no delegate is applied"
 

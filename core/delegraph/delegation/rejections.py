@@ -1,4 +1,4 @@
-"""Why a delegate leaves nodes: the reason for one, and how the reasons of a plan are collected.
+"""Reasons why a delegate rejects nodes, and their collection over an execution plan.
 
 A delegate refuses a node with a :class:`Rejection`. :func:`collect_rejections` asks it about each
 node of a plan; :mod:`delegraph.delegation.graph_partition_helper` adds those of nodes that the
@@ -27,7 +27,7 @@ def _text(value: object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Rejection(JsonRecord):
-    """Why a delegate leaves a node to others. Falsy, so ``if supported:`` reads as expected.
+    """Reason why a delegate rejects a node. Falsy, so that ``if supported:`` works.
 
     Attributes:
         constraint: short stable id, ``"dtype"``, ``"op"``, ``"rank"``; letters, digits, ``-_.``.
@@ -72,7 +72,7 @@ def collect_rejections(
     first: int,
     last: int | None,
 ) -> dict[int, Rejection]:
-    """Return why nodes are left, by node index; a node that is not in it is taken.
+    """Return the rejection of each rejected node, by node index; accepted nodes are absent.
 
     Args:
         nodes: of a plan, in its order.
@@ -104,7 +104,7 @@ def _out_of_range(node: Node, limit: str) -> Rejection:
 
 
 def _rejection(node: Node, registration: Registration, ask: Ask, delegate: str) -> Rejection | None:
-    """Return why the delegate leaves a node, None when it takes it."""
+    """Ask the delegate about a node; return its rejection, or None when it accepts."""
     where = f"asked about node {node.index} ({registration.name})"
     return answered(lambda: ask(registration, node), where, delegate, node.index)
 
@@ -112,7 +112,7 @@ def _rejection(node: Node, registration: Registration, ask: Ask, delegate: str) 
 def answered(
     ask: Callable[[], object], where: str, delegate: str, node_index: int
 ) -> Rejection | None:
-    """Return why a delegate says no, None when it says yes.
+    """Call *ask*; return the delegate's rejection, or None when the delegate accepts.
 
     Args:
         ask: the delegate's own code.

@@ -1,4 +1,4 @@
-"""What users ask of a placement, whatever the delegate: rules for nodes, and ``require="full"``.
+"""A user's rules about the placement of nodes, for any delegate, and ``require="full"``.
 
 A rule keeps nodes off delegates, or pins them to one. :mod:`delegraph.delegation.rules_file` reads
 rules from a TOML file, :mod:`delegraph.delegation.matched_rules` finds their nodes in a model.
@@ -22,7 +22,7 @@ _RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 
 @dataclass(frozen=True, slots=True)
 class PlacementRule:
-    """Nodes that delegates may not take, or that one delegate must take.
+    """Nodes that delegates may not take, or nodes that one delegate must take.
 
     All conditions given must hold for a node; each of the lists is met by any of its entries.
 
@@ -115,7 +115,7 @@ class PlacementRule:
 
 @dataclass(frozen=True, slots=True)
 class PlacementRules:
-    """Rules in their order, and the file they come from, if any."""
+    """Placement rules in order, with the path of their file, if any."""
 
     rules: tuple[PlacementRule, ...] = ()
     file: str = ""
@@ -132,7 +132,7 @@ class PlacementRules:
         return f"rule {position + 1}{where}"
 
     def quote(self, position: int) -> str:
-        """Return the label with the rule itself."""
+        """Return the label of a rule followed by the rule's text."""
         return f"{self.label(position)} ({self.rules[position]})"
 
 
@@ -162,7 +162,7 @@ def require_full(placement: Placement) -> None:
 
 
 def shortened(phrases: list[str], limit: int = 8) -> str:
-    """Return phrases joined by ``;``, those after the first *limit* only counted."""
+    """Join *phrases* with ``;``; phrases after the first *limit* are only counted."""
     shown = phrases[:limit]
     if len(phrases) > limit:
         shown.append(f"and {len(phrases) - limit} more")
@@ -175,7 +175,7 @@ def _where(nodes: list[int], subgraph: int | None) -> str:
 
 
 def _listed(name: str, value: object) -> tuple[object, ...]:
-    """Return one value or several as a tuple; empty only when nothing is given."""
+    """Return one value or several as a tuple; the tuple is empty only for None."""
     if value is None:
         return ()
     if isinstance(value, str) or not isinstance(value, Iterable):

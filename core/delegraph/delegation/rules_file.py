@@ -1,4 +1,4 @@
-"""Placement rules as users give them: made in code, or in a TOML file.
+"""Reads placement rules from code or from a TOML file.
 
 In a file, each rule is a ``[[rule]]`` table; its keys are the attributes of ``PlacementRule``.
 
@@ -32,7 +32,7 @@ _KEYS = ("action", "delegate", "nodes", "operators", "tensors", "subgraph", "sig
 
 
 def placement_rules(rules: Rules | None) -> PlacementRules:
-    """Return the rules that are given: a TOML file's by its path, or rules made in code.
+    """Return the rules of a TOML file, given by its path, or rules made in code.
 
     Raises:
         ArgumentError: the file cannot be read or has a mistake, or something is not a rule.
@@ -89,7 +89,7 @@ def _table_text(rule: PlacementRule) -> str:
 
 
 def _toml(value: int | str | Iterable[str]) -> str:
-    """Return a value as TOML has it."""
+    """Return *value* as TOML text."""
     if isinstance(value, int):
         return str(value)
     if isinstance(value, str):  # as JSON, but for one character; no surrogates

@@ -1,4 +1,4 @@
-"""Objects that the interpreters of a process share, such as an engine or its compiled network."""
+"""Objects that the interpreters of a process share, such as an engine or a compiled network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Shared = TypeVar("Shared")
 
 
 class _Holder:
-    """Holds one object; lives as long as an interpreter that has asked for it."""
+    """Holds one shared object while at least one interpreter uses the object."""
 
     __slots__ = ("__weakref__", "lock", "values")
 

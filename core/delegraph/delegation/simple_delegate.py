@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class SimpleDelegateKernelInterface(ABC):
-    """Computes one partition. One object for each delegate node."""
+    """Kernel that computes one partition; each delegate node has its own kernel."""
 
     @abstractmethod
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
@@ -52,7 +52,7 @@ class SimpleDelegateKernelInterface(ABC):
         """
 
     def eval_async(self, context: DelegateContext, node: Node) -> AnyEvent:
-        """Start what :meth:`eval` does, and return what ends when it is done.
+        """Start the work of :meth:`eval` and return an event that marks the end of the work.
 
         Optional. A kernel that has it can run while other nodes do, also those of other kernels of
         its delegate. A host calls it in place of :meth:`eval` where something can run meanwhile, in
@@ -68,7 +68,7 @@ class SimpleDelegateKernelInterface(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no eval_async")
 
     def native_eval(self, context: DelegateContext, node: Node) -> Callable[[], None] | None:
-        """Return a function that does what :meth:`eval` does, until the next :meth:`prepare`.
+        """Return a native function that replaces :meth:`eval` until the next :meth:`prepare`.
 
         Optional, for kernels that take microseconds: what the function needs can be bound in it. A
         host that runs in Python calls it in place of :meth:`eval`. It computes nothing by NumPy,
@@ -102,7 +102,7 @@ class SimpleDelegateKernelInterface(ABC):
         return True
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
-        """Let go of what the kernel holds; called once, and nothing after it.
+        """Release the kernel's resources; called once, as the last method.
 
         When the delegate is taken off, for a resize too, when the interpreter is closed or no
         longer used, and when applying the delegate failed after :meth:`init` was called.
@@ -110,7 +110,7 @@ class SimpleDelegateKernelInterface(ABC):
 
 
 class SimpleDelegateInterface(ABC):
-    """Which nodes a delegate takes, and the kernels that compute them."""
+    """Interface of a simple delegate: which nodes it supports, and kernels for partitions."""
 
     @abstractmethod
     def name(self) -> str:
@@ -123,7 +123,7 @@ class SimpleDelegateInterface(ABC):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return whether the delegate takes this node, or a :class:`Rejection` that says why not.
+        """Return whether the delegate supports this node, or a :class:`Rejection` with the reason.
 
         Called once for every well-formed node of the plan, in order: one that Delegraph's kernels
         take, or that they have no kernel of, as custom operators. A bare ``False`` is recorded as
@@ -132,10 +132,10 @@ class SimpleDelegateInterface(ABC):
 
     @abstractmethod
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        """Return a new kernel for one partition."""
+        """Return a new kernel, which will compute one partition."""
 
     def check_partition(self, context: DelegateContext, params: DelegateParams) -> bool | Rejection:
-        """Return whether the delegate takes a partition as a whole; True by default.
+        """Return whether the delegate accepts a whole partition; the default is True.
 
         Called for each partition that the supported nodes make, before anything of the graph is
         replaced. Nodes of a refused one go to the next delegate or to the host's kernels, and the
@@ -161,18 +161,24 @@ class SimpleDelegateInterface(ABC):
         return ""
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
-        """See :meth:`Delegate.copy_from_buffer_handle`."""
+        """Copy a tensor from the delegate's buffer.
+
+        See :meth:`Delegate.copy_from_buffer_handle`.
+        """
         Delegate.copy_from_buffer_handle(self, context, tensor)  # type: ignore[arg-type]  # name() only
 
     def copy_to_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
-        """See :meth:`Delegate.copy_to_buffer_handle`."""
+        """Copy a tensor to the delegate's buffer.
+
+        See :meth:`Delegate.copy_to_buffer_handle`.
+        """
         Delegate.copy_to_buffer_handle(self, context, tensor)  # type: ignore[arg-type]  # name() only
 
     def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:  # noqa: B027 - optional
-        """Release the delegate's own buffer; nothing by default."""
+        """Free the delegate's own buffer; the default does nothing."""
 
 
 def is_asynchronous(kernel: object) -> bool:
-    """Return whether a kernel has an ``eval_async`` of its own."""
+    """Return whether a kernel overrides ``eval_async``."""
     base = SimpleDelegateKernelInterface
     return isinstance(kernel, base) and type(kernel).eval_async is not base.eval_async

@@ -1,4 +1,4 @@
-"""How far results may be off, and how far they are."""
+"""Tolerances: how much results may differ, and how much they do differ."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Tolerance:
         return "exact" if is_exact else f"{self.relative:g} relative, {self.absolute:g} absolute"
 
     def compare(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
-        """Return by how much each element is further off than this allows; positive where it is.
+        """Return how far each element exceeds the tolerance; 0 or less where it is within.
 
         NaN equals NaN, and infinity its like. Strings and bools are compared exactly.
 

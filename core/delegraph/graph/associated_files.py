@@ -52,7 +52,7 @@ _DAMAGE = (
 
 
 class AssociatedFiles:
-    """The files after a model.
+    """Files of the zip archive that may follow the model in a ``.tflite`` file.
 
     Args:
         content: the model's file, ``[bytes], uint8``.
@@ -106,7 +106,7 @@ class AssociatedFiles:
 
 
 def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
-    """Return *model* followed by the files that follow another one.
+    """Return the bytes of *model* followed by the associated files of *source*.
 
     Args:
         model: a model's file, without any.
@@ -126,7 +126,7 @@ def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
 
 
 def _open(content: NDArray[np.uint8]) -> zipfile.ZipFile | None:
-    """Return the zip at the end of *content*, None when there is none."""
+    """Return the zip archive at the end of *content*, or None without one."""
     tail = content[-(_MAX_COMMENT + _END_BYTES + _ZIP64_LOCATOR_BYTES) :].tobytes()
     at = tail.rfind(_END)
     if at < 0 or len(tail) - at < _END_BYTES:

@@ -31,7 +31,7 @@ def called_subgraphs(options: Table | None) -> Iterator[int]:
 
 
 def with_calls(options: Table, number: Callable[[int], int]) -> Table:
-    """Return an operator's options with other subgraphs: *number* of those that they name.
+    """Return an operator's options with each subgraph index replaced by ``number(index)``.
 
     >>> from delegraph.schema.options import WhileOptions
     >>> with_calls(WhileOptions(cond_subgraph_index=4, body_subgraph_index=6), lambda i: i // 2)

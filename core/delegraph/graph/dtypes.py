@@ -73,7 +73,7 @@ OBJECT_TYPES = frozenset({TensorType.STRING, TensorType.RESOURCE, TensorType.VAR
 
 
 def byte_size(type_: TensorType, shape: Sequence[int]) -> int:
-    """Return the bytes that a dense tensor takes; 0 for types held as Python objects.
+    """Return the number of bytes of a dense tensor; 0 for types held as Python objects.
 
     >>> byte_size(TensorType.INT4, (3, 3))
     5
@@ -122,7 +122,9 @@ def pack(values: NDArray[np.integer], type_: TensorType) -> NDArray[np.uint8]:
 
 
 def has_nan(dtype: np.dtype[Any]) -> bool:
-    """Return whether a dtype has NaN; those of ml_dtypes are of kind "V" or "f".
+    """Return whether a dtype can represent NaN.
+
+    The dtypes of ml_dtypes are of kind "V" or "f".
 
     >>> has_nan(np.dtype("c8")), has_nan(np.dtype("i4"))
     (True, False)

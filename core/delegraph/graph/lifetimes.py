@@ -7,15 +7,15 @@ from typing import NamedTuple, Protocol
 
 
 class Step(Protocol):
-    """What is executed at one position of a plan: an ``Operator``, or a running ``Node``."""
+    """The work at one position of an execution plan: an ``Operator``, or a running ``Node``."""
 
     @property
     def inputs(self) -> Sequence[int]:
-        """Tensor indices, -1 for none."""
+        """Indices of the input tensors; -1 for an absent input."""
 
     @property
     def outputs(self) -> Sequence[int]:
-        """Tensor indices, -1 for none."""
+        """Indices of the output tensors; -1 for an absent output."""
 
 
 class Lifetime(NamedTuple):
@@ -63,7 +63,7 @@ def tensor_lifetimes(
 
 
 def first_uses(steps: Iterable[Step]) -> dict[int, int]:
-    """Return where each tensor is used first: 2 p by a step that reads it, 2 p + 1 by its writer.
+    """First use of each tensor: 2 p if the step at position p reads it, 2 p + 1 if it writes.
 
     Args:
         steps: in execution order; the position of one is p.

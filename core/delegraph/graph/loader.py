@@ -1,4 +1,4 @@
-"""Model files to :class:`~delegraph.graph.model.Model`, with the checks that make it safe to use.
+"""Loads model files as :class:`~delegraph.graph.model.Model` and checks that they are safe to use.
 
 What the official runtime refuses while it builds an interpreter is refused here too. Beyond that,
 every index (tensor, subgraph, buffer) is checked, so later code may use them as they are.
@@ -47,7 +47,7 @@ file. An operand takes time rather than memory."""
 def load_model(
     path: str | os.PathLike[str], table_limit: int | None = None, memory_limit: int | None = None
 ) -> Model:
-    """Return the model in the file at *path*; the file is mapped, its constants are not copied.
+    """Load the model in the file at *path*; the file is mapped and constants are not copied.
 
     Args:
         path: of the file.
@@ -83,7 +83,7 @@ def parse_model(
     table_limit: int | None = None,
     memory_limit: int | None = None,
 ) -> Model:
-    """Return the model that *content* holds; its constants are views of *content*.
+    """Load a model from the bytes *content*; constants are views of *content*.
 
     Args:
         content: the bytes of a file.
@@ -102,7 +102,7 @@ def parse_model(
 
 
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
-    """Records of the file; the error for another format says which one it is."""
+    """Read the flatbuffer records of a file; errors name the format if it is not TFLite."""
     try:
         return read_model(content, table_limit, limit)
     except MalformedModelError as error:
@@ -145,7 +145,7 @@ _OperatorType = tuple[str, BuiltinOperator, int, type[Table] | None]
 
 
 def _operator_type(index: int, record: tables.OperatorCode) -> _OperatorType:
-    """Name, code and version that the operators of one operator code share."""
+    """Name, code and version of the operators that refer to one operator code."""
     code = max(record.builtin_code, record.deprecated_builtin_code)
     try:
         builtin = BuiltinOperator(code)
@@ -247,7 +247,7 @@ _WITH_ACTIVATION = frozenset(
 
 
 def _with_known_activation(options: Any) -> Any:
-    """Return options in which a number that stands for no activation is NONE.
+    """Return options in which an unknown activation number is replaced by NONE.
 
     Source:
         ConvertActivation, tflite/core/api/flatbuffer_conversions.cc.
@@ -296,14 +296,14 @@ def _signatures(record: tables.Model, subgraphs: Sequence[SubgraphSpec]) -> tupl
 def _named_tensors(
     maps: Sequence[tables.TensorMap] | None, num_tensors: int, where: str
 ) -> dict[str, int]:
-    """Return tensor indices by name, sorted by name as the official runtime has them."""
+    """Return tensor indices by name, sorted by name as in the official runtime."""
     named = {m.name: m.tensor_index for m in maps or () if m.name is not None}
     require_tensors(list(named.values()), num_tensors, where)
     return dict(sorted(named.items()))
 
 
 def _metadata(record: tables.Model) -> dict[str, NDArray[np.uint8]]:
-    """Return the entries that have a name and bytes; the last one of a name counts.
+    """Return the metadata entries that have a name and bytes; of equal names the last one.
 
     Source:
         ``ReadAllMetadata``, tflite/converter/core/model_builder_base.h.

@@ -1,4 +1,4 @@
-"""What a model's author says of it: TFLite Metadata with its labels, typed and checked.
+"""TFLite Metadata, the author's description of a model: labels and tensors, typed and checked.
 
 Nothing in it is needed to run the model, so a fault in it is data: ``ModelMetadata.faults``.
 
@@ -41,7 +41,7 @@ _BOXES: dict[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class BoxLayout:
-    """What the four numbers of a box are.
+    """Meaning of the four numbers of a bounding box.
 
     Attributes:
         type: ``boundaries`` (left, top, right, bottom); ``upper left`` or ``center``, which is a
@@ -57,7 +57,7 @@ class BoxLayout:
 
 @dataclass(frozen=True, slots=True)
 class TensorMetadata:
-    """What is said of one input or output.
+    """Description of one input or output of the model.
 
     Attributes:
         index: of the tensor; -1 when nothing is said of it.
@@ -98,7 +98,7 @@ NOTHING_SAID = TensorMetadata()
 
 @dataclass(frozen=True, slots=True)
 class ModelMetadata:
-    """What is said of a model.
+    """Description of a model by its author.
 
     Attributes:
         name: what its author calls it.
@@ -129,7 +129,7 @@ class ModelMetadata:
 
 
 def read_metadata(model: Model) -> ModelMetadata | None:
-    """Metadata that the author gave *model*; None when it has neither metadata nor a zip."""
+    """Return the metadata that the author gave *model*; None without metadata and zip archive."""
     faults: list[str] = []
     files = _files(model, faults)
     root = _root(model, faults)
@@ -175,7 +175,7 @@ def _root(model: Model, faults: list[str]) -> tables.ModelMetadata | None:
 
 
 class _Reader:
-    """Turns tables into typed records; what is wrong with them becomes a fault."""
+    """Converts metadata tables to typed records and collects their faults."""
 
     def __init__(self, files: AssociatedFiles | None, faults: list[str]) -> None:
         self._files = files
@@ -246,7 +246,10 @@ class _Reader:
         return BoxLayout(_BOXES[properties.type], index, in_pixels)
 
     def _labels(self, record: tables.TensorMetadata, kind: AssociatedFileType) -> tuple[str, ...]:
-        """Return the lines of the first file of a kind: the others are translations."""
+        """Return the lines of the first label file of a kind.
+
+        The other files of the kind are translations.
+        """
         names = [f.name for f in record.associated_files if f.type == kind and f.name]
         if not names or self._files is None:
             return ()

@@ -1,4 +1,4 @@
-"""The immutable, typed view of a model: what the file declares, before anything runs.
+"""The immutable, typed content of a model file, before anything runs.
 
 ``TensorSpec``, ``OperatorSpec`` and ``SubgraphSpec`` are declarations; their living counterparts
 are the ``Tensor`` and ``Node`` of :mod:`delegraph.operators` and the ``Subgraph`` of
@@ -50,18 +50,18 @@ class Quantization(NamedTuple):
 
     @property
     def scale(self) -> float:
-        """The per-tensor scale (the first one when per channel)."""
+        """The per-tensor scale, or the first scale when the quantization is per channel."""
         return float(self.scales[0])
 
     @property
     def zero_point(self) -> int:
-        """The per-tensor zero point (the first one when per channel)."""
+        """The per-tensor zero point, or the first one when the quantization is per channel."""
         return int(self.zero_points[0]) if len(self.zero_points) else 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DimensionMetadata:
-    """One dimension of a sparse tensor.
+    """Storage format of one dimension of a sparse tensor.
 
     Attributes:
         dense_size: length of a dense dimension; 0 for a sparse (CSR) one.
@@ -90,7 +90,7 @@ class Sparsity:
 
 
 class TensorSpec(NamedTuple):
-    """A tensor as the file declares it.
+    """Declaration of one tensor in the model file.
 
     Attributes:
         index: position in its subgraph's tensor list.
@@ -133,7 +133,7 @@ class TensorSpec(NamedTuple):
 
 
 class OperatorSpec(NamedTuple):
-    """One operator call as the file declares it.
+    """Declaration of one node in the model file.
 
     Attributes:
         index: position in its subgraph's operator list.
@@ -186,7 +186,7 @@ class SubgraphSpec:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signature:
-    """A named way to call a subgraph: input and output names to tensor indices."""
+    """A named way to call a subgraph, with a name for each input and output tensor."""
 
     key: str
     inputs: Mapping[str, int]
@@ -196,7 +196,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """A whole model. Load one with :func:`delegraph.graph.load_model`.
+    """The content of one model file. Load one with :func:`delegraph.graph.load_model`.
 
     Attributes:
         content: the mapped file, ``[bytes], uint8``; every constant is a view into it.

@@ -1,4 +1,4 @@
-"""What a file is that was given as a model and is none, and what to do with it.
+"""Recognises files that are no TFLite models, for error messages that say how to convert them.
 
 Only the first and last bytes are looked at, and nothing in them is decoded.
 """

@@ -1,4 +1,4 @@
-"""STRING tensors as the file stores them: count, offsets, characters.
+"""Encoding of STRING tensors in the model file: count, offsets, characters.
 
 The layout is little-endian ``int32``: the number of strings N, N + 1 offsets from the start of the
 buffer (the last one is its end), then the bytes of all strings one after the other.

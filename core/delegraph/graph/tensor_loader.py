@@ -30,7 +30,7 @@ MAX_RANK = 32
 
 
 class Copies:
-    """Arrays of a file in the type that the runtime wants; tensors that share one share its copy.
+    """Converted copies of a file's arrays; tensors that share an array share its copy.
 
     Attributes:
         limit: what they count toward.
@@ -42,7 +42,7 @@ class Copies:
         self._dimensions: dict[tuple[int, int], DimensionMetadata] = {}
 
     def int32(self, values: NDArray[Any], what: str) -> NDArray[np.int32]:
-        """Return *values*, one of the arrays of the file's records, as ``int32``.
+        """Return one array of the file's records as ``int32``.
 
         Raises:
             MalformedModelError: the file has had its share of memory.
@@ -56,7 +56,7 @@ class Copies:
     def sparse_dimension(
         self, segments: NDArray[Any], indices: NDArray[Any], what: str
     ) -> DimensionMetadata | None:
-        """Return a compressed dimension; None if its segments do not rise or leave its indices.
+        """Return a compressed dimension, or None when its segments or indices are invalid.
 
         Raises:
             MalformedModelError: as of :meth:`int32`.
@@ -73,7 +73,7 @@ class Copies:
 
 
 class TensorLoader:
-    """Turns the tensor records of one subgraph into specs."""
+    """Converts the tensor records of one subgraph to :class:`TensorSpec` objects."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class TensorLoader:
     def _constant(
         self, index: int, record: tables.Tensor, required: int
     ) -> NDArray[np.uint8] | None:
-        """Return the bytes of a constant, at least *required*; None when its buffer has none."""
+        """Return the bytes of a constant, at least *required*; None when the buffer is empty."""
         data = self._buffer(index, record.buffer)
         if data is None:
             return None

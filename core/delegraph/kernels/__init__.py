@@ -1,4 +1,4 @@
-"""NumPy kernels, one file an operator family; :mod:`delegraph.kernels.ops` says which has which.
+"""NumPy kernels, one file for each operator family; :mod:`delegraph.kernels.ops` lists them.
 
 ``docs/operators.md`` names the file of every operator. Most files carry the operator's name
 (CONV_2D is ``conv.py``). Families are ``elementwise/`` (``binary.py`` for ADD, MUL, POW, ...,

@@ -1,4 +1,4 @@
-"""ARG_MAX and ARG_MIN."""
+"""Kernels of ARG_MAX and ARG_MIN: the position of the largest or smallest element along an axis."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def prepare_arg_min(context: OpContext, node: Node) -> Eval:
 
 @dataclass(frozen=True)
 class _Search:
-    """What the operator looks for.
+    """Which extreme the operator looks for, the largest or the smallest, and how.
 
     Attributes:
         first: finds the first best element, or the first NaN.

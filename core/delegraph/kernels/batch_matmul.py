@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: products of stacked matrices."""
+"""BATCH_MATMUL: matrix products of two stacks of matrices."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LARGEST = {TensorType.INT8: 255.0, TensorType.INT16: 32768.0}  # without the ze
 
 @kernel("BATCH_MATMUL", versions=(1, 4), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Multiply two stacks of matrices; stacks of one are broadcast.
+    """Return the evaluation that multiplies two stacks of matrices; stacks of one are broadcast.
 
     Source:
         tflite/kernels/batch_matmul.cc and internal/reference/batch_matmul.h.
@@ -72,7 +72,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _output_shape(x: Tensor, w: Tensor, adj_x: bool, adj_y: bool) -> tuple[int, ...]:
-    """Return the output's shape.
+    """Return the shape of the product of *x* and *w*, with their stack axes broadcast.
 
     Raises:
         OperatorError: a rank is not in 2..5, or the shapes do not fit.
@@ -107,7 +107,7 @@ def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
 
 
 def _merged_rows(operand: Operand) -> Operand:
-    """Return *operand* with the rows of its last stack axis in one matrix."""
+    """Return *operand* with the rows of all matrices of its last stack axis in one matrix."""
 
     def merged() -> Array:
         x = operand()
@@ -194,7 +194,7 @@ def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) 
 def _requantized_eval(
     context: OpContext, left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor
 ) -> Eval:
-    """Return the eval from int8 or int16 to the same type.
+    """Return the evaluation from int8 to int8, or from int16 to int16.
 
     Raises:
         OperatorError: the output has another type, or int16 a zero point.
@@ -235,7 +235,7 @@ def _depth(x: Tensor, y: Tensor) -> int:
 
 
 def _scale_and_zero_point(tensor: Tensor) -> tuple[np.float32, int]:
-    """Return a tensor's quantization as this operator sees it.
+    """Scale and zero point of a tensor; both are 0 without exactly one scale.
 
     Per-channel scales count as 0, which makes every product 0: the official kernel does so.
 

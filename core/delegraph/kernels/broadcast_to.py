@@ -1,4 +1,4 @@
-"""BROADCAST_TO and BROADCAST_ARGS."""
+"""Kernels of BROADCAST_TO and BROADCAST_ARGS."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def prepare_broadcast_to(context: OpContext, node: Node) -> Eval:
 
 @kernel("BROADCAST_ARGS")
 def prepare_broadcast_args(context: OpContext, node: Node) -> Eval:
-    """Return the eval of BROADCAST_ARGS: the shape to which two shapes, its inputs, broadcast.
+    """Return the evaluation of BROADCAST_ARGS: the common shape of two shapes that broadcast.
 
     Source:
         tflite/kernels/broadcast_args.cc.

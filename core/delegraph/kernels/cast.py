@@ -1,4 +1,4 @@
-"""CAST."""
+"""Kernel of CAST: converts elements to another type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONCATENATION."""
+"""Kernel of CONCATENATION: joins tensors along one axis."""
 
 from __future__ import annotations
 

@@ -24,14 +24,14 @@ def callee(context: OpContext, index: int) -> Callee:
 
 
 def node_outputs(context: OpContext, node: Node) -> list[Tensor | None]:
-    """Return a node's outputs, None where one is absent."""
+    """Return the output tensors of a node, with None for each absent output."""
     return [context.tensors[i] if i >= 0 else None for i in node.outputs]
 
 
 def size_outputs_like(
     context: OpContext, outputs: Sequence[Tensor | None], results: Sequence[Tensor], dynamic: bool
 ) -> None:
-    """Size a node's outputs as the subgraph's, or declare them dynamic."""
+    """Give a node's outputs the shapes of a subgraph's outputs, or make them dynamic."""
     for tensor, result in zip(outputs, results, strict=True):
         if tensor is None:
             continue
@@ -44,7 +44,7 @@ def size_outputs_like(
 
 @kernel("IF")
 def prepare_if(context: OpContext, node: Node) -> Eval:
-    """Return the eval of IF: runs one of two subgraphs; input 0 is the condition.
+    """Return the evaluation of IF, which runs one of two subgraphs; input 0 is the condition.
 
     Source:
         tflite/kernels/if.cc.
@@ -91,7 +91,7 @@ def prepare_case(context: OpContext, node: Node) -> Eval:
 def prepare_branches(
     context: OpContext, node: Node, branches: Mapping[str, Callee], choose: Callable[[], int]
 ) -> Eval:
-    """Return the eval that runs one of *branches*, by name, on all inputs of *node* but the first.
+    """Return the evaluation that runs the chosen branch on all inputs of *node* except input 0.
 
     The outputs are dynamic if a branch is, or if the branches return different shapes.
     """
@@ -117,7 +117,7 @@ def prepare_branches(
 @kernel("STABLEHLO_WHILE")
 @kernel("WHILE")
 def prepare_while(context: OpContext, node: Node) -> Eval:
-    """Return the eval of both operators: runs the body subgraph while the condition one says true.
+    """Return the evaluation of WHILE: runs the body subgraph while the condition subgraph is true.
 
     The outputs are dynamic if the body changes a shape, or has shapes known only while invoking.
 
@@ -170,7 +170,7 @@ def _check_condition(condition: Callee) -> None:
 
 @kernel("CALL_ONCE")
 def prepare_call_once(context: OpContext, node: Node) -> Eval:
-    """Return the eval of CALL_ONCE: runs its subgraph at the interpreter's first invoke only.
+    """Return the evaluation of CALL_ONCE: runs a subgraph at the interpreter's first invoke only.
 
     Source:
         tflite/kernels/call_once.cc.

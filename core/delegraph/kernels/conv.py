@@ -65,7 +65,7 @@ _FILTER_TYPES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Conv:
-    """A checked node."""
+    """Tensors, windows and options of a CONV_2D node whose checks passed."""
 
     x: Tensor  # [N, H, W, C]
     weight: Tensor  # [O, KH, KW, C / groups]
@@ -85,7 +85,7 @@ class _Conv:
         )
 
     def images(self) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Yield each image, ``[H, W, C]``, with its result, ``[OH * OW, O]``."""
+        """Yield each input image, ``[H, W, C]``, with its part of the output, ``[OH * OW, O]``."""
         rows = self.windows[0].output * self.windows[1].output
         results = self.y.data.reshape(self.x.shape[0], rows, self.outputs)
         return zip(self.x.data, results, strict=True)
@@ -135,7 +135,7 @@ def _check(context: OpContext, node: Node) -> _Conv:
 
 
 def _bias(context: OpContext, node: Node, x: Tensor, weight: Tensor) -> Tensor:
-    """Return the bias, which TFLM does without."""
+    """Return the bias tensor; under TFLM's numerics an absent bias is replaced by zeros."""
     bias = optional_input(context, node, 2)
     if bias is not None or context.numerics != "micro":
         return input_tensor(context, node, 2)

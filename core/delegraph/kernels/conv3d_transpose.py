@@ -1,4 +1,4 @@
-"""CONV_3D_TRANSPOSE: matrix products of the input and each tap, added up where they fall.
+"""CONV_3D_TRANSPOSE: one matrix product for each tap, added to the output at the tap's place.
 
 Source:
     tflite/kernels/conv3d_transpose.cc.
@@ -86,7 +86,7 @@ def _check(shape: Tensor, weight: Tensor, x: Tensor, bias: Tensor | None, y: Ten
 
 
 def _windows(options: Any, shape: list[int], weight: Tensor, x: Tensor) -> list[Window]:
-    """Return how the convolution from output to input, which this one transposes, slides.
+    """Return the windows of the convolution from output to input, which this operator transposes.
 
     Raises:
         OperatorError: it does not lead to the input's shape.
@@ -116,7 +116,7 @@ def _scatter(
     windows: list[Window],
     result: NDArray[np.float32],
 ) -> None:
-    """Add to *result*, ``[D, H, W, O]``, what each position of *image* contributes.
+    """Add to *result*, ``[D, H, W, O]``, the contribution of each position of *image*.
 
     Args:
         image: ``[d, h, w, C]``.
@@ -132,7 +132,7 @@ def _scatter(
 
 
 def _overlap(window: Window, tap: int) -> tuple[slice, slice]:
-    """Return which input positions a tap takes along an axis, and to which outputs."""
+    """Return the input positions that a tap reads along an axis, and the matching outputs."""
     first, end = window.valid_outputs(tap)
     start = first * window.stride - window.before + tap * window.dilation
     stop = start + (end - first - 1) * window.stride + 1 if end > first else start

@@ -1,4 +1,4 @@
-"""CUMSUM."""
+"""Kernel of CUMSUM: running sums along one axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DENSIFY: sparse constants to dense ones, placed by :mod:`delegraph.arithmetic.sparsity`."""
+"""DENSIFY: expands sparse constants with :mod:`delegraph.arithmetic.sparsity`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D: every channel has filters of its own.
+"""DEPTHWISE_CONV_2D: a convolution in which each input channel has its own filters.
 
 Source:
     Prepare, EvalFloat, EvalQuantized, EvalQuantizedPerChannel, EvalQuantizedPerChannel16x8 and
@@ -69,7 +69,7 @@ _BIAS_TYPES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Depthwise:
-    """A checked node."""
+    """Tensors, windows and options of a DEPTHWISE_CONV_2D node whose checks passed."""
 
     x: Tensor  # [N, H, W, C]
     weight: Tensor  # [1, KH, KW, O]
@@ -91,7 +91,7 @@ class _Depthwise:
         return DepthwiseTaps(context, self.windows, channels, self.outputs // channels, dtype)
 
     def images(self) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Yield each image, ``[H, W, C]``, with its result, ``[OH, OW * O]``."""
+        """Yield each input image, ``[H, W, C]``, with its part of the output, ``[OH, OW * O]``."""
         down, across = self.windows
         shape = (self.x.shape[0], down.output, across.output * self.outputs)
         return zip(self.x.data, self.y.data.reshape(shape), strict=True)

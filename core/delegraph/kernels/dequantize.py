@@ -1,4 +1,4 @@
-"""DEQUANTIZE."""
+"""Kernel of DEQUANTIZE: stored integers, or float16, to float32."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
 
 
 def dequantization(x: Tensor, y: Tensor) -> Eval:
-    """Return the eval that stores in *y*, float32, what the elements of *x* stand for."""
+    """Return the evaluation that stores the real values of *x* in *y*, float32."""
     if x.type is TensorType.FLOAT16:
         return _widen(x, y)
     has_blocks = x.quantization is not None and x.quantization.block_size > 0

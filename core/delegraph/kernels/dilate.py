@@ -1,4 +1,4 @@
-"""DILATE."""
+"""Kernel of DILATE: inserts padding values between elements."""
 
 from __future__ import annotations
 

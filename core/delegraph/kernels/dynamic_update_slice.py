@@ -1,4 +1,4 @@
-"""DYNAMIC_UPDATE_SLICE."""
+"""Kernel of DYNAMIC_UPDATE_SLICE: overwrites a block of a tensor at given start indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FAKE_QUANT."""
+"""Kernel of FAKE_QUANT: rounds floats to the values that a quantized tensor could have."""
 
 from __future__ import annotations
 
@@ -49,6 +49,6 @@ def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
 
 
 def _nudged_zero_point(zero_point: np.float32, last_step: np.float32) -> int:
-    """Return the step that stands for 0; it has 16 bits."""
+    """Return the quantization step nearest to the real number 0, as a 16-bit number."""
     nearest = round_half_away(np.nan_to_num(zero_point).clip(0, last_step))
     return int(nearest) & 0xFFFF

@@ -1,4 +1,4 @@
-"""FILL and ZEROS_LIKE."""
+"""Kernels of FILL and ZEROS_LIKE."""
 
 from __future__ import annotations
 

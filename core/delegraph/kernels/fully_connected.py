@@ -75,7 +75,7 @@ _TILE = 1 << 18
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FullyConnected:
-    """A checked node."""
+    """Tensors and options of a FULLY_CONNECTED node whose checks passed."""
 
     x: Tensor
     weight: Tensor  # [O, K]
@@ -171,7 +171,7 @@ def _is_shuffled(node: Node) -> bool:
 
 
 def _shuffled(context: OpContext, fc: _FullyConnected, workspace: Tensor) -> Eval:
-    """Return the evaluation with weights in blocks of 4 rows and 16 columns, one after the other.
+    """Return the evaluation for weights stored as consecutive blocks of 4 rows and 16 columns.
 
     Zero points are 128, whatever the file says. The second output, a workspace, gets the input as
     the official kernel reorders it; one that is too small for it gets the input's size. The builtin
@@ -290,7 +290,7 @@ def _hybrid(context: OpContext, fc: _FullyConnected) -> Eval:
 
 
 def _blockwise(context: OpContext, fc: _FullyConnected) -> Eval:
-    """Return the evaluation with one scale for each block of a row of weights.
+    """Return the evaluation for weights with one scale per block of a row.
 
     Scales differ along the sum, so the integers cannot be added up before they are scaled; and the
     official kernel ignores the fused activation.

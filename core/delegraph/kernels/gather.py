@@ -1,4 +1,4 @@
-"""GATHER and GATHER_ND."""
+"""Kernels of GATHER and GATHER_ND: elements or slices selected by indices."""
 
 from __future__ import annotations
 

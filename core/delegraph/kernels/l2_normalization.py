@@ -1,4 +1,4 @@
-"""L2_NORMALIZATION."""
+"""Kernel of L2_NORMALIZATION."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EPSILON = np.float32(1e-6)
 
 @kernel("L2_NORMALIZATION", versions=(1, 2))
 def prepare_l2_normalization(context: OpContext, node: Node) -> Eval:
-    """Return the eval of L2_NORMALIZATION: x over the length of its last axis' vector.
+    """Return the evaluation of L2_NORMALIZATION: vectors of the last axis, scaled to length 1.
 
     float32, uint8 and int8.
 

@@ -1,4 +1,4 @@
-"""LOCAL_RESPONSE_NORMALIZATION."""
+"""Kernel of LOCAL_RESPONSE_NORMALIZATION: scales each element by its neighbours across channels."""
 
 from __future__ import annotations
 

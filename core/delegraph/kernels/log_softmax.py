@@ -1,4 +1,4 @@
-"""LOG_SOFTMAX."""
+"""Kernel of LOG_SOFTMAX: the logarithm of SOFTMAX over the last axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MATRIX_DIAG and MATRIX_SET_DIAG."""
+"""Kernels of MATRIX_DIAG and MATRIX_SET_DIAG."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def prepare_matrix_diag(context: OpContext, node: Node) -> Eval:
 
 @kernel("MATRIX_SET_DIAG")
 def prepare_matrix_set_diag(context: OpContext, node: Node) -> Eval:
-    """Return the eval of MATRIX_SET_DIAG: the input with its main diagonals replaced.
+    """Return the evaluation of MATRIX_SET_DIAG: a copy of the input with new main diagonals.
 
     Source:
         tflite/kernels/matrix_set_diag.cc.

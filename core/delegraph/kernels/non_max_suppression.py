@@ -1,4 +1,4 @@
-"""NON_MAX_SUPPRESSION_V4 and NON_MAX_SUPPRESSION_V5."""
+"""Kernels of NON_MAX_SUPPRESSION_V4 and NON_MAX_SUPPRESSION_V5."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from delegraph.schema.enums import TensorType
 @kernel("NON_MAX_SUPPRESSION_V5")
 @kernel("NON_MAX_SUPPRESSION_V4")
 def prepare_non_max_suppression(context: OpContext, node: Node) -> Eval:
-    """Return the eval of both operators: the rows of the boxes that stay, and how many.
+    """Return the evaluation of both operators: the indices and the number of selected boxes.
 
     Inputs: boxes ``[N, 4]``, scores ``[N]``, then scalars: the most to keep, the overlap and the
     score beyond which a box goes, and with six inputs sigma, which lowers the scores of overlapping
@@ -86,7 +86,7 @@ def _limit(tensor: Tensor) -> int:
 
 
 class Candidate(NamedTuple):
-    """A box that may stay; *compared* of the kept ones have been compared with it."""
+    """A box that may be selected, after comparison with the first *compared* selected boxes."""
 
     score: np.float32
     row: int
@@ -148,7 +148,7 @@ def _lowered(
     threshold: np.float32,
     sigma: np.float32,
 ) -> np.float32 | None:
-    """Score after the overlaps are counted; None when one of them rules the box out."""
+    """Return the score after the overlaps lowered it; None when an overlap rules the box out."""
     for share in shares:
         if share >= overlap:
             return None

@@ -1,4 +1,4 @@
-"""ONE_HOT."""
+"""Kernel of ONE_HOT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which module has the kernels of which operators; one is imported when a model calls for it.
+"""Table from operators to the kernel modules, which are imported when a model first needs them.
 
 Importing this declares them in the op table, so that it knows every name.
 """

@@ -1,4 +1,4 @@
-"""PACK and UNPACK."""
+"""Kernels of PACK and UNPACK."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UNPACKED = _PACKED - {TensorType.INT64} | {
 
 @kernel("PACK", versions=(1, 5))
 def prepare_pack(context: OpContext, node: Node) -> Eval:
-    """Return the eval of PACK: inputs of one shape, stacked along a new axis.
+    """Return the evaluation of PACK: stacks inputs of one shape along a new axis.
 
     Source:
         tflite/kernels/pack.cc.

@@ -1,4 +1,4 @@
-"""PAD, PADV2 and MIRROR_PAD."""
+"""Kernels of PAD, PADV2 and MIRROR_PAD."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _read(paddings: Tensor, rank: int) -> Pads:
 
 
 def _regions(shape: Sequence[int], pads: Pads) -> tuple[tuple[slice, ...], list[tuple[slice, ...]]]:
-    """Return where the input goes, and disjoint blocks that cover the rest of the output."""
+    """Return the block of the output that holds the input, and the blocks that cover the border."""
     interior = tuple(
         slice(before, before + size) for size, (before, _) in zip(shape, pads, strict=True)
     )

@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D.
+"""Kernels of AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D.
 
 A window is reduced along the height first and then along the width, so a pool of ``kh * kw`` taps
 takes ``kh + kw`` passes.
@@ -39,7 +39,7 @@ _QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pool:
-    """A checked node."""
+    """Tensors, windows and options of a pooling node whose checks passed."""
 
     x: Tensor  # [N, H, W, C]
     y: Tensor  # [N, OH, OW, C]
@@ -48,7 +48,7 @@ class _Pool:
 
     @property
     def range(self) -> tuple[float, float]:
-        """What the fused activation clamps stored values to; floats are finite without one, too."""
+        """Limits of the fused activation for stored values; always finite for floats."""
         if self.x.type == TensorType.FLOAT32:
             return finite_activation_range(self.activation)
         return quantized_activation_range(self.activation, self.y)
@@ -65,7 +65,7 @@ class _Pool:
 
 @kernel("AVERAGE_POOL_2D", versions=(1, 3))
 def prepare_average(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of AVERAGE_POOL_2D: means, integer ones rounded half away from zero.
+    """Return the evaluation of AVERAGE_POOL_2D; integer means are rounded half away from zero.
 
     Raises:
         OperatorError: another type than float32, uint8, int8 or int16, or a bad window.
@@ -78,7 +78,7 @@ def prepare_average(context: OpContext, node: Node) -> Eval:
 
 @kernel("MAX_POOL_2D", versions=(1, 3))
 def prepare_max(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of MAX_POOL_2D; NaN counts nothing.
+    """Return the evaluation of MAX_POOL_2D; NaN is ignored.
 
     Raises:
         OperatorError: another type than float32, uint8, int8 or int16, or a bad window.
@@ -197,7 +197,7 @@ class _Reduction:
         self._reduce(rows.swapaxes(0, 1), out.swapaxes(0, 1), self._across)
 
     def _reduce(self, x: NDArray[Any], y: NDArray[Any], window: Window) -> None:
-        """Reduce along the first axis; taps in the border around the image count nothing."""
+        """Reduce windows along the first axis; taps in the border around the image are ignored."""
         y.fill(self._identity)
         for tap in window.taps:
             first, end = window.valid_outputs(tap)

@@ -1,4 +1,4 @@
-"""QUANTIZE: floats to integers, and integers of one quantization to those of another."""
+"""QUANTIZE: floats to integers, or integers of one quantization to integers of another."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _limits(y: Tensor) -> tuple[int, int]:
 
 
 def _limited(values: NDArray[Any], low: int, high: int) -> NDArray[Any]:
-    """Return values between limits; the least where they are NaN."""
+    """Return *values* clamped to [low, high]; NaN becomes *low*."""
     return np.asarray(np.minimum(np.fmax(values, low), high))
 
 
@@ -220,7 +220,7 @@ def _rescaling(x: Tensor, y: Tensor, multiply: Callable[..., Any]) -> UnaryFunct
 def _split_lookup(
     x: Tensor, y: Tensor, vector: UnaryFunction, scalar: UnaryFunction, vector_end: int
 ) -> Eval:
-    """Return the eval that uses *vector* for the elements before *vector_end*, else *scalar*."""
+    """Return the evaluation with *vector* before element *vector_end*, *scalar* after it."""
     run = unary_lookup(x, y, vector)
     rest, bits = scalar(every_value(x.dtype)).astype(y.dtype), unsigned(x.dtype)
     if vector_end == math.prod(x.shape):

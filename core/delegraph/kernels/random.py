@@ -1,4 +1,4 @@
-"""RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL and MULTINOMIAL.
+"""Kernels of RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL and MULTINOMIAL.
 
 Two seeds that are not both zero give the official interpreter's numbers, from the start again
 whenever memory is allocated. Without seeds, the operating system gives some.
@@ -29,7 +29,7 @@ _SMALLEST_UNIFORM = np.float32(1e-7)  # so that its logarithm is finite
 
 
 class _Stream:
-    """Words of one node's generator, in order.
+    """Random words from the generator of one node, in order.
 
     Source:
         PhiloxRandom, xla/tsl/lib/random/philox_random.h.

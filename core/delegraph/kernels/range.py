@@ -1,4 +1,4 @@
-"""RANGE."""
+"""Kernel of RANGE: numbers from a start to a limit by a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REDUCE_WINDOW and STABLEHLO_REDUCE_WINDOW."""
+"""Kernels of REDUCE_WINDOW and STABLEHLO_REDUCE_WINDOW."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _require_positive(name: str, values: Sequence[int]) -> None:
 
 
 class _Windows:
-    """The windows of an array.
+    """Sizes, strides and dilations of the windows over all axes of an array.
 
     Attributes:
         counts: how many there are along each axis.

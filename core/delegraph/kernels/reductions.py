@@ -61,7 +61,7 @@ def prepare_mean(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_PROD", versions=(1, 2))
 def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
-    """Return the eval of REDUCE_PROD over axes; of constants it is computed while preparing.
+    """Return the evaluation of REDUCE_PROD; constant inputs are reduced during prepare.
 
     float32, int32, int64; 8- and 16-bit integers as stored; int8 and int16 with scales.
 
@@ -138,7 +138,7 @@ def _prepare(
 
 
 def _moved(r: Reduction) -> Eval:
-    """Return the eval of a reduction of single bools, which numbers' operators leave as they are.
+    """Return the evaluation of a reduction of one bool: a number operator copies it unchanged.
 
     Raises:
         OperatorError: several bools to reduce; the reference kernels take those too.
@@ -161,7 +161,7 @@ def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
 
 @dataclass(frozen=True, slots=True)
 class _Extreme:
-    """A maximum or minimum.
+    """Parameters of a reduction to the maximum or the minimum.
 
     Comparisons with NaN are false. The builtin kernels go on with the new element then, so that
     only what follows the last NaN counts. The reference kernels go on with the old one: they skip

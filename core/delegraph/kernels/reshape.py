@@ -1,4 +1,4 @@
-"""RESHAPE, SQUEEZE, EXPAND_DIMS, BITCAST: new shapes for the same bytes."""
+"""RESHAPE, SQUEEZE, EXPAND_DIMS, BITCAST: the same bytes under a new shape or type."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def prepare_reshape(context: OpContext, node: Node) -> Eval:
 
 
 def _have_same_bytes(x: Tensor, y: Tensor) -> bool:
-    """Whether bytes of *x* are as good in *y*: the official kernel copies them, types unseen."""
+    """Return whether the bytes of *x* can be copied to *y* although their types may differ."""
     plain = not (x.is_packed or y.is_packed or OBJECT_TYPES & {x.type, y.type})
     return plain and x.dtype.itemsize == y.dtype.itemsize
 
@@ -75,7 +75,7 @@ def _shape_option(node: Node) -> list[int]:
 
 
 def stretched(wanted: Sequence[int], shape: Sequence[int]) -> list[int]:
-    """Return *wanted* with its -1, if any, replaced so that it holds the elements of *shape*.
+    """Return *wanted* with -1 replaced so that the element count equals that of *shape*.
 
     Dimensions of 0 are left out of the division, so that ``[0, -1]`` keeps what it can.
 
@@ -149,7 +149,7 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
 
 @kernel("BITCAST", inplace=SAME_BYTES)
 def prepare_bitcast(context: OpContext, node: Node) -> Eval:
-    """Return the eval of BITCAST, which reads the same bytes as another type.
+    """Return the evaluation of BITCAST: the input's bytes, read as another type.
 
     A narrower element type adds a last dimension, a wider one takes it away.
 

@@ -1,4 +1,4 @@
-"""SCATTER_ND."""
+"""Kernel of SCATTER_ND: adds slices to zeros at given indices."""
 
 from __future__ import annotations
 

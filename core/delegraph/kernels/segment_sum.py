@@ -1,4 +1,4 @@
-"""SEGMENT_SUM."""
+"""Kernel of SEGMENT_SUM."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SEGMENT_SUM")
 def prepare_segment_sum(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SEGMENT_SUM: rows of input 0 with one segment id added up.
+    """Return the evaluation of SEGMENT_SUM: sums of the rows that have the same segment id.
 
     float32 and int32. The ids, input 1, int32, start at 0, never fall and never rise by more
     than one.

@@ -1,4 +1,4 @@
-"""SLICE."""
+"""Kernel of SLICE."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delegraph.operators.tensor import Shape, Tensor, element_count
 
 @kernel("SLICE", versions=(1, 8))
 def prepare_slice(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SLICE: a block given by its first element and its size.
+    """Return the evaluation of SLICE: the block that starts at ``begin`` and has size ``size``.
 
     A size of -1 means up to the end. Begin and size are int32 or int64 vectors.
 

@@ -1,4 +1,4 @@
-"""SOFTMAX."""
+"""Kernel of SOFTMAX."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 @kernel("SOFTMAX", versions=(1, 4), inplace=InPlace.INPUT_0)
 def prepare_softmax(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SOFTMAX over the last axis: exp(beta * x) over the sum of all of them.
+    """Return the evaluation of SOFTMAX: exp(beta * x), divided by the sum along the last axis.
 
     float32 and float16; uint8 or int8 into the same type or int16; int16.
 

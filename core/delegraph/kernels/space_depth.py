@@ -1,4 +1,4 @@
-"""SPACE_TO_DEPTH and DEPTH_TO_SPACE."""
+"""Kernels of SPACE_TO_DEPTH and DEPTH_TO_SPACE."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _block_size(node: Node, x: Tensor, y: Tensor) -> int:
 
 @kernel("SPACE_TO_DEPTH", versions=(1, 2))
 def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SPACE_TO_DEPTH: each block of pixels becomes the channels of one.
+    """Return the evaluation of SPACE_TO_DEPTH: a block of pixels becomes one pixel's channels.
 
     Source:
         tflite/kernels/space_to_depth.cc.

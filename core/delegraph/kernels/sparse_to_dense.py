@@ -1,4 +1,4 @@
-"""SPARSE_TO_DENSE."""
+"""Kernel of SPARSE_TO_DENSE."""
 
 from __future__ import annotations
 

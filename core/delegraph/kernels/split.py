@@ -1,4 +1,4 @@
-"""SPLIT and SPLIT_V."""
+"""Kernels of SPLIT and SPLIT_V."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def prepare_split(context: OpContext, node: Node) -> Eval:
 
 @kernel("SPLIT_V", versions=(1, 3))
 def prepare_split_v(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SPLIT_V: parts of the sizes that input 1 gives; one may be -1.
+    """Return the evaluation of SPLIT_V: parts with the sizes in input 1, one of which may be -1.
 
     Source:
         tflite/kernels/split_v.cc.
@@ -92,7 +92,7 @@ def _outputs(context: OpContext, node: Node, x: Tensor, axis_input: Tensor) -> l
 
 
 def _completed(sizes: Sequence[int], total: int) -> list[int]:
-    """Return *sizes* with a -1 replaced by what the others leave of *total*."""
+    """Return *sizes* with -1 replaced by *total* minus the sum of the other sizes."""
     rest = total - sum(size for size in sizes if size != -1)
     result = [rest if size == -1 else size for size in sizes]
     if list(sizes).count(-1) > 1 or min(result) < 0 or sum(result) != total:

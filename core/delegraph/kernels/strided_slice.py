@@ -1,4 +1,4 @@
-"""STRIDED_SLICE: Python's slicing with its masks."""
+"""STRIDED_SLICE: slicing with begin, end and step, as Python does, plus bit masks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_INDICES = 31  # bits of a mask
 
 @kernel("STRIDED_SLICE", versions=(1, 8))
 def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STRIDED_SLICE.
+    """Return the evaluation of STRIDED_SLICE for one node.
 
     Source:
         tflite/kernels/strided_slice.cc; reference/strided_slice.h, StartForAxis and EndForAxis. An

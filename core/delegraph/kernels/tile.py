@@ -1,4 +1,4 @@
-"""TILE."""
+"""Kernel of TILE: repeats a tensor along its axes."""
 
 from __future__ import annotations
 

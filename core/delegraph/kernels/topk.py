@@ -1,4 +1,4 @@
-"""TOPK_V2."""
+"""Kernel of TOPK_V2: the k largest values of each row, and their positions."""
 
 from __future__ import annotations
 

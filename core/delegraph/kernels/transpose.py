@@ -1,4 +1,4 @@
-"""TRANSPOSE."""
+"""Kernel of TRANSPOSE: permutes axes."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ _VECTOR = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TransposeConv:
-    """A checked node."""
+    """Tensors, windows and options of a TRANSPOSE_CONV node whose checks passed."""
 
     shape: Tensor  # [4], of the output
     weight: Tensor  # [O, KH, KW, C]
@@ -260,7 +260,7 @@ def _hybrid(context: OpContext, conv: _TransposeConv) -> Eval:
 def _sums(
     context: OpContext, conv: _TransposeConv, dtype: np.dtype[Any]
 ) -> Callable[[], NDArray[Any]]:
-    """Return a function that gives an array for the sums of an image; its contents are stale."""
+    """Return a function that gives an uninitialised array for the sums of one image."""
     if conv.y.is_dynamic:
         return lambda: np.empty(conv.y.shape[1:], dtype)
     memory = context.scratch(conv.y.shape[1:], dtype)
@@ -268,7 +268,7 @@ def _sums(
 
 
 class _Scatter:
-    """Adds up what the positions of one image contribute to an output image, tap by tap."""
+    """Adds the contributions of all input positions to one output image, tap by tap."""
 
     def __init__(self, context: OpContext, conv: _TransposeConv, dtype: np.dtype[Any]) -> None:
         _, self._height, self._width, self._channels = conv.x.shape
@@ -300,7 +300,7 @@ class _Scatter:
 def _targets(
     padding: int, size: int, kernel: int, stride: int, positions: int
 ) -> list[tuple[slice, slice]]:
-    """Return for each tap along an axis which input positions it takes, and to which outputs.
+    """Return for each tap along an axis its input positions and the matching output positions.
 
     Args:
         padding: of the convolution that this one transposes, from output to input.

@@ -1,4 +1,4 @@
-"""UNIQUE."""
+"""Kernel of UNIQUE: distinct values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TYPES = {
 
 @kernel("UNIQUE")
 def prepare_unique(context: OpContext, node: Node) -> Eval:
-    """Return the eval of UNIQUE: distinct values in order of appearance, and each one's place.
+    """Return the evaluation of UNIQUE: distinct values, and the index of each element's value.
 
     float32, uint8, int8, int16, int32 and int64.
 

@@ -1,4 +1,4 @@
-"""UNSORTED_SEGMENT_SUM, _PROD, _MAX and _MIN."""
+"""Kernels of UNSORTED_SEGMENT_SUM, _PROD, _MAX and _MIN."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def prepare_min(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
-    """Return the eval that joins the parts of input 0 with one segment id, input 1.
+    """Return the evaluation that applies *join* to the parts of input 0 that have one segment id.
 
     Input 2 is the number of segments. Negative ids are left out; a segment without parts holds the
     neutral element. A maximum or minimum leaves out NaN, too.
@@ -84,7 +84,7 @@ def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
 
 
 def _neutral(join: np.ufunc, type_: TensorType) -> float:
-    """Value of a segment before its first part."""
+    """Neutral element of *join*: the value of an empty segment."""
     if join is np.add or join is np.multiply:
         return float(join is np.multiply)
     limits = (INT32_MIN, INT32_MAX) if type_ is TensorType.INT32 else (-FLOAT32_MAX, FLOAT32_MAX)

@@ -51,7 +51,7 @@ def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
 
 @kernel("READ_VARIABLE")
 def prepare_read_variable(context: OpContext, node: Node) -> Eval:
-    """Return the eval of READ_VARIABLE.
+    """Return the evaluation of READ_VARIABLE, which copies a variable to the output.
 
     An output declared without dimensions takes the variable's shape while invoking. TFLM's
     variables are zero at first; LiteRT's have no value.

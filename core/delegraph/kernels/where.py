@@ -1,4 +1,4 @@
-"""WHERE."""
+"""Kernel of WHERE: the indices of true elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory planners and arenas; each name is loaded when it is first used.
+"""Memory planners and arenas; each name is imported when it is first used.
 
 A graph becomes records of when each tensor is in use (:func:`usage_records`), which every planner
 takes; :func:`lower_bound` tells what no plan can do without, and :func:`verify_plan` whether a plan

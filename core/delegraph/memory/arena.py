@@ -1,4 +1,4 @@
-"""One buffer in which blocks share memory when they are not live at the same time.
+"""One buffer in which blocks that are live at different times share memory.
 
 Source:
     SimpleMemoryArena and ResizableAlignedBuffer, tflite/simple_memory_arena.cc.
@@ -22,7 +22,7 @@ _MOST_BYTES = 2**62  # more has no address, and would overflow where offsets are
 
 
 class Allocation(NamedTuple):
-    """A block of an arena, with the tensor it is for and the nodes during which it is live.
+    """A block of an arena: its tensor, and the nodes during which the block is live.
 
     Attributes:
         tensor: tensor index.
@@ -40,7 +40,7 @@ class Allocation(NamedTuple):
 
 
 class SimpleMemoryArena:
-    """Plans blocks by offset; :meth:`commit` then makes a buffer that holds them.
+    """Plans blocks by offset; :meth:`commit` then allocates a buffer for all blocks.
 
     A buffer never shrinks, and what it holds survives growth. Memory is not touched before a
     tensor is written: a large plan costs address space only.
@@ -70,11 +70,11 @@ class SimpleMemoryArena:
 
     @property
     def buffer_size(self) -> int:
-        """Bytes of the buffer; 0 without one."""
+        """Number of bytes of the buffer; 0 before the first :meth:`commit`."""
         return len(self._buffer)
 
     def allocate(self, size: int, tensor: int, first_node: int, last_node: int) -> Allocation:
-        """Return a block that overlaps no active block live during the same nodes.
+        """Return a block that overlaps no active block whose lifetime has a node in common.
 
         Raises:
             MemoryError: the block cannot have an address.
@@ -91,7 +91,7 @@ class SimpleMemoryArena:
         return allocation
 
     def commit(self) -> bool:
-        """Make the buffer large enough for the plan; return whether it moved.
+        """Make the buffer large enough for the plan; return whether the buffer moved.
 
         Raises:
             MemoryError: there is not that much memory; the old buffer stays.
@@ -106,7 +106,7 @@ class SimpleMemoryArena:
         return moved
 
     def resolve(self, allocation: Allocation) -> tuple[NDArray[np.uint8], int, int]:
-        """Return the buffer, ``[bytes], uint8``, and the block's offset and size in it.
+        """Return the buffer, ``[bytes], uint8``, and the block's offset and size in the buffer.
 
         Raises:
             StateError: the plan has no buffer (yet).
@@ -127,7 +127,7 @@ class SimpleMemoryArena:
         self._activate([])
 
     def release_buffer(self) -> None:
-        """Give the memory back; the plan is kept, so :meth:`commit` restores it, uninitialised."""
+        """Free the buffer and keep the plan; :meth:`commit` allocates the buffer again."""
         self._committed = False
         self._buffer = np.empty(0, np.uint8)
 
@@ -144,7 +144,7 @@ class SimpleMemoryArena:
         self._keep(lambda allocation: allocation.first_node <= node)
 
     def activate_at(self, allocations: Iterable[Allocation], node: int) -> None:
-        """Make those of *allocations* that are live during *node* the active blocks."""
+        """Make the blocks among *allocations* that are live during *node* the active blocks."""
         self._activate([a for a in allocations if a.first_node <= node <= a.last_node])
 
     def replan(self, allocations: Sequence[Allocation]) -> None:

@@ -1,4 +1,4 @@
-"""Decides where every tensor of a plan lives, so that memory is shared over time.
+"""Plans where every tensor of a subgraph lies in the arenas, so that tensors share memory.
 
 The gap for each tensor, the best fit, is found in :mod:`delegraph.memory.best_fit`.
 
@@ -33,7 +33,7 @@ _SCALAR_BYTES = 4  # small tensors may yet grow by broadcasting, so they share w
 
 
 class ArenaPlanner:
-    """Plans the memory of one subgraph.
+    """Plans the tensor memory of one subgraph.
 
     First :meth:`plan_allocations`, which settles lifetimes and sharing; then
     :meth:`execute_allocations` for a range of nodes whose shapes are known, which gives tensors
@@ -80,11 +80,11 @@ class ArenaPlanner:
 
     @property
     def graph(self) -> PlannerGraph:
-        """The subgraph that is planned."""
+        """The subgraph whose memory is planned."""
         return self._graph
 
     def placed(self, kind: TensorKind) -> list[Allocation]:
-        """Return the blocks that tensors of one arena have now, by tensor."""
+        """Return the present blocks of all tensors of one arena, ordered by tensor."""
         blocks = (self._allocations[tensor] for tensor in sorted(self._allocations))
         return [b for b in blocks if b.size and self._graph.tensor_kind(b.tensor) is kind]
 
@@ -149,13 +149,13 @@ class ArenaPlanner:
         return range(graph.num_tensors) if moved else placed
 
     def shared_root(self, tensor: int) -> int:
-        """Return the tensor whose memory *tensor* uses; itself if it shares with none."""
+        """Return the tensor whose memory *tensor* uses, or *tensor* itself when it has its own."""
         root = self._planned_root(tensor)
         kind_of = self._graph.tensor_kind
         return root if root == tensor or kind_of(root) is kind_of(tensor) else tensor
 
     def address(self, tensor: int) -> tuple[NDArray[np.uint8], int, int] | None:
-        """Return a tensor's buffer, ``[bytes], uint8``, its offset there and the bytes it needs.
+        """Return a tensor's buffer, ``[bytes], uint8``, its offset there and its number of bytes.
 
         None without memory: not placed yet, grown since, released, of no bytes, or not of an arena.
         """
@@ -170,7 +170,7 @@ class ArenaPlanner:
         return buffer, offset, size
 
     def reset_allocations_after(self, node: int) -> list[int]:
-        """Take the places away from tensors that come into use after *node*; return them.
+        """Remove the blocks of tensors whose lifetime begins after *node*; return these tensors.
 
         Called when a shape turned out different while invoking. Persistent tensors keep theirs.
         """
@@ -194,7 +194,7 @@ class ArenaPlanner:
         self._arena.release_buffer()
 
     def acquire_non_persistent_memory(self) -> None:
-        """Get the shared arena's memory again, uninitialised; nothing changes if it is there."""
+        """Allocate the shared arena's memory again, uninitialised, if it was released."""
         self._arena.commit()
 
     def _tensors_from_the_start(self) -> list[int]:
@@ -204,7 +204,7 @@ class ArenaPlanner:
         return self._root.get(tensor, tensor)
 
     def _with_reads(self, pinned: Sequence[int]) -> list[int]:
-        """Return *pinned* plus 1 for each time a node reads the tensor or one that shares it."""
+        """For each tensor, return *pinned* plus the number of times that nodes read its memory."""
         references, root = list(pinned), self._root.get
         for node in self._graph.nodes:
             for tensor in _read(node):
@@ -243,7 +243,7 @@ class ArenaPlanner:
                     break
 
     def _last_reads(self) -> LastReads | None:
-        """Last reads, which say when an input may be overwritten; None where TFLite counts them."""
+        """Last reads, which decide when an input may be overwritten; None if reads are counted."""
         nodes = self._graph.nodes
         if not self._tighten and not any(node.held for node in nodes):
             return None
@@ -292,7 +292,7 @@ class ArenaPlanner:
                     self._dealloc_node[tensor] = position
 
     def _place(self, first: int, last: int) -> list[int]:
-        """Find places for the tensors of nodes *first* to *last*; return those looked at."""
+        """Place the tensors of nodes *first* to *last*; return the tensors that had no place."""
         tensors = self._tensors_to_place(first, last)
         if tensors and first < self._last_active_node:
             self._arena.reset_allocations()
@@ -332,7 +332,7 @@ class ArenaPlanner:
         return sorted(filter(needs_place, candidates), key=rank)
 
     def _shares(self, tensor: int) -> bool:
-        """Return whether the tensor uses its root's memory; end sharing that became impossible."""
+        """Return whether the tensor uses its root's memory; end sharing that is now impossible."""
         root = self._root.get(tensor)
         if root is None:
             return False
@@ -370,7 +370,7 @@ class ArenaPlanner:
 
 
 def _read(node: PlanNode) -> Sequence[int]:
-    """Tensors read while a node runs, by itself or by nodes that were started before."""
+    """Tensors read while a node runs, by the node itself or by nodes started before it."""
     return _present((*node.inputs, *node.held) if node.held else node.inputs)
 
 

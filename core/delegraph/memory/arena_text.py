@@ -1,4 +1,4 @@
-"""What an arena plan looks like, in words: for logs and bug reports.
+"""An arena plan as text, for logs and bug reports.
 
 Source:
     DumpArenaInfo, tflite/simple_memory_arena_debug_dump.cc. The facts are the same; here a life

@@ -1,4 +1,4 @@
-"""The best-fit gap: where a block of memory goes among those that are in use at the same time.
+"""Best-fit placement: the smallest gap that holds a block, between blocks live at the same time.
 
 TFLite scans all blocks for each new one. Here blocks are found by the nodes during which they
 live, which makes planning a chain of n nodes take O(n log n); for the crowds that remain, where
@@ -28,7 +28,7 @@ def align(offset: int, alignment: int) -> int:
 
 
 class BestFit:
-    """The blocks of an arena, and the gap between them that a new one fills best.
+    """The blocks of an arena, searched for the smallest gap that holds a new block.
 
     A block is bytes ``[offset, offset + size)`` during nodes ``[first, last]``. Blocks
     that are live at the same node do not overlap, and all offsets are aligned.
@@ -50,7 +50,7 @@ class BestFit:
             self._crowd.add(*block)
 
     def best_offset(self, size: int, first: int, last: int) -> int:
-        """Return where a block of *size* bytes goes that lives during nodes ``[first, last]``.
+        """Return the offset for a block of *size* bytes that is live during nodes [first, last].
 
         That is the gap it fills best, else the end. A gap's quality is its distance from where the
         block would start, but what the next gaps must beat is the distance from the end of the
@@ -107,7 +107,7 @@ class BestFit:
 
 
 class _Crowd:
-    """The same blocks, for graphs in which very many are live at once.
+    """Blocks in NumPy arrays, for graphs in which very many blocks are live at once.
 
     Attributes:
         _lives: first and last of each block, by offset, ``[2, capacity], int32``.
@@ -145,7 +145,7 @@ class _Crowd:
         np.maximum(self._top[nodes], padded_end, out=self._top[nodes])
 
     def offset_if_solid(self, size: int, first: int, last: int) -> int | None:
-        """Return the end of the blocks if no gap among them can hold *size* bytes, else None.
+        """Return the end of the blocks if every gap is smaller than *size* bytes, else None.
 
         A gap is free at every node of ``[first, last]``, so no gap is larger than what is free at
         the fullest of them.
@@ -156,7 +156,7 @@ class _Crowd:
         return top if free < size else None
 
     def best_offset(self, size: int, first: int, last: int) -> int:
-        """Offset as :meth:`BestFit.best_offset` finds it.
+        """Return the same offset as :meth:`BestFit.best_offset`.
 
         As offsets are aligned, its rule for equal gaps comes down to this: the first of them that
         follows a block without padding, else the last of them.

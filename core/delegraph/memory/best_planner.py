@@ -1,4 +1,4 @@
-"""The smallest plan that can be found, and what is known about smaller ones."""
+"""Searches for the smallest memory plan, and computes lower bounds for every plan."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BestPlan(OffsetsAssignment):
 
     @property
     def is_optimal(self) -> bool:
-        """Whether there is no smaller plan."""
+        """Whether the plan has the size of the lower bound, so that no plan is smaller."""
         return self.total_size == self.lower_bound
 
 
@@ -49,7 +49,7 @@ _Search: TypeAlias = Callable[[Packing, int], BestPlan]
 def plan_best(
     records: Sequence[TensorUsageRecord], alignment: int = 1, *, effort: int = _EFFORT
 ) -> BestPlan:
-    """Return a plan as small as a search of limited effort finds; the same one each time.
+    """Return the smallest plan found with limited effort; equal arguments give equal plans.
 
     The search ends at once where a greedy plan takes no more than the busiest task does, which is
     the rule. Else other orders of placing the tensors are tried.
@@ -79,7 +79,7 @@ def plan_exactly(
     steps: int = 100_000,
     seconds: float = 10.0,
 ) -> BestPlan:
-    """Return the smallest plan there is, if the search through all plans comes to an end.
+    """Return the smallest possible plan, if the search through all plans ends in time.
 
     Otherwise ``is_optimal`` is False: the plan is the best one found and ``lower_bound`` what was
     proved. Dozens of tensors are usually no trouble; how many more depends on how they interlock.
@@ -129,7 +129,7 @@ def _planned(
 def _planned_group(
     records: Sequence[TensorUsageRecord], alignment: int, search: _Search, enough: int
 ) -> BestPlan:
-    """Return a plan in which tensors that are in use all the time lie below all others.
+    """Return a plan that places tensors in use during all tasks below all other tensors.
 
     Any plan can be turned into such a one. But if it ended with one of them, that one's padding
     was free: so the one with most padding lies on top where that is better.
@@ -163,7 +163,7 @@ def _planned_group(
 
 
 def _search(packing: Packing, enough: int, effort: int) -> BestPlan:
-    """Return the best plan that *effort* finds, or one of no more than *enough* bytes."""
+    """Return the best plan found with *effort*, or the first plan of at most *enough* bytes."""
     bound = int(packing.live_bytes().max(initial=0))
     best = _greedy(packing, max(bound, enough))
     if best.total_size > max(bound, enough) and packing.num_conflicts() <= _MOST_CONFLICTS:
@@ -175,7 +175,7 @@ def _search(packing: Packing, enough: int, effort: int) -> BestPlan:
 
 
 def _search_exactly(packing: Packing, enough: int, steps: int, seconds: float) -> BestPlan:
-    """Return the smallest plan, or one of no more than *enough* bytes, or the best one found."""
+    """Return the smallest plan, a plan of at most *enough* bytes, or the best plan in time."""
     best = _search(packing, enough, effort=3 * steps)  # takes about as long
     if best.total_size <= max(best.lower_bound, enough) or len(packing) > _MOST_RECORDS:
         return best
@@ -226,7 +226,7 @@ def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
 
 
 def _orders(packing: Packing) -> Iterator[NDArray[np.intp]]:
-    """Yield orders in which to place the records: by size, lifetime or both, and by object.
+    """Yield orders in which to place records: by size, by lifetime, by both and by object.
 
     Objects that lie one after another move down when they are placed so.
     """

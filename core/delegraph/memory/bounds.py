@@ -31,7 +31,7 @@ def lower_bound(records: Sequence[TensorUsageRecord], alignment: int = 1) -> int
 def live_bytes(
     records: Sequence[TensorUsageRecord], alignment: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return tasks and the bytes in use there, as :func:`lower_bound` counts, ``[n], int64``.
+    """Return the tasks and the number of bytes in use at each task, both ``[n], int64``.
 
     The tasks are those at which a tensor comes into use; in between no more can be in use.
 

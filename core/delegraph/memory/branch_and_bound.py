@@ -1,4 +1,4 @@
-"""Finds a plan of at most so many bytes, or proves that there is none."""
+"""Finds a plan of at most a given number of bytes, or proves that no such plan exists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FAR = np.iinfo(np.int64).max // 4
 
 
 class OutOfSteps(Exception):
-    """The search ended before it had an answer."""
+    """Raised when the search reaches its step limit without an answer."""
 
 
 class BranchAndBound:
@@ -51,7 +51,7 @@ class BranchAndBound:
         return total + 1 + int(((self._sizes - total - 1) % step).min())
 
     def offsets_within(self, total: int) -> list[int] | None:
-        """Return offsets, in units, of a plan of at most *total* bytes; None if there is none.
+        """Return offsets, in units, of a plan of at most *total* bytes, or None if none exists.
 
         Raises:
             OutOfSteps: the search would take too long.
@@ -68,7 +68,7 @@ class BranchAndBound:
     def _search(
         self, waiting: NDArray[np.bool_], lowest: NDArray[np.int64], level: int, last: int
     ) -> bool:
-        """Place the *waiting* tensors, none below *level*; those at it by rank, from *last* on.
+        """Place the *waiting* tensors at *level* or above; tensors at *level* come in rank order.
 
         Args:
             waiting: the tensors to place, ``[n], bool``.
@@ -99,7 +99,7 @@ class BranchAndBound:
     def _candidates(
         self, waiting: NDArray[np.bool_], lowest: NDArray[np.int64], level: int, last: int
     ) -> list[int] | None:
-        """Return the tensors that can be the next; None if the waiting ones cannot all fit."""
+        """Return the tensors to try next; None if the waiting tensors cannot all fit."""
         stuck = waiting & (lowest < level)  # can rest only on tensors still to come
         reachable = np.where(stuck, level, lowest)
         supports = np.where(self._overlaps[stuck] & waiting, self._units, _FAR)

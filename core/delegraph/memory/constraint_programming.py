@@ -1,4 +1,4 @@
-"""Plans of the smallest size by a constraint solver, where one is installed.
+"""Smallest plans from a constraint solver, if OR-Tools is installed.
 
 The solver is CP-SAT of the package ``ortools``, which ``pip install delegraph[exact]`` brings.
 """
@@ -12,14 +12,14 @@ from delegraph.memory.packing import Packing
 
 
 def solver_is_installed() -> bool:
-    """Return whether :func:`solved` can be called; loads nothing."""
+    """Return whether OR-Tools is installed, without importing it."""
     return find_spec("ortools") is not None
 
 
 def solved(
     packing: Packing, offsets: Sequence[int], bound: int, seconds: float
 ) -> tuple[list[int], int]:
-    """Return offsets, in units, of a plan no larger than the one given, and a bound no lower.
+    """Improve the plan *offsets*; return offsets in units, and the best lower bound in bytes.
 
     Each tensor is a rectangle that is fixed in time and free in memory; no two may overlap.
 

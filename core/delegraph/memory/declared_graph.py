@@ -1,4 +1,4 @@
-"""A subgraph as its file declares it, in the planner's view."""
+"""A subgraph for the memory planner, with the shapes that the model file declares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delegraph.memory.arena_planner import PlanNode, TensorKind
 
 
 class DeclaredGraph:
-    """Planner's view of a subgraph before it is prepared: its tensors as declared.
+    """Planner's view of a subgraph before prepare, with declared shapes.
 
     Unknown dimensions count as 1. What a running subgraph needs may differ: delegates take nodes
     away, inputs are resized, and nodes may ask for temporaries.
@@ -33,7 +33,7 @@ class DeclaredGraph:
 
     @property
     def num_tensors(self) -> int:
-        """Number of tensors."""
+        """Number of tensors of the subgraph."""
         return len(self._tensors)
 
     def tensor_bytes(self, index: int) -> int:

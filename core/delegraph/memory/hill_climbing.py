@@ -9,7 +9,7 @@ from delegraph.memory.packing import Packing, first_fit
 
 
 def climb(packing: Packing, offsets: Sequence[int], goal: int, rounds: int) -> list[int]:
-    """Return offsets, in units, of a plan that is no larger than the one given.
+    """Improve a plan by hill climbing; return offsets, in units, of a plan that is not larger.
 
     A plan is the result of placing tensors in some order, each as low as it can be. Each round
     moves one tensor ahead in the order: one of those that carry the highest, which are the ones to
@@ -44,7 +44,7 @@ def climb(packing: Packing, offsets: Sequence[int], goal: int, rounds: int) -> l
 def _critical(
     packing: Packing, offsets: Sequence[int], units: Sequence[int], neighbours: list[list[int]]
 ) -> list[int]:
-    """Return the tensors that end the buffer, and those that they rest upon, and so on."""
+    """Return the tensors at the end of the buffer, and all tensors below that support them."""
     sizes, unit = packing.sizes.tolist(), packing.alignment
     ends = [offset * unit + size for offset, size in zip(offsets, sizes, strict=True)]
     top = max(ends)
@@ -61,7 +61,7 @@ def _critical(
 def _moved_ahead(
     order: Sequence[int], record: int, neighbours: list[list[int]], rng: random.Random
 ) -> list[int]:
-    """Return the order with *record* before one of the neighbours that precede it, if any."""
+    """Return the order with *record* before a random earlier neighbour, or anywhere without one."""
     place = {other: position for position, other in enumerate(order)}
     ahead = [other for other in neighbours[record] if place[other] < place[record]]
     target = place[rng.choice(ahead)] if ahead else rng.randrange(len(order))

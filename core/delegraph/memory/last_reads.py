@@ -1,4 +1,4 @@
-"""Until when memory is read that several tensors of a plan share."""
+"""Last reads of memory that several tensors of a plan share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 
 class LastReads:
-    """Whether a node may overwrite an input, while more and more tensors share memory.
+    """Tracks the last read of shared memory, to decide whether a node may overwrite an input.
 
     Args:
         reads: tensors that are read while each node of the plan runs, in execution order.
@@ -25,7 +25,7 @@ class LastReads:
         last[root] = max(last.get(root, -1), last.get(tensor, -1))
 
     def forbid(self, position: int, tensor: int) -> bool:
-        """Return whether what shares memory with *tensor* is read after a node, or beside it."""
+        """Return whether later nodes, or other inputs of this node, read the memory of *tensor*."""
         root = self._root_of(tensor)
         if self._last.get(root, -1) > position:
             return True

@@ -1,4 +1,4 @@
-"""The strategies of TFLite's GPU delegate, and the choice among them.
+"""Memory strategies of TFLite's GPU delegate, and the choice among the strategies.
 
 Source:
     tflite/delegates/gpu/common/memory_management.{h,cc}.
@@ -69,7 +69,7 @@ def assign_objects_to_tensors(
     strategy: MemoryStrategy,
     reallocation_graph: Sequence[Sequence[int]] | None = None,
 ) -> ObjectsAssignment[Any]:
-    """Return objects for the tensors, such that none is used by two at the same task.
+    """Assign memory objects to tensors; tensors in use at the same task get different objects.
 
     Sizes in bytes go with every strategy; two or three dimensions (textures) with NAIVE, EQUALITY
     and GREEDY_IN_ORDER; batch, height, width and channels with NAIVE and EQUALITY.
@@ -124,7 +124,7 @@ def assign_offsets_to_tensors(
     base_addr_align_bytes: int = 1,
     reallocation_graph: Sequence[Sequence[int]] | None = None,
 ) -> OffsetsAssignment:
-    """Return places for the tensors in one buffer, such that no two in use at a task overlap.
+    """Assign offsets in one buffer; tensors in use at the same task do not overlap.
 
     GREEDY_BY_SIZE has an algorithm of its own; the other strategies put objects one after another.
 
@@ -152,7 +152,7 @@ def assign_offsets_to_tensors(
 
 
 def objects_to_offsets(assignment: ObjectsAssignment[int]) -> OffsetsAssignment:
-    """Return the places of the tensors when their objects lie one after another, without gaps.
+    """Return tensor offsets for objects that lie one after another, without gaps.
 
     Source:
         ObjectsToOffsets, tflite/delegates/gpu/common/memory_management.cc.
@@ -180,7 +180,7 @@ def _smallest(size: int | Iterable[int]) -> int:
 
 
 def _check_order(records: Sequence[TensorUsageRecord], assignment: ObjectsAssignment[Any]) -> None:
-    """Refuse an overlap, which comes of records whose first tasks go back."""
+    """Raise an error if objects overlap, which only unsorted records can cause."""
     if all(a.first_task <= b.first_task for a, b in pairwise(records)):
         return
     if violations := verify_plan(records, assignment):

@@ -12,7 +12,7 @@ from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord, byte_
 
 
 class Packing:
-    """Records in units of the alignment, and who is in the way of whom.
+    """Tensor records in units of the alignment, with the pairs that must not overlap.
 
     Attributes:
         alignment: bytes of a unit.
@@ -41,7 +41,7 @@ class Packing:
         return len(self.sizes)
 
     def neighbours(self) -> list[list[int]]:
-        """Return, for each record, the others in use at one of its tasks; none without bytes."""
+        """For each record, the other records that are in use at one of its tasks."""
         some = self.units > 0
         return [
             [
@@ -86,7 +86,7 @@ class Packing:
         return most
 
     def num_conflicts(self) -> int:
-        """Return the number of pairs of records that are in use at the same task."""
+        """Number of pairs of records that are in use at the same task."""
         count = len(self)
         begun = np.sort(self.begins).searchsorted(self.ends)
         return int(begun.sum()) - count * (count + 1) // 2
@@ -109,7 +109,7 @@ class Packing:
 def first_fit(
     order: Iterable[int], units: Sequence[int], neighbours: Sequence[Sequence[int]]
 ) -> list[int]:
-    """Return the offsets of records that come in this *order*, each as low as it can be.
+    """Place records in *order*, each at the lowest free offset; return the offsets.
 
     >>> first_fit([1, 0, 2], units=[1, 3, 2], neighbours=[[1], [0, 2], [1]])
     [3, 0, 3]

@@ -1,4 +1,4 @@
-"""What the arena planner sees of a subgraph."""
+"""The interface through which the arena planner reads a subgraph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class TensorKind(Enum):
-    """Who provides a tensor's memory."""
+    """Owner of a tensor's memory, such as an arena."""
 
     ARENA_RW = "shared arena"
     ARENA_RW_PERSISTENT = "persistent arena"
@@ -18,7 +18,7 @@ class TensorKind(Enum):
 
 @dataclass(slots=True)
 class PlanNode:
-    """One node of the plan, as far as memory goes.
+    """Inputs, outputs and temporaries of one node of the plan.
 
     Attributes:
         inputs: tensor indices; -1 for an absent one.
@@ -37,19 +37,19 @@ class PlanNode:
 
 
 class PlannerGraph(Protocol):
-    """What the planner asks of a subgraph, each time anew: shapes and temporaries change."""
+    """Subgraph as the planner reads it, at each planning, since shapes can change."""
 
     @property
     def nodes(self) -> Sequence[PlanNode]:
-        """The nodes in execution order."""
+        """Nodes of the subgraph in execution order."""
 
     @property
     def inputs(self) -> Sequence[int]:
-        """Tensor indices of the graph's inputs; -1 for an absent one."""
+        """Indices of the subgraph's input tensors; -1 for an absent input."""
 
     @property
     def outputs(self) -> Sequence[int]:
-        """Tensor indices of the graph's outputs; -1 for an absent one."""
+        """Indices of the subgraph's output tensors; -1 for an absent output."""
 
     @property
     def variables(self) -> Sequence[int]:
@@ -63,4 +63,4 @@ class PlannerGraph(Protocol):
         """Return the bytes that a tensor needs now."""
 
     def tensor_kind(self, index: int) -> TensorKind:
-        """Return who provides its memory now."""
+        """Return the present owner of a tensor's memory."""

@@ -1,4 +1,4 @@
-"""Which tensors may take over whose memory, whatever the order in which tasks run."""
+"""Which tensors can share memory in every possible order of the tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delegraph.memory.arena_planner import PlanNode
 
 
 def usage_graph(nodes: Sequence[PlanNode], tensors: Sequence[int]) -> list[list[int]]:
-    """Return, for each of *tensors*, the positions there of those computed from it, ascending.
+    """Return, for each of *tensors*, the ascending positions of tensors computed from it.
 
     Args:
         nodes: in any order.
@@ -32,7 +32,7 @@ def usage_graph(nodes: Sequence[PlanNode], tensors: Sequence[int]) -> list[list[
 
 
 def reallocation_graph(dependencies: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return, for each tensor, those that can share memory with it in any order of the tasks.
+    """Return, for each tensor, the tensors that can share its memory in any task order.
 
     A tensor is free for others once all that is computed from it exists: for those that depend, in
     one or more steps, on each of its direct dependents. The relation is given both ways.
@@ -60,7 +60,7 @@ def reallocation_graph(dependencies: Sequence[Sequence[int]]) -> list[list[int]]
 
 
 def _reached(start: int, dependencies: Sequence[Sequence[int]]) -> list[int]:
-    """Tasks that depend on *start*, in one or more steps, without *start* itself."""
+    """Tasks that depend on *start*, directly or through other tasks, without *start*."""
     seen = {start}
     queue = deque(seen)
     while queue:

@@ -1,4 +1,4 @@
-"""What the planners take and give: when tensors are in use, and where they go."""
+"""Inputs and results of the planners: when tensors are in use, and where they are placed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Size: TypeAlias = int | tuple[int, ...]
 
 
 class TensorUsageRecord(NamedTuple):
-    """A tensor's size, and the tasks from the first that writes it to the last that reads it.
+    """Size of a tensor, the first task that writes it and the last task that reads it.
 
     Attributes:
         size: bytes, or the dimensions of a texture or tensor.
@@ -38,7 +38,7 @@ SizeT = TypeVar("SizeT", bound=Size, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ObjectsAssignment(Generic[SizeT]):
-    """Memory objects, and the one that each tensor uses.
+    """Sizes of memory objects, and the object of each tensor.
 
     Attributes:
         object_ids: the object of each record.
@@ -51,7 +51,7 @@ class ObjectsAssignment(Generic[SizeT]):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsAssignment:
-    """Where each tensor is in one buffer.
+    """Offset of each tensor in one buffer.
 
     Attributes:
         offsets: first byte of each record.

@@ -1,4 +1,4 @@
-"""Which tensors are in use at each task, and how large they are."""
+"""The tensors in use at each task, and their sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delegraph.memory.records import ByteRecord, TensorUsageRecord, byte_records
 
 
 class TensorUsageWithIndex(NamedTuple):
-    """A usage record and its position among all records."""
+    """A usage record with its position among all records."""
 
     usage_record: TensorUsageRecord
     idx: int
@@ -64,7 +64,7 @@ def calculate_positional_maximums(records: Sequence[TensorUsageRecord]) -> list[
 
 
 def positional_maximums(records: Sequence[ByteRecord]) -> NDArray[np.int64]:
-    """Return the same as an array, ``[largest crowd], int64``, for records that are checked."""
+    """Return the positional maximums as an array, ``[n], int64``; records must be checked."""
     maximums = np.zeros(len(records), np.int64)
     largest_crowd = 0
     for sizes in _crowds(records):
@@ -79,7 +79,7 @@ def num_tasks(records: Sequence[ByteRecord]) -> int:
 
 
 def _crowds(records: Sequence[ByteRecord]) -> Iterator[NDArray[np.int64]]:
-    """Yield the sizes in use, descending, at tasks after which a tensor goes out of use.
+    """Yield the sizes in use, descending, at each task after which a tensor is no longer used.
 
     All that is in use at other tasks is in use at one of these.
     """

@@ -1,4 +1,4 @@
-"""Plans an arena anew where the greedy plan takes clearly more than it must."""
+"""Replaces a greedy arena plan that takes clearly more memory than the lower bound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EFFORT = 20_000  # placements; some hundredths of a second
 
 
 def tightened(blocks: Sequence[Allocation], alignment: int) -> list[Allocation] | None:
-    """Return the blocks at other offsets, of a smaller plan; None if the plan is good as it is.
+    """Return the blocks at the offsets of a smaller plan; None if the plan needs no change.
 
     A plan within one percent of the bytes in use at the busiest node is good, as most are; so is
     one than which a short search finds no smaller one. Plans of very many blocks stay as they are.

@@ -1,4 +1,4 @@
-"""When the tensors of a graph are in use, as records that every planner takes."""
+"""Lifetimes of a graph's tensors as the usage records that every planner takes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _needs_place(graph: PlannerGraph, tensor: int) -> bool:
 
 
 def _merged(lifetimes: dict[int, Lifetime], root_of: Callable[[int], int]) -> dict[int, Lifetime]:
-    """Return the lifetime of each root: from its first sharer's beginning to the last one's end."""
+    """Lifetime of each root: from the first begin to the last end of the tensors that share it."""
     merged: dict[int, Lifetime] = {}
     for tensor, lifetime in lifetimes.items():
         root = root_of(tensor)

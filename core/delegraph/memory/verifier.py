@@ -1,4 +1,4 @@
-"""Checks plans of memory; knows what a plan must keep, and nothing of who made it."""
+"""Checks memory plans against their records, independently of the planners."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph.memory.records import (
 
 
 class Violation(NamedTuple):
-    """What is wrong with a plan.
+    """One fault of a plan: the tensors concerned and the problem.
 
     Attributes:
         records: positions of the one or two records concerned.
@@ -32,7 +32,7 @@ def verify_plan(
     plan: OffsetsAssignment | ObjectsAssignment[Any],
     alignment: int = 1,
 ) -> list[Violation]:
-    """Faults of *plan*; none for a good one.
+    """Return the faults of *plan*; an empty list for a correct plan.
 
     Tensors in use at the same task must not share a byte, or an object. Offsets must be multiples
     of *alignment* and within the buffer; objects must be as large as the tensors that use them, in

@@ -1,4 +1,4 @@
-"""Working memory that the nodes of a subgraph use one after the other.
+"""Working memory that the nodes of a subgraph use in turn.
 
 Temporaries of a node live only while it runs, so all nodes share one buffer as large as the
 hungriest of them needs. A node that runs while others do has its own.
@@ -18,7 +18,7 @@ from delegraph.memory.arena import BUFFER_ALIGNMENT, aligned_buffer
 
 
 class Block:
-    """A piece of a workspace.
+    """A piece of a workspace that one node has reserved.
 
     Attributes:
         data: the array, of the shape and dtype asked for; another one after each
@@ -36,7 +36,7 @@ class Block:
 
     @property
     def data(self) -> NDArray[Any]:
-        """See the class."""
+        """Array of the block's shape and dtype; its contents are not initialised."""
         if self._data is None:
             self._data = np.empty(self.shape, self.dtype)
         return self._data
@@ -48,12 +48,12 @@ class Block:
 
     @property
     def end(self) -> int:
-        """First byte after the block."""
+        """Offset of the first byte after the block."""
         return self.offset + math.prod(self.shape) * self.dtype.itemsize
 
 
 class Workspace:
-    """One growing buffer whose blocks are valid while their node runs.
+    """One growing buffer of blocks; a block's data is valid while its node runs.
 
     >>> workspace = Workspace()
     >>> workspace.begin_node()
@@ -77,7 +77,7 @@ class Workspace:
 
     @property
     def size(self) -> int:
-        """Bytes of the buffer."""
+        """Number of bytes of the buffer."""
         return len(self._buffer)
 
     @property
@@ -86,13 +86,13 @@ class Workspace:
         return max(self._needed, self.size) + sum(block.end for block in self._own)
 
     def begin_node(self) -> None:
-        """Start reserving for another node; what earlier nodes reserved may be reused."""
+        """Start the reservations of the next node, which may reuse the memory of earlier nodes."""
         self._cursor = 0
         self._needed_before = self._needed
         self._first_new = len(self._new)
 
     def keep_apart(self) -> None:
-        """Let no other node use what the current one has reserved: they may run together."""
+        """Give the current node's blocks memory of their own; other nodes may run meanwhile."""
         self._needed = self._needed_before
         for block in self._new[self._first_new :]:
             block.offset = 0  # of a buffer of its own
@@ -107,7 +107,7 @@ class Workspace:
         return block
 
     def commit(self) -> None:
-        """Give every block its part of the buffer.
+        """Allocate the buffer and give every block its part of the memory.
 
         Raises:
             MemoryError: the buffer cannot be had.

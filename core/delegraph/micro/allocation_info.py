@@ -35,7 +35,7 @@ class ScratchRequest(NamedTuple):
 
 @dataclass(slots=True)
 class AllocationInfo:
-    """What the planner is told of a tensor or scratch buffer.
+    """Size and lifetime of a tensor or scratch buffer, for the planner.
 
     Attributes:
         size: bytes.
@@ -52,12 +52,12 @@ class AllocationInfo:
     needs_allocating: bool = True
 
     def written(self, step: int) -> None:
-        """Note that *step* writes it."""
+        """Record that *step* writes the buffer."""
         if self.first_use == _NEVER:
             self.first_use = step
 
     def used(self, step: int) -> None:
-        """Note that *step* is the last so far that uses it."""
+        """Record that *step* is the last step so far that uses the buffer."""
         self.last_use = step
 
 

@@ -55,7 +55,7 @@ _OPTION_ALIGNMENT = 4  # of structures of integers, floats and enums
 
 
 class Kept(Enum):
-    """What a piece of persistent memory is for, in the words of TFLM's report."""
+    """Purpose of a piece of persistent memory, in the words of TFLM's report."""
 
     EVAL_TENSORS = ("TfLiteEvalTensor data", "allocations")
     TENSORS = ("Persistent TfLiteTensor data", "tensors")
@@ -83,7 +83,7 @@ class ModelMemory:
 
 
 class MicroAllocator:
-    """Allocates one model, or several one after the other, in one arena or in two.
+    """Allocates one or several models in one arena or in two arenas.
 
     Models that follow each other share the head, which is as large as the largest plan; what each
     of them keeps adds up in the tail. Use :meth:`create` or :meth:`create_split`.
@@ -149,7 +149,7 @@ class MicroAllocator:
         planner: PlannerKind | MicroMemoryPlanner = "greedy",
         target: MicroTarget = TARGET_32,
     ) -> MicroAllocator:
-        """Return an allocator that keeps what stays in one arena, and plans tensors in another.
+        """Return an allocator with one arena for persistent memory and another for tensors.
 
         Raises:
             ArenaTooSmallError: not even the allocator itself fits.
@@ -172,12 +172,12 @@ class MicroAllocator:
 
     @property
     def used_bytes(self) -> int:
-        """Bytes in use at both ends; temporary memory counts while it is there."""
+        """Number of bytes in use at both ends, present temporary memory included."""
         return self._non_persistent.non_persistent_used_bytes + self.persistent_used_bytes
 
     @property
     def persistent_used_bytes(self) -> int:
-        """Bytes that stay."""
+        """Number of bytes of persistent memory."""
         return self._persistent.persistent_used_bytes
 
     @property
@@ -293,7 +293,7 @@ class MicroAllocator:
         self.keep(Kept.OTHER, size, _OPTION_ALIGNMENT)
 
     def allocate_persistent_tensor(self, tensor: TensorSpec) -> None:
-        """Reserve the structure of a graph input or output, with its quantization."""
+        """Reserve memory for the struct of a graph input or output, with its quantization."""
         self.keep(Kept.TENSORS, self.target.tensor, self.target.pointer)
         self._quantization(tensor, lambda *piece: self.keep(Kept.QUANTIZATION, *piece))
 
@@ -313,7 +313,7 @@ class MicroAllocator:
         return len(self._requests) - 1
 
     def finish_prepare_node_allocations(self, node: int) -> None:
-        """Take temporary memory back, and give the scratch requests so far unassigned to *node*.
+        """Free temporary memory, and assign the new scratch requests to *node*.
 
         Raises:
             StateError: temporary memory is in use.
@@ -338,7 +338,7 @@ class MicroAllocator:
         self._non_persistent.deallocate_temp(address)
 
     def allocate_temp_tensor(self, tensor: TensorSpec) -> list[int]:
-        """Return the addresses of a temporary tensor structure and its quantization."""
+        """Allocate a temporary tensor struct and its quantization; return their addresses."""
         allocate = self._non_persistent.allocate_temp
         structure = allocate(self.target.tensor, self.target.pointer)
         return [structure, *self._quantization(tensor, allocate)]
@@ -353,7 +353,7 @@ class MicroAllocator:
         return self._non_persistent.is_all_temp_deallocated()
 
     def reset_temp_allocations(self) -> None:
-        """Take all temporary memory back.
+        """Free all temporary memory.
 
         Raises:
             StateError: some of it is in use.
@@ -371,7 +371,7 @@ class MicroAllocator:
     # -- memory ----------------------------------------------------------------------------------
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Return the address of persistent memory; *count* says how many things are in it."""
+        """Allocate persistent memory for *count* items of kind *what*; return the address."""
         return self._persistent.allocate_persistent_buffer(size, alignment)
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:
@@ -385,7 +385,7 @@ def _chosen_planner(
     arena: PersistentBufferAllocator,
     target: MicroTarget,
 ) -> MicroMemoryPlanner:
-    """Return the planner, after reserving its room unless it is the caller's."""
+    """Return the planner, after reserving memory for it unless the caller provides it."""
     if planner == "greedy":
         arena.allocate_persistent_buffer(target.greedy_planner, target.pointer)
         return GreedyMemoryPlanner()

@@ -16,7 +16,7 @@ ArenaBuffer: TypeAlias = bytearray | memoryview | NDArray[np.uint8]
 
 
 class ArenaMemory:
-    """A caller's buffer, from its first aligned byte on.
+    """A caller's buffer, used from its first aligned byte.
 
     A number of bytes instead of a buffer makes an arena on paper: it has addresses and no memory.
 

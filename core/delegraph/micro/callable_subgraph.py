@@ -1,4 +1,4 @@
-"""A subgraph of a micro interpreter as control flow sees it."""
+"""Control-flow view of a subgraph of a micro interpreter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delegraph.runtime.subgraph_memory import view
 
 
 class MicroCallee:
-    """A prepared subgraph with copies of its inputs and outputs, which outlast its run.
+    """A prepared subgraph, with copies of its inputs and outputs that outlast a run.
 
     All subgraphs share the head of the arena: a subgraph's own inputs are overwritten while it
     runs, its outputs when the next one does. TFLM carries values from call to call in the calling
@@ -51,22 +51,22 @@ class MicroCallee:
 
     @property
     def inputs(self) -> Sequence[int]:
-        """Tensor indices."""
+        """Indices of the subgraph's input tensors."""
         return self._spec.inputs
 
     @property
     def outputs(self) -> Sequence[int]:
-        """Tensor indices."""
+        """Indices of the subgraph's output tensors."""
         return self._spec.outputs
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
-        """The operators, as declared."""
+        """Operators of the subgraph in the model file."""
         return self._spec.operators
 
     @property
     def bytes(self) -> int:
-        """Bytes of the stand-ins."""
+        """Number of bytes of the copies of inputs and outputs."""
         ends = {*self.inputs, *self.outputs} - {-1}
         return sum(self.tensors[i].bytes for i in ends if not self.tensors[i].is_constant)
 
@@ -74,7 +74,7 @@ class MicroCallee:
         """Do nothing: subgraphs are prepared before the nodes that call them."""
 
     def resize_input(self, tensor_index: int, shape: tuple[int, ...]) -> None:
-        """Confirm an input's declared shape.
+        """Check that *shape* is the input's declared shape.
 
         Raises:
             OperatorError: another shape.
@@ -82,7 +82,7 @@ class MicroCallee:
         self._resize(self.tensors[tensor_index], shape)
 
     def invoke(self) -> None:
-        """Run the subgraph on what its inputs' stand-ins hold."""
+        """Run the subgraph on the copies of its inputs."""
         for index in self.inputs:
             if index >= 0:
                 _copy(self.tensors[index], self._own[index])

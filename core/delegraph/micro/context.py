@@ -1,4 +1,4 @@
-"""What kernels see of a running micro interpreter.
+"""The context through which kernels access a running micro interpreter.
 
 Source:
     MicroInterpreterContext, tflite-micro/micro/micro_interpreter_context.cc.
@@ -33,11 +33,11 @@ KernelScratch = Literal["outside", "arena"]
 
 
 class CalledSubgraph(Protocol):
-    """A subgraph, as far as those that call it know it; see ``MicroSubgraph``."""
+    """The part of a subgraph that calling nodes use; see ``MicroSubgraph``."""
 
     @property
     def callee(self) -> CallableSubgraph:
-        """What kernels call; once it is prepared."""
+        """Control-flow view of the subgraph, available after prepare."""
 
     def prepare(self, layout: Layout) -> None:
         """Prepare the nodes, unless that is done."""
@@ -45,7 +45,7 @@ class CalledSubgraph(Protocol):
 
 @dataclass(slots=True)
 class MicroRun:
-    """What the subgraphs of one micro interpreter share.
+    """State that the subgraphs of one micro interpreter share.
 
     Attributes:
         model: the model.
@@ -75,7 +75,7 @@ class MicroRun:
 
 
 class TempTensor:
-    """A tensor's description, in memory that is taken back when its node is done.
+    """Description of a tensor in temporary memory, freed after its node is prepared.
 
     Attributes:
         spec: the tensor.
@@ -105,7 +105,7 @@ class ArenaScratch:
 
     @property
     def data(self) -> NDArray[Any]:
-        """The array; memory outside the arena for nodes that compute while they are prepared."""
+        """The array in the arena, or memory outside the arena before invoke."""
         if self._run.stage.state is not MicroState.INVOKE:
             return np.empty(self._shape, self._dtype)
         if self._data is None:
@@ -115,7 +115,7 @@ class ArenaScratch:
 
 
 class MicroContext(ModelContext):
-    """What a kernel may ask of its subgraph: ``OpContext``, and what TFLM's context has.
+    """Context of a kernel: ``OpContext``, extended by the functions of TFLM's context.
 
     Args:
         spec: the kernel's subgraph, as declared.
@@ -142,16 +142,16 @@ class MicroContext(ModelContext):
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """What a kernel asks before it takes memory of its own; the arena has its own limit."""
+        """Limit for memory outside the arena; the arena has its own limit."""
         return MemoryLimit.of_machine()
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:
-        """Resources of the interpreter."""
+        """Resources of the interpreter, which all subgraphs share."""
         return self._run.resources
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        """Confirm the declared shape: nothing can be resized here.
+        """Check that *shape* is the declared shape, since tensors cannot be resized here.
 
         Raises:
             OperatorError: *shape* does not have as many elements as declared; while invoking, any
@@ -170,10 +170,10 @@ class MicroContext(ModelContext):
             tensor.data = np.empty(dims, object)
 
     def set_dynamic(self, tensor: Tensor) -> None:
-        """Do nothing: the declared shape stands, and is confirmed while invoking."""
+        """Do nothing: the declared shape holds, and is checked during invoke."""
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Reserve working memory of one of Delegraph's kernels; in :attr:`MicroState.PREPARE`."""
+        """Reserve working memory for one of Delegraph's kernels, during prepare only."""
         self._run.stage.require("scratch", MicroState.PREPARE)
         if self._run.kernel_scratch == "outside":
             return self._run.workspace.reserve(shape, dtype)
@@ -205,7 +205,7 @@ class MicroContext(ModelContext):
         return self._run.allocator.allocate_persistent_buffer(size)
 
     def request_scratch_buffer_in_arena(self, size: int) -> int:
-        """Return the number of a scratch buffer that the node has while it runs; while preparing.
+        """Reserve a scratch buffer for the node's run, during prepare only; return its number.
 
         Raises:
             StateError: in another state.
@@ -251,15 +251,15 @@ class MicroContext(ModelContext):
         self._run.allocator.deallocate_temp_buffer(address)
 
     def allocate_temp_input_tensor(self, node: Node, i: int) -> TempTensor | None:
-        """Return input *i*, described in temporary memory; None if it is absent."""
+        """Return input *i*, described in temporary memory; None if the input is absent."""
         return self._temp_tensor(node.inputs, i)
 
     def allocate_temp_output_tensor(self, node: Node, i: int) -> TempTensor | None:
-        """Return output *i*, described in temporary memory; None if it is absent."""
+        """Return output *i*, described in temporary memory; None if the output is absent."""
         return self._temp_tensor(node.outputs, i)
 
     def allocate_temp_intermediate_tensor(self, node: Node, i: int) -> TempTensor | None:
-        """Return intermediate tensor *i*, in temporary memory; None if it is absent."""
+        """Return intermediate tensor *i*, in temporary memory; None if the tensor is absent."""
         return self._temp_tensor(node.intermediates, i)
 
     def _temp_tensor(self, indices: Sequence[int], i: int) -> TempTensor | None:
@@ -274,7 +274,7 @@ class MicroContext(ModelContext):
 
     @property
     def external_context(self) -> object:
-        """What the application handed over; None without any."""
+        """Object that the application has passed to the interpreter; None without one."""
         return self._run.external_context
 
     def set_external_context(self, payload: object) -> None:

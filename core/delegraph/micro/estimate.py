@@ -18,7 +18,7 @@ _UNKNOWN_KERNEL_SPREAD = 64  # bytes that a kernel that is not listed may take m
 
 @dataclass(frozen=True, slots=True)
 class ArenaEstimate:
-    """What a model needs of a device's arena.
+    """Number of arena bytes that a model needs on a device, with the parts.
 
     Attributes:
         total_bytes: the smallest arena that does. It may be more than head and tail: while the plan

@@ -115,32 +115,32 @@ class MicroInterpreter:
 
     @property
     def state(self) -> MicroState:
-        """The stage reached."""
+        """Stage that the interpreter has reached, such as prepare or invoke."""
         return self._run.stage.state
 
     @property
     def is_usable(self) -> bool:
-        """Whether nothing has failed: TFLM's ``initialization_status``."""
+        """Whether no call has failed: TFLM's ``initialization_status``."""
         return self._failure is None
 
     @property
     def arena_used_bytes(self) -> int:
-        """Bytes of the arena in use, at both ends."""
+        """Number of bytes in use at both ends of the arena."""
         return self._run.allocator.used_bytes
 
     @property
     def outside_bytes(self) -> int:
-        """Bytes outside the arena: the kernels' working memory, and copies for control flow."""
+        """Number of bytes outside the arena: working memory of kernels, and control-flow copies."""
         copies = sum(subgraph.stand_in_bytes for subgraph in self._subgraphs)
         return self._run.workspace.size + copies
 
     @property
     def preserves_all_tensors(self) -> bool:
-        """Whether :meth:`tensor` may be asked."""
+        """Whether every tensor keeps its value, so that :meth:`tensor` may be called."""
         return self._run.allocator.preserves_all_tensors
 
     def allocate_tensors(self) -> None:
-        """Prepare all nodes and give every tensor its place.
+        """Prepare all nodes, and allocate every tensor in the arena.
 
         Raises:
             StateError: done already, it failed before, or another call runs.
@@ -201,7 +201,7 @@ class MicroInterpreter:
         )
 
     def reset_variables(self) -> None:
-        """Set variable tensors to zero, INT8 ones to their zero point, and forget resources."""
+        """Reset variables to zero, INT8 ones to their zero point, and clear all resources."""
         self._run.resources.clear()
         for subgraph in self._subgraphs:
             subgraph.reset_variables()
@@ -219,16 +219,16 @@ class MicroInterpreter:
 
     @property
     def inputs_size(self) -> int:
-        """Number of graph inputs."""
+        """Number of inputs of the first subgraph."""
         return len(self._model.subgraphs[0].inputs)
 
     @property
     def outputs_size(self) -> int:
-        """Number of graph outputs."""
+        """Number of outputs of the first subgraph."""
         return len(self._model.subgraphs[0].outputs)
 
     def input(self, index: int) -> Tensor:
-        """Return a graph input; write to its ``data``, which is in the arena.
+        """Return a graph input; write values to its ``data``, which is in the arena.
 
         Raises:
             StateError: before :meth:`allocate_tensors`.
@@ -237,7 +237,7 @@ class MicroInterpreter:
         return self._end_tensor("Input", self._model.subgraphs[0].inputs, index)
 
     def output(self, index: int) -> Tensor:
-        """Return a graph output; its ``data`` is in the arena, and valid until the next invoke.
+        """Return a graph output; its ``data`` is in the arena, valid until the next invoke.
 
         Raises:
             StateError: before :meth:`allocate_tensors`.
@@ -253,7 +253,7 @@ class MicroInterpreter:
         return self._subgraphs[0].tensors[tensors[index]]
 
     def tensor(self, index: int, subgraph: int = 0) -> Tensor:
-        """Return any tensor; only where all of them keep their values.
+        """Return any tensor; possible only if all tensors keep their values.
 
         Raises:
             StateError: without ``preserve_all_tensors``, or before :meth:`allocate_tensors`.
@@ -280,7 +280,7 @@ class MicroInterpreter:
         self._calls.run("invoke", self._invoke)
 
     def cancel(self) -> None:
-        """Stop the call that runs, as ``Interpreter.cancel`` does."""
+        """Stop the running call, as ``Interpreter.cancel`` does."""
         self._run.cancellation.request()
 
     def _invoke(self) -> None:
@@ -299,7 +299,7 @@ class MicroInterpreter:
             raise StateError(f"{call}() called after initialization failed: {self._failure}")
 
     def close(self) -> None:
-        """Let the kernels give up what they hold."""
+        """Free the data of all kernels and stop the time limit."""
         self._run.cancellation.close()
         for subgraph in self._subgraphs:
             subgraph.free()

@@ -1,4 +1,4 @@
-"""What TFLM's reference kernels keep in the arena, by operator.
+"""Arena memory of TFLM's reference kernels, by operator.
 
 Parameters are what the operator's options become; operator data is what its kernel works out and
 keeps. Vendors' kernels (CMSIS-NN, Xtensa, Ethos-U) keep other data and ask for more scratch memory;
@@ -30,7 +30,7 @@ UNKNOWN_KERNEL_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class KernelMemory:
-    """What one operator's kernel takes.
+    """Arena memory of the kernel of one operator.
 
     Attributes:
         parameters: bytes of its options; 0 without any.
@@ -156,7 +156,7 @@ _Sizes = Callable[[OperatorSpec, _Tensors], list[int]]
 def kernel_memory(
     operator: OperatorSpec, tensors: Sequence[TensorSpec], target: MicroTarget
 ) -> KernelMemory:
-    """Memory that TFLM's reference kernel of *operator* takes.
+    """Return the arena memory of TFLM's reference kernel for *operator*.
 
     Operators that are not listed get :data:`UNKNOWN_KERNEL_BYTES` and no scratch memory.
     """
@@ -186,7 +186,7 @@ def _none(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
 
 
 def _per_channel(axis: int) -> _Sizes:
-    """Return the sizes of multipliers and shifts, one for each output channel of the weights."""
+    """Return a function for the sizes of multipliers and shifts, one per output channel."""
 
     def sizes(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
         weights = tensors[1]

@@ -1,4 +1,4 @@
-"""The allocations that TFLM makes for a model, in its order."""
+"""Allocations for a model in the order in which TFLM makes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from delegraph.micro.kernel_memory import KernelMemory, kernel_memory
 
 
 class Layout:
-    """Goes through the stages of ``MicroInterpreter::AllocateTensors`` with an allocator.
+    """Makes the allocations of each stage of ``MicroInterpreter::AllocateTensors``.
 
     Call :meth:`start`; :meth:`init` for each operator; :meth:`prepare` and :meth:`finish_prepare`
     for each operator; :meth:`finish`.
@@ -32,7 +32,7 @@ class Layout:
         return kernel_memory(operator, tensors, self._allocator.target)
 
     def start(self) -> None:
-        """Reserve the model's structures and those of its operators' options."""
+        """Reserve the structs of the model and of its operators' options."""
         self._allocator.start_model_allocation(self._model)
         for subgraph in self._model.subgraphs:
             for operator in subgraph.operators:
@@ -41,12 +41,12 @@ class Layout:
                     self._allocator.allocate_builtin_data(size)
 
     def init(self, subgraph: int, operator: OperatorSpec) -> None:
-        """Reserve a kernel's own data."""
+        """Reserve the data that a kernel's ``Init`` allocates."""
         for size in self._kernel(subgraph, operator).persistent[:1]:
             self._allocator.allocate_persistent_buffer(size)
 
     def prepare(self, subgraph: int, operator: OperatorSpec) -> None:
-        """Reserve what else a kernel keeps, its scratch memory, and its temporary tensors."""
+        """Reserve a kernel's other persistent data, scratch memory and temporary tensors."""
         allocator, tensors = self._allocator, self._model.subgraphs[subgraph].tensors
         kernel = self._kernel(subgraph, operator)
         temps = [allocator.allocate_temp_tensor(tensors[i]) for i in kernel.temp_tensors]
@@ -58,7 +58,7 @@ class Layout:
             allocator.deallocate_temp_tensor(temp)
 
     def finish_prepare(self, operator: OperatorSpec) -> None:
-        """Take back what only the preparation of a node needed."""
+        """Free the memory that was needed only to prepare a node."""
         self._allocator.finish_prepare_node_allocations(operator.index)
 
     def finish(self) -> ModelMemory:

@@ -19,7 +19,7 @@ _HEADER = 3  # version, number of subgraphs, number of offsets
 
 
 def encode_offline_plan(offsets: Sequence[int], subgraph_count: int = 1) -> bytes:
-    """Return the metadata's content.
+    """Return an offline memory plan as the bytes of a metadata buffer.
 
     Args:
         offsets: of all tensors of all subgraphs, from the start of the arena's head; -1 where the

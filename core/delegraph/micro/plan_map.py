@@ -1,4 +1,4 @@
-"""A plan of the greedy planner as text, one line a step.
+"""A memory plan of the greedy planner as text, with one line per step.
 
 Source:
     GreedyMemoryPlanner::PrintMemoryPlan, tflite-micro/micro/memory_planner/.

@@ -1,4 +1,4 @@
-"""The planners of TFLM: where buffers go in the head of an arena.
+"""TFLM's memory planners, which place buffers in the head of an arena.
 
 Source:
     tflite-micro/micro/memory_planner/.
@@ -24,7 +24,7 @@ _MOST_LINEAR_BUFFERS = 1024
 
 
 class PlannedBuffer(NamedTuple):
-    """A buffer to be placed.
+    """A buffer for the planner: size, first and last use, fixed offset.
 
     Attributes:
         size: bytes.
@@ -44,18 +44,18 @@ class MicroMemoryPlanner(Protocol):
 
     @property
     def buffer_count(self) -> int:
-        """Buffers added so far."""
+        """Number of buffers added so far."""
 
     @property
     def maximum_memory_size(self) -> int:
-        """Bytes of the plan."""
+        """Size of the plan in bytes."""
 
     @property
     def preserves_all_tensors(self) -> bool:
         """Whether no two buffers share memory."""
 
     def scratch_bytes(self, buffers: int) -> int:
-        """Return the working memory that so many buffers need."""
+        """Return the bytes of working memory that planning *buffers* buffers takes."""
 
     def init(self, scratch_bytes: int) -> None:
         """Forget all buffers; *scratch_bytes* of working memory are at hand."""
@@ -78,7 +78,7 @@ class MicroMemoryPlanner(Protocol):
 
 
 class GreedyMemoryPlanner:
-    """Places the largest buffers first, each at the first gap that holds it.
+    """Places buffers by size, largest first, each in the first gap that holds it.
 
     Buffers whose offset is given are placed before the others, in their order and unchecked. Of
     buffers of the same size, the one added last is placed first.
@@ -99,12 +99,12 @@ class GreedyMemoryPlanner:
 
     @property
     def buffer_count(self) -> int:
-        """Buffers added so far."""
+        """Number of buffers added so far."""
         return len(self._buffers)
 
     @property
     def buffers(self) -> Sequence[PlannedBuffer]:
-        """The buffers, in the order they were added."""
+        """The buffers, in the order in which they were added."""
         return self._buffers
 
     @property
@@ -115,17 +115,17 @@ class GreedyMemoryPlanner:
 
     @property
     def offsets(self) -> Sequence[int]:
-        """First byte of each buffer, in the order they were added."""
+        """Offset of the first byte of each buffer, in the order of addition."""
         if self._offsets is None:
             self._offsets = _first_fit(tuple(self._buffers))
         return self._offsets
 
     def scratch_bytes(self, buffers: int) -> int:
-        """Return the working memory that so many buffers need."""
+        """Return the bytes of working memory that planning *buffers* buffers takes."""
         return buffers * BYTES_PER_BUFFER
 
     def init(self, scratch_bytes: int) -> None:
-        """Forget all buffers; *scratch_bytes* of working memory limit how many there may be."""
+        """Remove all buffers; *scratch_bytes* of working memory limit the number of new ones."""
         self._most = scratch_bytes // BYTES_PER_BUFFER
         self._buffers.clear()
         self._offsets = None
@@ -196,7 +196,7 @@ def _in_use_together(a: PlannedBuffer, b: PlannedBuffer) -> bool:
 
 
 class LinearMemoryPlanner:
-    """Puts buffers one after the other, whenever they are used: every tensor keeps its value."""
+    """Places buffers one after the other without sharing; every tensor keeps its value."""
 
     preserves_all_tensors = True
 
@@ -206,27 +206,27 @@ class LinearMemoryPlanner:
 
     @property
     def buffer_count(self) -> int:
-        """Buffers added so far."""
+        """Number of buffers added so far."""
         return len(self._offsets)
 
     @property
     def maximum_memory_size(self) -> int:
-        """Bytes of all buffers together."""
+        """Total size of all buffers in bytes."""
         return self._next
 
     def scratch_bytes(self, buffers: int) -> int:
-        """Return 0: the planner holds its offsets itself."""
+        """Return 0, since the planner stores its offsets itself."""
         return 0
 
     def init(self, scratch_bytes: int) -> None:
-        """Forget all buffers."""
+        """Remove all buffers from the plan."""
         self._offsets.clear()
         self._next = 0
 
     def add_buffer(
         self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
     ) -> None:
-        """Put a buffer after the others.
+        """Place a buffer after all buffers added before.
 
         Raises:
             StateError: there are 1024 already.
@@ -257,7 +257,7 @@ class BufferPlan:
 
 
 class NonPersistentMemoryPlannerShim:
-    """Takes every offset from a plan; sizes and times do not matter to it.
+    """Uses the offsets of a given plan; sizes and lifetimes are ignored.
 
     Its ``maximum_memory_size`` is 0, as in TFLM: the plan's memory is reserved elsewhere.
     """
@@ -271,11 +271,11 @@ class NonPersistentMemoryPlannerShim:
 
     @property
     def buffer_count(self) -> int:
-        """Buffers added so far."""
+        """Number of buffers added so far."""
         return self._count
 
     def scratch_bytes(self, buffers: int) -> int:
-        """Return 0: there is nothing to work out."""
+        """Return 0, since nothing is planned."""
         return 0
 
     def init(self, scratch_bytes: int) -> None:
@@ -285,7 +285,7 @@ class NonPersistentMemoryPlannerShim:
     def add_buffer(
         self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
     ) -> None:
-        """Count a buffer.
+        """Add a buffer, which takes the next offset of the plan.
 
         Raises:
             StateError: the plan has no more.

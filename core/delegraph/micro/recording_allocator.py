@@ -1,4 +1,4 @@
-"""A micro allocator that knows what its persistent memory is for.
+"""A micro allocator that records the purpose of all persistent memory.
 
 Source:
     RecordingMicroAllocator, tflite-micro/micro/recording_micro_allocator.cc.
@@ -16,7 +16,7 @@ from delegraph.micro.single_arena import SingleArenaBufferAllocator
 
 @dataclass(slots=True)
 class RecordedAllocation:
-    """What was asked for, and what it took.
+    """Requested bytes, used bytes and number of items of one kind of allocation.
 
     Attributes:
         requested_bytes: without alignment.
@@ -46,7 +46,7 @@ class RecordingMicroAllocator(MicroAllocator):
         return RecordingSingleArenaBufferAllocator
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Return the address of persistent memory, and record it."""
+        """Allocate persistent memory, record the allocation, and return the address."""
         before = self.persistent_used_bytes
         address = super().keep(what, size, alignment, count)
         record = self.recorded.get(what)
@@ -57,7 +57,7 @@ class RecordingMicroAllocator(MicroAllocator):
         return address
 
     def report(self) -> str:
-        """Return the lines that TFLM prints: totals, then every kind of which there is any."""
+        """Return the lines that TFLM prints: totals, then each kind of allocation in use."""
         head = self.used_bytes - self.persistent_used_bytes
         totals = {"total": self.used_bytes, "head": head, "tail": self.persistent_used_bytes}
         lines = [f"Arena allocation {name} {count} bytes" for name, count in totals.items()]

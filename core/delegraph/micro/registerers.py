@@ -1,4 +1,4 @@
-"""Functions that make custom operators known to one interpreter of the API of TFLM's wheel."""
+"""Registerers of custom operators for one interpreter of the ``tflite-micro`` API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delegraph.operators.custom_op import AnyCustomOp
 
 
 class OpsResolver:
-    """What a registerer is called with."""
+    """Argument with which a registerer is called."""
 
     def __init__(self) -> None:
         self.ops: dict[str, AnyCustomOp] = {}

@@ -1,4 +1,4 @@
-"""The Python API of the wheel ``tflite-micro``, for code that changes only its import.
+"""The Python API of the wheel ``tflite-micro``: a program changes only its import.
 
 ::
 
@@ -51,7 +51,7 @@ _TIMES_MODEL = 10
 
 
 class InterpreterConfig(Enum):
-    """What an interpreter is for.
+    """Whether the interpreter records allocations or preserves all tensors.
 
     Attributes:
         kAllocationRecording: it knows what its arena is used for.
@@ -123,7 +123,7 @@ class Interpreter:
         intrepreter_config: InterpreterConfig = InterpreterConfig.kAllocationRecording,
         alt_decompression_memory_size: int = 0,
     ) -> Interpreter:
-        """Return an interpreter of the model in a file; arguments are those of the class.
+        """Return an interpreter for a model file; the other arguments are those of the class.
 
         Raises:
             ArgumentError: there is no such file.
@@ -148,7 +148,7 @@ class Interpreter:
         intrepreter_config: InterpreterConfig = InterpreterConfig.kAllocationRecording,
         alt_decompression_memory_size: int = 0,
     ) -> Interpreter:
-        """Return an interpreter of a model's content; arguments are those of the class."""
+        """Return an interpreter for a model's bytes; the other arguments are those of the class."""
         return cls(
             model_data,
             [] if custom_op_registerers is None else custom_op_registerers,
@@ -158,7 +158,7 @@ class Interpreter:
         )
 
     def print_allocations(self) -> None:
-        """Print what the arena is used for to standard error, in the words of TFLM.
+        """Print TFLM's report of the arena's use to standard error.
 
         Raises:
             ArgumentError: the configuration is not ``kAllocationRecording``.
@@ -180,12 +180,12 @@ class Interpreter:
         return 0
 
     def reset(self) -> int:
-        """Set variables, and what operators keep, to what they were at first, and return 0."""
+        """Reset variables and the state of operators to their first values; return 0."""
         self._interpreter.reset_variables()
         return 0
 
     def set_input(self, input_data: ArrayLike, index: int) -> None:
-        """Copy an array into an input; nothing is converted.
+        """Copy an array into an input, without any conversion.
 
         Args:
             input_data: an array of the input's type and shape, or what makes one.
@@ -204,7 +204,7 @@ class Interpreter:
         np.copyto(tensor.data, array)
 
     def get_output(self, index: int) -> Any:
-        """Return a copy of an output; a NumPy scalar of one without dimensions.
+        """Return a copy of an output, or a NumPy scalar if it has no dimensions.
 
         Raises:
             ArgumentError: no index, or an output that is no array.
@@ -292,7 +292,7 @@ def _array(data: ArrayLike) -> NDArray[Any]:
 
 
 def _checked(tensor: Tensor) -> Tensor:
-    """Return *tensor* if it is an array."""
+    """Return *tensor* if it holds an array, else raise an error."""
     if tensor.type in OBJECT_TYPES:
         raise ArgumentError(
             "TFLM doesn't support strings, resource variables, or variants as outputs."
@@ -301,7 +301,7 @@ def _checked(tensor: Tensor) -> Tensor:
 
 
 def _copied(tensor: Tensor) -> Any:
-    """Return a copy of the values; a NumPy scalar where there are no dimensions."""
+    """Return a copy of a tensor's value, or a NumPy scalar if it has no dimensions."""
     data = _checked(tensor).data
     return data.copy() if data.ndim else data[()]
 
@@ -325,7 +325,7 @@ def _check_fits(array: NDArray[Any], tensor: Tensor, index: int) -> None:
 
 
 def _type_name(dtype: np.dtype[Any]) -> str:
-    """Return TFLM's name of a NumPy type; ``NOTYPE`` for those that it does not know."""
+    """TFLM's name of a NumPy type; ``NOTYPE`` for a type that TFLM does not have."""
     if dtype.kind in "OSU":
         return "STRING"
     return dtype.name.upper() if dtype.name in _KNOWN else "NOTYPE"

@@ -1,4 +1,4 @@
-"""What TFLM's signal operators keep in the arena; counted from their structures.
+"""Arena memory of TFLM's signal operators, computed from the sizes of their structs.
 
 Source:
     TFLMSignal*Params and TfLiteAudioFrontend*Params of tflite-micro/signal/micro/kernels,
@@ -63,7 +63,7 @@ def signal_memory(
 
 
 def _sizes(options: dict[str, Any]) -> _Options:
-    """Return those options that are sizes: whole numbers from 0 up."""
+    """Return the options that are whole numbers from 0 up."""
     return {k: v for k, v in options.items() if isinstance(v, int) and v >= 0}
 
 
@@ -72,7 +72,7 @@ def _nothing(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _fft_state(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
-    """Return the state of a real transform: that of a complex one, its work, and roots."""
+    """Size of the state of a real transform: complex state, working memory and roots."""
     n = options["fft_length"] // 2
     header = 3 * pointer + 8 + 4 * 64
     return [header + 2 * _item_bytes(tensors) * (n + 3 * n // 2)]
@@ -97,7 +97,7 @@ def _noise(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _ring(samples: int, pointer: int) -> int:
-    """Return the bytes of a circular buffer, which holds everything twice."""
+    """Size in bytes of a circular buffer, which stores each sample twice."""
     return 4 * pointer + 8 + 4 * samples
 
 

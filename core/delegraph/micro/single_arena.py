@@ -1,4 +1,4 @@
-"""One arena shared by what is kept, from its end, and what is passing, from its start.
+"""One arena: persistent memory at its end, buffers and temporary memory at its start.
 
 Source:
     SingleArenaBufferAllocator, tflite-micro/micro/arena_allocator/single_arena_buffer_allocator.cc.
@@ -18,7 +18,7 @@ def align_down(address: int, alignment: int) -> int:
 
 
 class PersistentBufferAllocator(Protocol):
-    """Gives memory that stays for as long as the model does."""
+    """Allocates memory that stays until the model is closed."""
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
         """Return the address of *size* bytes that are never taken back.
@@ -29,14 +29,14 @@ class PersistentBufferAllocator(Protocol):
 
     @property
     def persistent_used_bytes(self) -> int:
-        """Bytes given, alignment included."""
+        """Number of allocated bytes, alignment included."""
 
 
 class NonPersistentBufferAllocator(Protocol):
-    """Gives one buffer that can change its size, and after it memory for a short while."""
+    """Allocates one resizable buffer, and temporary memory after it."""
 
     def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of the one resizable buffer, at the start of the arena.
+        """Allocate the only resizable buffer, at the start of the arena; return its address.
 
         Raises:
             ArenaTooSmallError: the arena has not that much left.
@@ -52,14 +52,14 @@ class NonPersistentBufferAllocator(Protocol):
         """
 
     def deallocate_resizable_buffer(self, address: int) -> None:
-        """Make the resizable buffer empty.
+        """Set the size of the resizable buffer to 0.
 
         Raises:
             StateError: as for :meth:`resize_buffer`; also if the buffer is not at the very start.
         """
 
     def reserve_non_persistent_overlay_memory(self, size: int, alignment: int) -> None:
-        """Make the resizable buffer hold *size* bytes, whatever was in it.
+        """Set the size of the resizable buffer to *size* bytes; old contents may be overwritten.
 
         Raises:
             ArenaTooSmallError: the arena has not that much left.
@@ -74,20 +74,20 @@ class NonPersistentBufferAllocator(Protocol):
         """
 
     def deallocate_temp(self, address: int) -> None:
-        """Note that temporary memory is no longer used; nothing is free before the reset."""
+        """Record that temporary memory is unused; the reset frees all of it at once."""
 
     def is_all_temp_deallocated(self) -> bool:
         """Return whether every temporary allocation was deallocated."""
 
     def reset_temp_allocations(self) -> None:
-        """Take all temporary memory back.
+        """Free all temporary memory.
 
         Raises:
             StateError: some of it was not deallocated.
         """
 
     def available_memory(self, alignment: int) -> int:
-        """Return how many bytes, aligned at both ends, are neither kept nor passing."""
+        """Return the number of free bytes between head and tail, aligned at both ends."""
 
     @property
     def overlay_memory_address(self) -> int:
@@ -106,12 +106,12 @@ class TempCount:
         self._checksum = 0
 
     def allocated(self, address: int) -> None:
-        """Count *address* in."""
+        """Add *address* to the count of temporary allocations."""
         self._count += 1
         self._checksum ^= address
 
     def deallocated(self, address: int) -> None:
-        """Count *address* out, unchecked."""
+        """Remove *address* from the count, without checking that it was allocated."""
         self._count -= 1
         self._checksum ^= address
 
@@ -154,15 +154,15 @@ class Head:
         return address
 
     def deallocate_temp(self, address: int) -> None:
-        """Do ``deallocate_temp``."""
+        """Record that the temporary memory at *address* is unused."""
         self._temps.deallocated(address)
 
     def is_all_temp_deallocated(self) -> bool:
-        """Do ``is_all_temp_deallocated``."""
+        """Return whether all temporary memory is unused."""
         return self._temps.is_balanced()
 
     def reset_temp(self) -> None:
-        """Do ``reset_temp_allocations``."""
+        """Free all temporary memory; memory still in use is an error."""
         if not self._temps.is_balanced():
             raise StateError("temporary memory is in use; deallocate_temp() comes first")
         self.temp = self.head
@@ -174,7 +174,7 @@ class Head:
 
 
 def too_small(what: str, size: int, available: int) -> ArenaTooSmallError:
-    """Return the error that says what did not fit, and by how much."""
+    """Return the error that names the failed allocation and the number of missing bytes."""
     missing = size - available
     return ArenaTooSmallError(
         f"{what}: {size} bytes requested, {max(available, 0)} available, {missing} missing",
@@ -196,12 +196,18 @@ class HeadMemory:
 
     @property
     def overlay_memory_address(self) -> int:
-        """See :class:`NonPersistentBufferAllocator`."""
+        """Address of the resizable buffer.
+
+        See :class:`NonPersistentBufferAllocator`.
+        """
         return self._head.start
 
     @property
     def non_persistent_used_bytes(self) -> int:
-        """See :class:`NonPersistentBufferAllocator`."""
+        """Number of bytes of the head.
+
+        See :class:`NonPersistentBufferAllocator`.
+        """
         return self._head.used_bytes
 
     def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
@@ -211,31 +217,52 @@ class HeadMemory:
         return address
 
     def resize_buffer(self, address: int, size: int, alignment: int) -> None:
-        """See :class:`NonPersistentBufferAllocator`."""
+        """Change the size of the resizable buffer.
+
+        See :class:`NonPersistentBufferAllocator`.
+        """
         self._head.resize(address, size, alignment, self._tail)
 
     def deallocate_resizable_buffer(self, address: int) -> None:
-        """See :class:`NonPersistentBufferAllocator`."""
+        """Set the buffer's size to 0.
+
+        See :class:`NonPersistentBufferAllocator`.
+        """
         self.resize_buffer(address, 0, 1)
 
     def reserve_non_persistent_overlay_memory(self, size: int, alignment: int) -> None:
-        """See :class:`NonPersistentBufferAllocator`."""
+        """Set the size of the resizable buffer.
+
+        See :class:`NonPersistentBufferAllocator`.
+        """
         self.resize_buffer(align(self._head.start, alignment), size, alignment)
 
     def allocate_temp(self, size: int, alignment: int) -> int:
-        """See :class:`NonPersistentBufferAllocator`."""
+        """Allocate temporary memory.
+
+        See :class:`NonPersistentBufferAllocator`.
+        """
         return self._head.allocate_temp(size, alignment, self._tail)
 
     def deallocate_temp(self, address: int) -> None:
-        """See :class:`NonPersistentBufferAllocator`."""
+        """Record that temporary memory is unused.
+
+        See :class:`NonPersistentBufferAllocator`.
+        """
         self._head.deallocate_temp(address)
 
     def is_all_temp_deallocated(self) -> bool:
-        """See :class:`NonPersistentBufferAllocator`."""
+        """Return whether all temporary memory is unused.
+
+        See :class:`NonPersistentBufferAllocator`.
+        """
         return self._head.is_all_temp_deallocated()
 
     def reset_temp_allocations(self) -> None:
-        """See :class:`NonPersistentBufferAllocator`."""
+        """Free all temporary memory.
+
+        See :class:`NonPersistentBufferAllocator`.
+        """
         self._head.reset_temp()
 
     def available_memory(self, alignment: int) -> int:
@@ -245,7 +272,7 @@ class HeadMemory:
 
 
 class SingleArenaBufferAllocator(HeadMemory):
-    """Hands out addresses of one arena; the memory itself is not touched.
+    """Allocates addresses in one arena without touching its memory.
 
     Persistent memory grows from the end (the tail) towards the head, which is one resizable buffer
     followed by temporary memory. As in TFLM, the tail is checked against the resizable buffer
@@ -269,21 +296,27 @@ class SingleArenaBufferAllocator(HeadMemory):
 
     @property
     def buffer_size(self) -> int:
-        """Bytes of the arena."""
+        """Size of the arena in bytes."""
         return self._end - self._head.start
 
     @property
     def persistent_used_bytes(self) -> int:
-        """See :class:`PersistentBufferAllocator`."""
+        """Number of bytes of the tail.
+
+        See :class:`PersistentBufferAllocator`.
+        """
         return self._end - self._tail
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of head and tail."""
+        """Number of bytes in use in head and tail."""
         return self.non_persistent_used_bytes + self.persistent_used_bytes
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
-        """See :class:`PersistentBufferAllocator`."""
+        """Allocate memory at the tail.
+
+        See :class:`PersistentBufferAllocator`.
+        """
         address = align_down(self._tail - size, alignment)
         if address < self._head.head:
             available = size - (self._head.head - address)

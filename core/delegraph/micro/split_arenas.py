@@ -1,4 +1,4 @@
-"""Two arenas, one for what is kept and one for what is passing.
+"""Two arenas: one for persistent memory, one for buffers and temporary memory.
 
 Source:
     PersistentArenaBufferAllocator and NonPersistentArenaBufferAllocator,
@@ -12,7 +12,7 @@ from delegraph.micro.single_arena import HeadMemory, align_down, too_small
 
 
 class PersistentArenaBufferAllocator:
-    """Persistent memory alone, given from the end of its arena.
+    """Allocates persistent memory from the end of an arena of its own.
 
     Args:
         size: bytes of the arena.
@@ -25,7 +25,7 @@ class PersistentArenaBufferAllocator:
 
     @property
     def persistent_used_bytes(self) -> int:
-        """Bytes given, alignment included."""
+        """Number of allocated bytes, alignment included."""
         return self._end - self._tail
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
@@ -42,7 +42,7 @@ class PersistentArenaBufferAllocator:
 
 
 class NonPersistentArenaBufferAllocator(HeadMemory):
-    """One resizable buffer and temporary memory, in an arena of their own.
+    """Allocates one resizable buffer and temporary memory in an arena of their own.
 
     Unlike in the single arena, a second resizable buffer is refused. The methods are those of
     :class:`~delegraph.micro.single_arena.NonPersistentBufferAllocator`.
@@ -57,7 +57,7 @@ class NonPersistentArenaBufferAllocator(HeadMemory):
         self._has_resizable_buffer = False
 
     def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of the one resizable buffer.
+        """Allocate the only resizable buffer; return its address.
 
         Raises:
             ArenaTooSmallError: the arena is smaller.

@@ -1,4 +1,4 @@
-"""At which stage of its life a micro interpreter is, and what each stage allows."""
+"""Stages in the life of a micro interpreter, and the calls that each stage allows."""
 
 from __future__ import annotations
 

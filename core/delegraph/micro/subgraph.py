@@ -24,7 +24,7 @@ from delegraph.runtime.subgraph_memory import view
 
 
 class MicroSubgraph:
-    """Tensors, nodes and steps of one subgraph.
+    """Tensors, nodes and steps of one subgraph of a micro interpreter.
 
     Attributes:
         spec: what the model declares.
@@ -43,27 +43,27 @@ class MicroSubgraph:
 
     @property
     def uses_blas(self) -> bool:
-        """Whether a node multiplies matrices."""
+        """Whether a node of the subgraph multiplies matrices."""
         return any(registration.uses_blas for registration in self._registrations)
 
     @property
     def inputs(self) -> Sequence[int]:
-        """Tensor indices."""
+        """Indices of the subgraph's input tensors."""
         return self.spec.inputs
 
     @property
     def outputs(self) -> Sequence[int]:
-        """Tensor indices."""
+        """Indices of the subgraph's output tensors."""
         return self.spec.outputs
 
     @cached_property
     def callee(self) -> MicroCallee:
-        """This subgraph for those that call it, once it is prepared."""
+        """Control-flow view of this subgraph, available after prepare."""
         return MicroCallee(self.spec, self.tensors, self.context.resize_tensor, self.invoke)
 
     @property
     def stand_in_bytes(self) -> int:
-        """Bytes outside the arena that calls of this subgraph need; 0 without calls."""
+        """Number of bytes outside the arena for calls of this subgraph; 0 without calls."""
         return self.callee.bytes if "callee" in self.__dict__ else 0
 
     # -- allocation ------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ class MicroSubgraph:
                     raise node_error(node, registration, "initialize", error) from cause_of(error)
 
     def prepare(self, layout: Layout) -> None:
-        """Prepare the nodes; subgraphs that one calls come before it.
+        """Prepare the nodes; subgraphs that a node calls are prepared before the node.
 
         Raises:
             NodeError: a kernel refuses its node, or leaves a shape open.
@@ -107,7 +107,7 @@ class MicroSubgraph:
         return self._writing_known_outputs(node, step)
 
     def _writing_known_outputs(self, node: Node, step: Eval) -> Eval:
-        """Return *step*, or one that writes outputs whose values were known while preparing.
+        """Return *step*, or a step that copies output values known since prepare.
 
         Kernels of Delegraph compute such values once; their places in the arena are shared.
         """
@@ -143,7 +143,7 @@ class MicroSubgraph:
                 )
 
     def bind(self, memory: Sequence[NDArray[np.uint8] | None]) -> None:
-        """Give the tensors their memory."""
+        """Set the arrays of the tensors to parts of *memory*."""
         for tensor, raw in zip(self.tensors, memory, strict=True):
             if tensor.is_constant:
                 continue
@@ -153,13 +153,13 @@ class MicroSubgraph:
                 tensor.data = view(np.empty(0, np.uint8), tensor)
 
     def reset_variables(self) -> None:
-        """Set every variable to zero, INT8 ones to their zero point."""
+        """Set every variable to zero; INT8 variables are set to their zero point."""
         for tensor in self.tensors:
             if tensor.is_variable and tensor.data is not None:
                 tensor.data[...] = tensor.initial_value
 
     def free(self) -> None:
-        """Let the kernels give up what ``init`` returned."""
+        """Free the data that each kernel's ``init`` returned."""
         for _, node, registration in self._calls():
             if registration.free is not None and node.user_data is not None:
                 registration.free(node.user_data)

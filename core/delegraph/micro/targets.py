@@ -1,4 +1,4 @@
-"""What TFLM's own structures take in the arena of a device."""
+"""Sizes of TFLM's own structs in the arena of a device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INT = 4
 
 @dataclass(frozen=True, slots=True)
 class MicroTarget:
-    """Sizes of TFLM's structures, in bytes, for one width of pointers.
+    """Sizes of TFLM's structs in bytes, for one pointer width.
 
     The sizes are those of a build with ``TF_LITE_STATIC_MEMORY``, as devices have it.
 
@@ -59,12 +59,12 @@ class MicroTarget:
     builtin_data_allocator: int
 
     def zero_points(self, channels: int) -> int:
-        """Return the bytes of the zero points of a tensor with so many scales."""
+        """Number of bytes of the zero points of a tensor with *channels* scales."""
         return _INT * (1 + channels)
 
     @property
     def bits(self) -> int:
-        """Width of a pointer."""
+        """Width of a pointer in bits."""
         return 8 * self.pointer
 
 

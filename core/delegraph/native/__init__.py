@@ -1,4 +1,4 @@
-"""The C interface of TFLite, by ctypes alone: the delegates of one host in the other.
+"""TFLite's C interface through ctypes: LiteRT's delegates in Delegraph, Delegraph's in LiteRT.
 
 Open first: ``litert/delegate.py`` for our delegates in the official interpreters,
 ``compiled/external_delegate.py`` for compiled delegates in ours, ``abi.py`` for the C structs that

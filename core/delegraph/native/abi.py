@@ -1,4 +1,4 @@
-"""TFLite's C structs and function types, as ctypes; both directions of ``native`` share them.
+"""C structs and function types of TFLite as ctypes, for both directions of ``native``.
 
 They hold for the full runtime (not for microcontrollers) of tflite-runtime 2.14, TensorFlow 2.14 to
 2.21 and ai-edge-litert 1.0 to 2.3 on 64-bit little-endian Linux and macOS. In these versions no
@@ -35,7 +35,7 @@ from typing import Any
 
 
 class TfLiteStatus(IntEnum):
-    """What every C function returns."""
+    """Status code that every C function returns."""
 
     OK = 0
     ERROR = 1
@@ -72,7 +72,7 @@ class TfLiteQuantizationParams(Structure):
 
 
 class TfLiteQuantization(Structure):
-    """Any quantization; ``type`` says what ``params`` points to."""
+    """Quantization of any kind; ``type`` determines the struct that ``params`` points to."""
 
     _fields_ = [("type", c_int), ("params", c_void_p)]
 
@@ -166,7 +166,7 @@ class TfLiteDelegateParams(Structure):
 
 
 class TfLiteContext(Structure):
-    """A subgraph as kernels and delegates see it: pointers of the ``CONTEXT_FUNCTIONS``."""
+    """C context of a subgraph, with pointers to the ``CONTEXT_FUNCTIONS``."""
 
     _fields_ = [
         ("tensors_size", c_size_t),
@@ -255,7 +255,7 @@ CALLED = {name: PYFUNCTYPE(*signature) for name, signature in CONTEXT_FUNCTIONS.
 
 
 def callback(signature: Signature) -> Any:
-    """Return the ctypes type that makes a Python function callable by C; it takes the GIL."""
+    """Return the ctypes type of a Python function that C calls; a call takes the GIL."""
     return CFUNCTYPE(*signature)
 
 

@@ -1,4 +1,4 @@
-"""What an operator is: tensors, nodes, registrations, the op table, custom operators.
+"""Parts of an operator's interface: tensors, nodes, registrations, op table, custom operators.
 
 For kernels, delegates and custom operators alike. Open first ``registration`` and ``tensor``:
 

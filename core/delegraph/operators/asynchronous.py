@@ -12,10 +12,10 @@ from delegraph.operators.registration import Eval
 
 
 class Event(Protocol):
-    """Something that goes on until it is done; a ``concurrent.futures.Future`` serves, too."""
+    """Work in progress that can be waited for. A ``concurrent.futures.Future`` is accepted, too."""
 
     def wait(self) -> object:
-        """Return when it is done, with any value; raise what went wrong.
+        """Wait until the work is done, then return any value or raise the work's error.
 
         May be called more than once.
         """
@@ -56,7 +56,7 @@ class Started:
         self._error: Exception | None = None
 
     def settle(self) -> None:
-        """Return when nothing of it goes on; what went wrong is kept for :meth:`wait`."""
+        """Wait until the work has ended; keep its error for :meth:`wait`."""
         try:
             if isinstance(self._event, Future):
                 self._event.result()
@@ -67,7 +67,7 @@ class Started:
                 self._error = error
 
     def outcome(self) -> Exception | None:
-        """Error that ended it, given once after it is done; None where nothing failed.
+        """Wait until the work has ended; return its error once, or None if it succeeded.
 
         A caller deletes the variable that holds it: the error's traceback may lead to its frame.
         """
@@ -79,7 +79,7 @@ class Started:
             del error
 
     def wait(self) -> None:
-        """Return when it is done.
+        """Wait until the work is done; raise its error.
 
         Raises:
             Exception: what went wrong.
@@ -116,7 +116,7 @@ class AsyncEval:
 
 
 def preceded_by(first: Eval, step: Eval) -> Eval:
-    """Evaluation that does *first*, then *step*; it can be started if *step* can."""
+    """Return the evaluation that runs *first*, then *step*; asynchronous if *step* is."""
 
     def both() -> None:
         first()

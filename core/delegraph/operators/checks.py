@@ -1,4 +1,4 @@
-"""What kernels check of a node before they accept it."""
+"""Checks of a node's tensors and options that kernels make during prepare."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def require_counts(node: Node, inputs: int | Sequence[int] | None, outputs: int 
 
 
 def require_type(tensor: Tensor, allowed: Collection[TensorType]) -> None:
-    """Check a tensor's type.
+    """Check that the type of *tensor* is one of *allowed*.
 
     Raises:
         OperatorError: it is none of *allowed*.
@@ -60,7 +60,7 @@ def require_type(tensor: Tensor, allowed: Collection[TensorType]) -> None:
 
 
 def require_same_type(a: Tensor, b: Tensor) -> None:
-    """Check that two tensors have the same type.
+    """Check that two tensors have the same element type.
 
     Raises:
         OperatorError: they differ.
@@ -73,7 +73,7 @@ def require_same_type(a: Tensor, b: Tensor) -> None:
 
 
 def require_shape(tensor: Tensor, shape: Sequence[int]) -> None:
-    """Check a tensor's shape.
+    """Check that the shape of *tensor* equals *shape*.
 
     Raises:
         OperatorError: it has another shape.
@@ -85,7 +85,7 @@ def require_shape(tensor: Tensor, shape: Sequence[int]) -> None:
 
 
 def require_dimensions(tensor: Tensor, shape: Sequence[int]) -> None:
-    """Check that each dimension a tensor shall get is one that the format can hold: an int32.
+    """Check that every dimension of a tensor's new shape fits an int32, as the format requires.
 
     Raises:
         OperatorError: one is negative, or more than 2,147,483,647.
@@ -110,7 +110,7 @@ def require_rank(tensor: Tensor, rank: int) -> None:
 
 
 def require_one_element(*tensors: Tensor) -> None:
-    """Check that each of *tensors* has one element, whatever its number of dimensions.
+    """Check that each of *tensors* has exactly one element, for any number of dimensions.
 
     Raises:
         OperatorError: one has none, or several.
@@ -135,7 +135,7 @@ def require_one_scale(*tensors: Tensor) -> None:
 
 
 def require_dense(context: OpContext, node: Node, sparse_inputs: Collection[int]) -> None:
-    """Check that no input of a node is a sparse constant, but those at *sparse_inputs*.
+    """Check that no input of a node is a sparse constant, except the inputs *sparse_inputs*.
 
     Raises:
         OperatorError: one is: it holds fewer values than its shape says. Official kernels read on
@@ -152,7 +152,7 @@ def require_dense(context: OpContext, node: Node, sparse_inputs: Collection[int]
 
 
 def adopt_type(output: Tensor, type_: TensorType) -> None:
-    """Give an output the type that the operator decides, whatever the file declares.
+    """Set an output's type to the type that the operator computes, not the declared one.
 
     Source:
         ``output->type = ...`` in many a Prepare of tflite/kernels.
@@ -174,7 +174,7 @@ def require_zero_points(expected: int, *tensors: Tensor) -> None:
 
 
 def require_scales(*tensors: Tensor) -> None:
-    """Check that *tensors* are quantized.
+    """Check that each of *tensors* is quantized with a positive scale.
 
     Raises:
         OperatorError: one has no scale, several, or a scale that is not positive.
@@ -193,7 +193,7 @@ def option(node: Node, name: str, default: Any) -> Any:
 
 
 def options_or_defaults(node: Node, op: str) -> Any:
-    """Return the node's options; those that the schema has by default when the file gives none.
+    """Return the node's options, or the schema's defaults when the file has no options.
 
     Args:
         node: which.
@@ -203,7 +203,7 @@ def options_or_defaults(node: Node, op: str) -> Any:
 
 
 def type_option(node: Node, name: str, default: TensorType) -> TensorType:
-    """Return an option of the node that is a type, or *default* as :func:`option` does.
+    """Return the node's option *name*, a tensor type, or *default* when the option is absent.
 
     Raises:
         OperatorError: its number stands for no type.

@@ -1,4 +1,4 @@
-"""Custom operators written as Python functions, and those that a whole process knows.
+"""Custom operators written as Python functions, and their registration for the whole process.
 
 ::
 
@@ -43,7 +43,7 @@ ShapeFunction = TypeVar("ShapeFunction", bound=Function)
 
 @dataclass(frozen=True, slots=True)
 class TensorDescription:
-    """What is known of a tensor before anything is computed.
+    """Type, shape and quantization of a tensor, known before the value is computed.
 
     Attributes:
         shape: dimensions; of an output those that the model declares.
@@ -61,7 +61,7 @@ class TensorDescription:
 
 
 class CustomOp:
-    """A custom operator in Python; :func:`custom_op` makes it from a function.
+    """A custom operator implemented in Python; :func:`custom_op` creates it from a function.
 
     It can be called as that function, for tests, and stands wherever a ``Registration`` does:
     ``register_custom_op(name, op)``, ``Interpreter(custom_ops={name: op})``, and what
@@ -79,11 +79,11 @@ class CustomOp:
         functools.update_wrapper(self, compute)
 
     def __call__(self, *arrays: Any, **keywords: Any) -> Any:
-        """Result of the function."""
+        """Call the operator's function directly and return its result."""
         return self.compute(*arrays, **keywords)
 
     def shape(self, function: ShapeFunction) -> ShapeFunction:
-        """Make the decorated function the one that says the outputs' shapes.
+        """Register the decorated function as the one that computes the outputs' shapes.
 
         It is called when tensors are allocated, with a :class:`TensorDescription` where ``compute``
         gets an array, and returns the output's shape, or one for each of several outputs. None in
@@ -94,7 +94,7 @@ class CustomOp:
 
     @property
     def registration(self) -> Registration:
-        """The implementation, as the runtime takes it."""
+        """The registration that the runtime uses for this operator."""
         return Registration(self.name, self._prepare)
 
     def _prepare(self, context: OpContext, node: Node) -> Eval:
@@ -119,7 +119,7 @@ class CustomOp:
         inputs: Sequence[Tensor | None],
         outputs: Sequence[Tensor],
     ) -> Sequence[Shape | None]:
-        """Give the outputs their shapes and return these; None for those that stay open."""
+        """Set the output shapes and return them, with None for each shape known only at invoke."""
         shapes: list[Shape | None] = [None] * len(outputs)
         if self._shape is not None:
             described = [None if x is None else _described(x) for x in inputs]
@@ -195,7 +195,7 @@ def register_custom_op(name: str, op: AnyCustomOp) -> None:
 
 
 def unregister_custom_op(name: str) -> None:
-    """Forget what :func:`register_custom_op` or :func:`custom_op` made known.
+    """Remove a custom operator that :func:`register_custom_op` or :func:`custom_op` registered.
 
     Interpreters that exist keep it.
 
@@ -234,7 +234,7 @@ def as_registration(op: AnyCustomOp) -> Registration:
 def _bound(
     function: Function, node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
 ) -> Function:
-    """Return *function* with the keyword arguments that it asks for.
+    """Bind the keyword arguments that *function* declares, such as its options.
 
     Raises:
         OperatorError: it does not take the node's inputs, or the options do not fit.
@@ -257,7 +257,7 @@ def _bound(
 
 
 def _options_kind(function: Function) -> object:
-    """Annotation of the function's ``options``; None without one."""
+    """Annotation of the function's parameter ``options``; None if it has no annotation."""
     annotation = inspect.signature(function).parameters["options"].annotation
     if not isinstance(annotation, str):
         return annotation
@@ -276,7 +276,7 @@ def _described(tensor: Tensor) -> TensorDescription:
 
 
 def _readable(tensor: Tensor) -> NDArray[Any]:
-    """Return a view for the function: other nodes read the same memory, so it may not write."""
+    """Return a read-only view of a tensor's data; other nodes read the same memory."""
     view: NDArray[Any] = tensor.data.view()
     if not tensor.is_variable:
         view.flags.writeable = False
@@ -284,7 +284,7 @@ def _readable(tensor: Tensor) -> NDArray[Any]:
 
 
 def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
-    """Results of a function for *count* outputs, one item each."""
+    """Return the results of a function as a sequence with one item for each of *count* outputs."""
     if count == 0 and answer is None:
         return ()
     if count == 1 and not isinstance(answer, tuple):
@@ -298,7 +298,7 @@ def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
 
 
 def _store(context: OpContext, y: Tensor, shape: Shape | None, returned: Any) -> None:
-    """Write a result to its tensor, whose shape is *shape*, or None where any will do."""
+    """Write a result to its tensor after checking dtype and shape; None allows any shape."""
     result = np.asarray(returned)
     if y.type == TensorType.STRING:
         result = _strings(result)
@@ -341,7 +341,7 @@ def _strings(result: NDArray[Any]) -> NDArray[Any]:
 
 
 def _kind(value: Any) -> str:
-    """Return dtype and shape of an array, the type of anything else."""
+    """Describe *value* for a message: dtype and shape of an array, else the type's name."""
     if isinstance(value, np.ndarray | np.generic):
         return f"{value.dtype.name} {list(value.shape)}"
     return type(value).__name__

@@ -1,4 +1,4 @@
-"""The options of a custom operator as its Python function sees them."""
+"""Options of a custom operator in the form that its Python function receives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delegraph.operators.flexbuffer_options import flexbuffer_options, flexbuffe
 
 
 class CustomOptions:
-    """Options by name, or by position where the model has a list of them; decoded when looked at.
+    """Options by name, or by position if the model has a list; decoded at the first access.
 
     Attributes:
         raw: the bytes in the model file; all there is when they are no FlexBuffer.
@@ -29,7 +29,7 @@ class CustomOptions:
 
     @cached_property
     def value(self) -> dict[str, Any] | list[Any]:
-        """The decoded options; an empty dict when there are none.
+        """The decoded options; an empty dict when the node has no options.
 
         Raises:
             OperatorError: the bytes are no FlexBuffer map or vector.
@@ -42,7 +42,7 @@ class CustomOptions:
         return loaded
 
     def __getitem__(self, key: str | int) -> Any:
-        """Return an option.
+        """Return the option with the name or position *key*.
 
         Raises:
             OperatorError: the model does not give it.
@@ -54,7 +54,7 @@ class CustomOptions:
         return value[key]
 
     def get(self, key: str | int, default: Any = None) -> Any:
-        """Return an option, or *default* when the model does not give it."""
+        """Return the option *key*, or *default* when the model does not have it."""
         if key not in self:
             return default
         return self[key]
@@ -77,7 +77,7 @@ class CustomOptions:
 
 
 def options_as(kind: object, raw: bytes) -> Any:
-    """Return the options as an operator's function wants them.
+    """Convert encoded options to the type that an operator's function declares.
 
     Args:
         kind: a dataclass, whose fields are the options; ``bytes``; anything else stands for
@@ -117,7 +117,7 @@ def _as_dataclass(kind: type, given: dict[str, Any]) -> object:
 
 
 def _as(kind: object, name: str, value: object) -> object:
-    """Return *value* as its field wants it: whole numbers are floats, too; other types differ."""
+    """Return *value* if it has the type of its field; whole numbers are accepted as floats."""
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if kind in (bool, int, float, str, bytes) and type(value) is not kind:

@@ -1,4 +1,4 @@
-"""One node computed apart from any graph: what delegates tabulate integer operators by.
+"""Evaluates one node without a graph; delegates use this to make tables of integer operators.
 
 An 8-bit operator of one operand is a table of 256 results, one of two operands a table of 65,536.
 Filled by Delegraph's own kernel, it holds that kernel's results.
@@ -22,14 +22,14 @@ from delegraph.operators.tensor import Tensor
 
 @dataclass(slots=True)
 class _Work:
-    """Working memory of a kernel."""
+    """Working memory of a kernel, allocated at once."""
 
     data: NDArray[Any]
 
 
 @dataclass(slots=True)
 class _Bench:
-    """A context with the tensors of one node, and memory at once."""
+    """An OpContext that holds the tensors of one node and allocates memory immediately."""
 
     tensors: list[Tensor]
     numerics: Numerics
@@ -79,7 +79,7 @@ def prepare_alone(
     inputs: Sequence[NDArray[Any]],
     numerics: Numerics,
 ) -> tuple[Eval, Tensor]:
-    """Return the eval that a kernel has for a node with other inputs, and the tensor it writes.
+    """Prepare a kernel with other inputs; return its evaluation and the tensor that it writes.
 
     Args:
         registration: the kernel, as :func:`delegraph.builtin_registration` gives it.

@@ -22,7 +22,7 @@ def flexbuffer_value(data: bytes) -> Any:
 
 
 def flexbuffer_options(data: bytes) -> dict[str, Any]:
-    """Return the options in *data*; none when there is no data.
+    """Return the options encoded in *data*; an empty dict when *data* is empty.
 
     Raises:
         OperatorError: it is no FlexBuffer map.
@@ -36,7 +36,7 @@ def flexbuffer_options(data: bytes) -> dict[str, Any]:
 
 
 def integer_option(options: dict[str, Any], name: str, least: int) -> int:
-    """Return an option as a whole number; absent ones are 0.
+    """Return an option as an integer of at least *least*; an absent option is 0.
 
     Raises:
         OperatorError: it is no number, or below *least*.

@@ -1,4 +1,4 @@
-"""Arrays that nodes keep from one invoke to the next, until variables are reset."""
+"""Arrays that nodes keep between invokes, until the variables are reset."""
 
 from __future__ import annotations
 
@@ -61,6 +61,6 @@ class KeptArray:
 
 
 def forget_kept_arrays(resources: MutableMapping[Any, Any]) -> None:
-    """Take every kept array out of an interpreter's *resources*; the others stay."""
+    """Remove every kept array from an interpreter's *resources*; keep all other resources."""
     for key in [key for key in resources if isinstance(key, _Key)]:
         del resources[key]

@@ -48,7 +48,7 @@ class LazyTable(MutableMapping[str, T]):
                 self._modules.setdefault(name, []).append(f"{package}.{module}")
 
     def enter(self, name: str, entry: T) -> None:
-        """Add an operator.
+        """Add *entry* to the table under the operator's name.
 
         Raises:
             ValueError: it is there already.

@@ -1,4 +1,4 @@
-"""What an LSTM node holds: its tensors, with their shapes and types, and its options."""
+"""Tensors of an LSTM node with their shapes and types, and the node's options."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class LstmInput(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LstmOptions:
-    """What the options of all LSTM operators have in common; a clip of 0 means none."""
+    """Options that all LSTM operators share; a clip of 0 means that values are not clipped."""
 
     activation: int = ActivationFunctionType.TANH
     cell_clip: float = 0.0
@@ -66,7 +66,7 @@ class LstmOptions:
 
     @classmethod
     def of(cls, node: Node) -> LstmOptions:
-        """Return the options of *node*.
+        """Return the LSTM options of *node*.
 
         Raises:
             OperatorError: a negative clip, or one that is NaN.
@@ -122,17 +122,17 @@ class LstmTensors:
 
     @property
     def n_cell(self) -> int:
-        """Length of the cell state."""
+        """Number of cells, the length of the cell state."""
         return self.input_weights[-1].shape[0]
 
     @property
     def n_output(self) -> int:
-        """Length of the output state."""
+        """Number of outputs, the length of the output state."""
         return self.recurrent_weights[-1].shape[-1]
 
     @property
     def states(self) -> tuple[Tensor, Tensor]:
-        """Output state and cell state."""
+        """The output state and the cell state."""
         return self.output_state, self.cell_state
 
     def weights(self) -> Iterator[Tensor]:
@@ -142,7 +142,7 @@ class LstmTensors:
         yield from (t for t in (self.projection_weights, self.projection_bias) if t is not None)
 
     def gate_scales(self, intermediates: Sequence[Tensor]) -> list[float]:
-        """Return each gate's scale before layer normalisation, or that of Q3.12 without it.
+        """Scale of each gate before layer normalisation; without it, the scale of Q3.12.
 
         Args:
             intermediates: of the node; the first four carry the gates' scales, input gate first.
@@ -192,7 +192,7 @@ class LstmTensors:
             require_type(tensor, {type_})
 
     def _weight_types(self, integer: bool) -> tuple[TensorType, TensorType]:
-        """Return the type of matrices (as the last gate has it) and that of biases."""
+        """Return the type of the matrices, taken from the last gate, and the type of the biases."""
         matrices = self.input_weights[-1].type
         allowed = [TensorType.INT8] if integer else [TensorType.FLOAT32, TensorType.INT8]
         require_type(self.input_weights[-1], {*allowed, TensorType.UINT8})
@@ -221,7 +221,7 @@ def lstm_tensors(
     layer_norm: int | None = None,
     aux_weights: int | None = None,
 ) -> LstmTensors:
-    """Return the tensors of one direction of an LSTM node.
+    """Return the tensors of one direction of an LSTM node, grouped by role.
 
     Args:
         context: the subgraph's.
@@ -267,7 +267,7 @@ def _gates(
 
 
 def _peephole(context: OpContext, node: Node, first: int, gates: int) -> tuple[Tensor, ...]:
-    """Return the peephole weights of three inputs, of the last two if there is no input gate."""
+    """Return the peephole weights of three gates, or of two if there is no input gate."""
     wanted = range(first, first + 3) if gates == 4 else range(first + 1, first + 3)
     found = [optional_input(context, node, i) for i in wanted]
     present = tuple(tensor for tensor in found if tensor is not None)

@@ -35,7 +35,7 @@ def physical_memory() -> int:
 
 
 def windows_physical_memory() -> int:
-    """Return the bytes of memory of this machine, as Windows tells them: it has no ``sysconf``."""
+    """Bytes of physical memory of this Windows machine; Windows has no ``sysconf``."""
     import ctypes
 
     class MemoryStatus(ctypes.Structure):  # MEMORYSTATUSEX of sysinfoapi.h
@@ -54,7 +54,7 @@ def windows_physical_memory() -> int:
 
 @dataclass(slots=True)
 class MemoryLimit:
-    """The limit of one interpreter.
+    """Number of bytes that one interpreter may allocate.
 
     Attributes:
         bytes: what the tensors of a subgraph may take, and what a kernel may take beside them.
@@ -72,7 +72,7 @@ class MemoryLimit:
 
     @classmethod
     def of(cls, chosen: int | None, file_bytes: int) -> MemoryLimit:
-        """Return the limit that the user has *chosen*, or else the one for a file of that size.
+        """Return the limit that the user has *chosen*, or the default for a file of *file_bytes*.
 
         >>> MemoryLimit.of(None, 4_000_000).bytes == LEAST
         True
@@ -95,7 +95,7 @@ class MemoryLimit:
             self.bytes = physical_memory()
 
     def require(self, wanted: int, what: str) -> None:
-        """Check that *wanted* bytes may be taken; ask before taking them.
+        """Check that *wanted* bytes are within the limit; called before the allocation.
 
         Args:
             wanted: bytes.
@@ -108,13 +108,13 @@ class MemoryLimit:
             raise OperatorError(f"{what} needs {wanted} bytes, more than {self.advice()}")
 
     def require_copies(self, wanted: int, what: str) -> None:
-        """Check that what is made of constants may take *wanted* bytes; else as :meth:`require`."""
+        """Check that copies of constants may take *wanted* bytes."""
         limit = self.bytes if self.copies is None else self.copies
         if wanted > limit:
             raise OperatorError(f"{what} needs {wanted} bytes, more than {_advice(limit)}")
 
     def advice(self) -> str:
-        """Return the limit and how to change it, for the end of an error's sentence."""
+        """Text with the limit and how to change it, for the end of an error message."""
         return _advice(self.bytes)
 
 

@@ -1,4 +1,4 @@
-"""Which official kernels integer results round like: LiteRT's builtin or reference ones, or TFLM's.
+"""Choice of the official kernels whose integer rounding is followed: builtin, reference or TFLM.
 
 Who chooses: users, by ``Interpreter(numerics=...)``, ``delegraph run --numerics`` or an
 ``OpResolverType`` (:func:`delegraph.runtime.op_resolver.numerics_of`). Who reads: a kernel, as

@@ -1,4 +1,4 @@
-"""What an operator implementation is: registration, node, and the context it works in."""
+"""The operator interface: registration, node, and the context that a kernel works in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Eval = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class NativeEval:
-    """An :data:`Eval` in which NumPy computes nothing.
+    """An :data:`Eval` that runs native code and no NumPy code.
 
     A ``Registration.prepare`` may return one. A host that runs nothing else need not tell NumPy to
     ignore float errors, which takes as long as a small operator.
@@ -41,7 +41,7 @@ class NativeEval:
     rescue: Callable[[Exception], Exception | None] | None = None
 
     def __call__(self) -> None:
-        """Compute."""
+        """Run the evaluation; on an error call ``rescue``, if there is one."""
         try:
             self.run()
         except Exception as error:
@@ -109,7 +109,7 @@ class Registration:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One operator call of a running subgraph. Source: TfLiteNode, tflite/core/c/common.h.
+    """One node of a running subgraph. Source: TfLiteNode, tflite/core/c/common.h.
 
     Attributes:
         index: position in the subgraph's node list; delegate nodes come after the model's.
@@ -149,7 +149,7 @@ class Node:
 
 
 class Scratch(Protocol):
-    """Working memory of one node, shared with the other nodes: not kept between invokes."""
+    """Working memory of one node; all nodes share it, so values do not outlive an invoke."""
 
     @property
     def data(self) -> NDArray[Any]:
@@ -157,19 +157,19 @@ class Scratch(Protocol):
 
 
 class CallableSubgraph(Protocol):
-    """A subgraph of a running model, as control-flow kernels and tools use it."""
+    """A subgraph of a running model, for control-flow kernels and tools that call it."""
 
     @property
     def inputs(self) -> Sequence[int]:
-        """Tensor indices."""
+        """Indices of the subgraph's input tensors."""
 
     @property
     def outputs(self) -> Sequence[int]:
-        """Tensor indices."""
+        """Indices of the subgraph's output tensors."""
 
     @property
     def tensors(self) -> Sequence[Tensor]:
-        """Its tensors, by index.
+        """All tensors of the subgraph, by index.
 
         Those of an interpreter may be lent other memory until the next ``allocate``, constants
         apart: set ``data`` to an array of the same shape and dtype.
@@ -177,27 +177,30 @@ class CallableSubgraph(Protocol):
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
-        """The operators that the model file declares for it, whatever delegates have taken."""
+        """Operators that the model file declares for the subgraph, delegated or not."""
 
     @property
     def has_dynamic_tensors(self) -> bool:
         """Whether a shape is known only while invoking; valid after ``allocate``."""
 
     def resize_input(self, tensor_index: int, shape: tuple[int, ...]) -> None:
-        """Give an input its shape; ``allocate`` must follow."""
+        """Set the shape of an input; call ``allocate`` afterwards."""
 
     def allocate(self) -> None:
-        """Prepare its nodes and plan its memory; cheap when nothing changed."""
+        """Prepare the subgraph's nodes and plan its memory; cheap when nothing has changed."""
 
     def invoke(self) -> None:
-        """Run it: read its inputs' ``data``, write its outputs' ``data``."""
+        """Run the subgraph: read the ``data`` of its inputs, write the ``data`` of its outputs."""
 
     def readable(self, tensor_index: int) -> Tensor:
-        """Return a tensor with ``data`` up to date; a delegate may have kept it to itself."""
+        """Return a tensor with up-to-date ``data``, copied from a delegate's buffer if needed."""
 
 
 class OpContext(Protocol):
-    """What a kernel may ask of its host. Every host of delegates and custom operators has one."""
+    """Services that the host gives to a kernel.
+
+    Every host of delegates and custom operators implements them.
+    """
 
     @property
     def tensors(self) -> Sequence[Tensor]:
@@ -213,7 +216,7 @@ class OpContext(Protocol):
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """What a kernel asks before it takes memory of its own in sizes that the model decides.
+        """Limit to check before a kernel allocates memory whose size the model determines.
 
         Tensors and :meth:`scratch` are checked by the host. The bytes may change whenever the user
         resizes an input, so kernels keep the object and not the number.
@@ -221,10 +224,10 @@ class OpContext(Protocol):
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:
-        """Resources of the interpreter (variables, tables), shared by all its subgraphs."""
+        """Resources of the interpreter (variables, tables), which all subgraphs share."""
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        """Set a tensor's shape.
+        """Set the shape of a tensor.
 
         While preparing, memory follows later. While invoking, only dynamic tensors may be resized:
         their ``data`` is a new array (uninitialised) when the call returns.
@@ -249,7 +252,7 @@ class OpContext(Protocol):
 
 
 def input_tensor(context: OpContext, node: Node, i: int) -> Tensor:
-    """Return input *i* of *node*.
+    """Return the tensor of input *i* of *node*.
 
     Raises:
         OperatorError: the node has fewer inputs, or this one is absent.
@@ -261,7 +264,7 @@ def input_tensor(context: OpContext, node: Node, i: int) -> Tensor:
 
 
 def optional_input(context: OpContext, node: Node, i: int) -> Tensor | None:
-    """Return input *i* of *node*, or None when it is absent (-1, or past the end)."""
+    """Return the tensor of input *i* of *node*, or None when the input is absent."""
     if i >= len(node.inputs) or node.inputs[i] < 0:
         return None
     return context.tensors[node.inputs[i]]
@@ -280,7 +283,7 @@ def variable_input(context: OpContext, node: Node, i: int) -> Tensor:
 
 
 def output_tensor(context: OpContext, node: Node, i: int = 0) -> Tensor:
-    """Return output *i* of *node*.
+    """Return the tensor of output *i* of *node*.
 
     Raises:
         OperatorError: the node has fewer outputs, or this one is absent.

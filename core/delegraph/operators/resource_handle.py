@@ -1,4 +1,4 @@
-"""Tensors that name a resource."""
+"""RESOURCE tensors, whose value names a variable or a table of the interpreter."""
 
 from __future__ import annotations
 

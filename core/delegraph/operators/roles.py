@@ -1,4 +1,4 @@
-"""What each operand of an operator is for: the roles that claims and refusals name.
+"""Roles of an operator's inputs and outputs, such as ``weights``, used in claims and rejections.
 
 The names are TFLite's, from its kernels and its dialect. Data is ``input`` and ``output`` wherever
 it plays no other part; ``filter`` is ``weights`` in every operator. Operands whose types always go
@@ -163,7 +163,7 @@ def roles_of(operator: str) -> tuple[str, ...]:
 
 
 def operand_roles(operator: str, inputs: int, outputs: int) -> tuple[str, ...]:
-    """Return the role of each operand of a node: of its inputs, and then of its outputs.
+    """Return the role of each input of a node, followed by the role of each output.
 
     Args:
         operator: the name of the node's operator.
@@ -176,7 +176,7 @@ def operand_roles(operator: str, inputs: int, outputs: int) -> tuple[str, ...]:
 
 
 def operands(operator: str, node: Node) -> Iterator[tuple[str, int]]:
-    """Yield role and tensor index of each operand of a node, absent ones left out.
+    """Yield role and tensor index of each input and output of a node; skip absent ones.
 
     Args:
         operator: the name of the node's operator.
@@ -190,7 +190,7 @@ def operands(operator: str, node: Node) -> Iterator[tuple[str, int]]:
 
 @cache
 def _roles(operator: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the roles of inputs and of outputs; further operands have the last one."""
+    """Return the roles of the inputs and of the outputs; extra operands repeat the last role."""
     inputs, _, outputs = WORDS.get(operator, "input").partition("->")
     return tuple(inputs.split()), tuple(outputs.split()) or ("output",)
 

@@ -1,4 +1,4 @@
-"""Handing tensors to another subgraph and back, as control flow does."""
+"""Passes tensors to another subgraph and back, for control-flow operators."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from delegraph.operators.tensor import Shape, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a tensor holds at one moment: its shape and the array, which is not copied."""
+    """Shape and array of a tensor at one moment; the array is not copied."""
 
     shape: tuple[int, ...]
     data: NDArray[Any]
 
     @classmethod
     def of(cls, tensor: Tensor) -> Value:
-        """Present value of *tensor*."""
+        """Return the present value of *tensor*."""
         return cls(tensor.shape, tensor.data)
 
 
 class Callee:
-    """A subgraph with its input and output tensors at hand; one that calls itself is refused.
+    """A subgraph that a node calls, with its input and output tensors; recursion is an error.
 
     Attributes:
         inputs: its input tensors; None where it has none at that position.
@@ -53,7 +53,7 @@ class Callee:
         return self._subgraph.has_dynamic_tensors
 
     def check(self, inputs: Sequence[Tensor], outputs: int, what: str) -> None:
-        """Check what the subgraph takes, how many tensors it gives, and that these have values.
+        """Check the types of the inputs, the number of outputs, and that the inputs have values.
 
         Raises:
             OperatorError: it takes not as many as *inputs*, of other types, or into a constant; it
@@ -87,14 +87,14 @@ class Callee:
                 )
 
     def take_shapes(self, shapes: Sequence[Shape]) -> None:
-        """Give its inputs *shapes*, and prepare it."""
+        """Give *shapes* to the subgraph's inputs and prepare the subgraph."""
         for tensor, shape in zip(self.inputs, shapes, strict=True):
             if tensor is not None and tensor.shape != tuple(shape):
                 self._subgraph.resize_input(tensor.index, tuple(shape))
         self._enter(self._subgraph.allocate)
 
     def take(self, values: Sequence[Value]) -> None:
-        """Copy *values* into its inputs, after giving them their shapes if those are new."""
+        """Copy *values* into the subgraph's inputs, and resize inputs whose shape differs."""
         pairs = list(zip(self.inputs, values, strict=True))
         if any(tensor is not None and tensor.shape != value.shape for tensor, value in pairs):
             self.take_shapes([value.shape for value in values])
@@ -103,12 +103,12 @@ class Callee:
                 put(tensor, value)
 
     def invoke(self) -> list[Value]:
-        """Run it and return what its outputs hold."""
+        """Run the subgraph and return the values of its outputs."""
         self._enter(self._subgraph.invoke)
         return [Value.of(self._subgraph.readable(tensor.index)) for tensor in self.outputs]
 
     def _enter(self, work: Callable[[], None]) -> None:
-        """Do *work* in the subgraph, unless some work is being done in it already."""
+        """Call *work* while the subgraph is marked as active; a subgraph in use is an error."""
         if self._index in self._active:
             raise OperatorError(f"subgraph {self._index} calls itself by way of others")
         try:
@@ -119,7 +119,7 @@ class Callee:
 
 
 def put(tensor: Tensor, value: Value) -> None:
-    """Copy *value* into *tensor*, which has its shape; the strings themselves are not copied."""
+    """Copy *value* into *tensor* of the same shape; of strings only the references are copied."""
     if tensor.type in OBJECT_TYPES or tensor.data is None:
         tensor.data = value.data.copy()
     else:
@@ -129,7 +129,7 @@ def put(tensor: Tensor, value: Value) -> None:
 def give_back(
     context: OpContext, outputs: Sequence[Tensor | None], values: Sequence[Value]
 ) -> None:
-    """Copy *values* into a node's outputs, resizing the dynamic ones.
+    """Copy *values* into the outputs of a node; dynamic outputs are resized.
 
     Raises:
         OperatorError: an output that is not dynamic got a value of another shape.

@@ -1,4 +1,4 @@
-"""Where an SVDF node keeps its tensors."""
+"""Positions of the inputs of an SVDF node."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from enum import IntEnum
 
 
 class SvdfInput(IntEnum):
-    """Inputs of SVDF. Source: tflite/kernels/svdf.cc."""
+    """Position of each input of an SVDF node.
+
+    Source: tflite/kernels/svdf.cc.
+    """
 
     INPUT = 0
     WEIGHTS_FEATURE = 1

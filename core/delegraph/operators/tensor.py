@@ -118,7 +118,7 @@ class Tensor:
 
     @classmethod
     def from_spec(cls, spec: TensorSpec, data: NDArray[Any] | None) -> Self:
-        """Return the tensor that *spec* declares; *data* is its decoded constant, if it has one."""
+        """Create the tensor that *spec* declares; *data* is its decoded constant, or None."""
         if data is not None:
             allocation = AllocationType.MMAP_RO
         elif spec.is_variable:
@@ -143,7 +143,7 @@ class Tensor:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the value comes from the model file and never changes."""
+        """Whether the value is stored in the model file and never changes."""
         return self.allocation_type == AllocationType.MMAP_RO
 
     @property
@@ -162,13 +162,13 @@ class Tensor:
         self.data = None
 
     def make_static(self) -> None:
-        """Undo :meth:`make_dynamic`; nothing for a tensor that is dynamic by its type."""
+        """Undo :meth:`make_dynamic`, unless the tensor's type makes it dynamic."""
         if self.allocation_type != self._static_allocation_type:
             self.allocation_type = self._static_allocation_type
             self.data = None
 
     def adopt_type(self, type: TensorType) -> None:
-        """Take the element type that the tensor's node decides, whatever the file declares.
+        """Set the element type that the tensor's node computes, not the declared one.
 
         Strings and resources have memory of their own, numbers a place in the arena.
         """
@@ -229,7 +229,7 @@ class Tensor:
 
     @property
     def initial_value(self) -> int:
-        """What a variable begins with: the low byte of the zero point of INT8, else 0.
+        """First value of a variable: the low byte of an INT8 tensor's zero point, else 0.
 
         Source:
             ResetVariableTensor, tflite/core/api/tensor_utils.cc.

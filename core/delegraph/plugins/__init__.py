@@ -1,4 +1,4 @@
-"""Installed plugins: what a plugin offers, how it is found, how a delegate is made by name.
+"""Discovery of installed plugins, and creation of delegates by name.
 
 A plugin's entry-point module needs ``hookimpl`` and the specs of what it offers, which
 ``delegraph`` itself also has; everybody else starts at :func:`installed`. Importing this package

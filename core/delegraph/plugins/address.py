@@ -13,7 +13,7 @@ _GRAMMAR = re.compile(
 
 
 def canonical_name(name: str) -> str:
-    """Return the name of a distribution as package indexes spell it.
+    """Return the name of a distribution in the spelling of package indexes.
 
     ``packaging.utils`` has it, too, and takes longer to import than all plugins to be found.
 
@@ -46,7 +46,7 @@ class DelegateAddress:
 
     @classmethod
     def parse(cls, text: str) -> DelegateAddress:
-        """Return the parts of *text*.
+        """Parse a delegate address ``distribution:name:options``.
 
         >>> DelegateAddress.parse("flex")
         DelegateAddress(name='flex', distribution=None, options='')

@@ -34,7 +34,7 @@ class PluginChoice:
     def of(
         cls, allow: Iterable[str] | None = None, disable: Iterable[str] | None = None
     ) -> PluginChoice:
-        """Return the choice of the arguments, else the environment, else the configuration file.
+        """Return the choice in the arguments, else the environment, else the configuration file.
 
         Each list is one of these; they are not put together. ``*`` in an allow list stands for
         every plugin. An empty ``DELEGRAPH_PLUGINS`` allows none; with no list at all, all are.
@@ -51,7 +51,7 @@ class PluginChoice:
         return cls(allowed, frozenset(disable or ()), allow_source, disable_source)
 
     def refusal(self, name: str, distribution: str) -> tuple[PluginState, str] | None:
-        """Return the state and the reason of a plugin that may not be used, else None."""
+        """Return the state and the reason if a plugin may not be used, else None."""
         names = self.names_of(name, distribution)
         if names & self.canonical(self.disable):
             return PluginState.DISABLED, f"disabled by {self.disable_source}"
@@ -75,7 +75,7 @@ class PluginChoice:
 
 
 def _given(variable: str, setting: str) -> tuple[Iterable[str] | None, str]:
-    """Return the list that a variable has, else the configuration file; and where it is from."""
+    """Return plugin names from an environment variable or the configuration file, and which one."""
     text = os.environ.get(variable)
     if text is not None:
         return [name.strip() for name in text.split(",") if name.strip()], variable

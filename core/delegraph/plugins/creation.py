@@ -1,4 +1,4 @@
-"""Running a provider's own code: making delegates, loading what it offers; errors name it."""
+"""Calls a plugin's own code to make delegates and load objects; errors name the plugin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegate:
-    """Return a new delegate.
+    """Make a new delegate from its spec and options.
 
     Args:
         spec: what to make.
@@ -149,7 +149,7 @@ def load_compiled(
     params: DelegateParams,
     provider: object,
 ) -> SimpleDelegateKernelInterface:
-    """Return the kernel that a provider makes of what its compiler returned.
+    """Return the kernel that a provider makes from a blob of its compiler.
 
     Raises:
         PartitionRejected: it does not take this one here.
@@ -165,7 +165,7 @@ def load_compiled(
 
 
 def compiler_version(spec: CompilerSpec, plugin: Plugin) -> str:
-    """Return the version of what a plugin's compiler makes and loads.
+    """Version of the blobs that a plugin's compiler makes and loads.
 
     Raises:
         PluginLoadError: the plugin's own code failed, or returned something else.

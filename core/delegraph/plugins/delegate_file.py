@@ -1,4 +1,4 @@
-"""A delegate in a single Python file, without a package around it."""
+"""Loads a delegate from a single Python file that is not part of a package."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def delegate_from_file(path: str | os.PathLike[str], options: Given = None) -> D
 
 
 def _run(file: Path) -> ModuleType:
-    """Run the file as a module of its own; nothing is cached, it may have just been edited."""
+    """Execute the file as a module, without a cache, since the user may have just edited it."""
     module = ModuleType(f"delegate_file:{file.resolve()}")
     module.__file__ = str(file)
     sys.modules[module.__name__] = module  # dataclasses look their module up there
@@ -75,7 +75,7 @@ def _run(file: Path) -> ModuleType:
 
 @contextlib.contextmanager
 def _blamed(file: Path, provider: str) -> Iterator[None]:
-    """Raise whatever the file's own code raises as a PluginLoadError that names the line."""
+    """Turn any error of the file's own code into a PluginLoadError that names the line."""
     try:
         yield
     except (KeyboardInterrupt, PluginError):
@@ -86,7 +86,7 @@ def _blamed(file: Path, provider: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """Let the modules of *folder* be imported, as those beside a script are."""
+    """Make the modules of *folder* importable while the block runs."""
     sys.path.insert(0, str(folder))
     try:
         yield
@@ -96,7 +96,7 @@ def _importable(folder: Path) -> Iterator[None]:
 
 
 def _line(file: Path, error: BaseException) -> str:
-    """Return which line of the file is to blame, as text; empty when it is not known."""
+    """Text with the line of the file that raised *error*; empty when the line is unknown."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return f", line {error.lineno}"
     lines = [
@@ -106,7 +106,7 @@ def _line(file: Path, error: BaseException) -> str:
 
 
 def _spec(module: ModuleType, name: str, provider: str) -> DelegateSpec:
-    """Spec of a module without the hook, as a plugin would have given it."""
+    """Make the spec of a module that has no plugin hook."""
     made = getattr(module, VARIABLE, None)
     if made is None:
         made = _only_class(module, provider)
@@ -152,7 +152,7 @@ def _only(found: Sequence[Found], names: Sequence[str], provider: str) -> Found:
 
 
 def _options_class(make: Callable[..., Any], provider: str) -> type | None:
-    """Return the dataclass that *make* takes; None when it takes nothing.
+    """Return the dataclass of the argument of *make*; None when *make* has no argument.
 
     Raises:
         PluginLoadError: it needs something else.

@@ -1,4 +1,4 @@
-"""Finds the installed plugins and asks each for what it offers; a bad one becomes data."""
+"""Finds the installed plugins and asks each for its offers; a broken plugin is kept as data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Spec = TypeVar("Spec", DelegateSpec, CustomOpSpec, CommandSpec, CompilerSpec)
 def discover(
     choice: PluginChoice, entry_points: Iterable[EntryPoint] | None = None
 ) -> tuple[Plugin, ...]:
-    """Return every installed plugin, sorted by name and distribution, whatever its state.
+    """Return every installed plugin in any state, sorted by name and distribution.
 
     Imports the plugins that *choice* lets through, which are light modules, and calls their hooks.
     An import that does not end cannot be ended from here; the log names it after :data:`PATIENCE`.
@@ -81,7 +81,7 @@ def _named_when_slow(plugin: Plugin) -> Iterator[None]:
 def declared_plugins(
     choice: PluginChoice, entry_points: Iterable[EntryPoint] | None = None
 ) -> tuple[Plugin, ...]:
-    """Return the same as :func:`discover` without importing anything.
+    """Return every installed plugin without importing any of them.
 
     Those that are ``OK`` are to be imported, and offer nothing yet.
     """
@@ -93,7 +93,7 @@ def declared_plugins(
 
 
 def installed_entry_points() -> tuple[list[EntryPoint], list[Plugin]]:
-    """Return the entry points of our group, and a broken plugin for each unreadable list of them.
+    """Return the entry points of our group, and a broken plugin for each unreadable list.
 
     Of several copies of a distribution the first on ``sys.path`` counts, as it does for imports.
     """
@@ -125,7 +125,7 @@ def _mentions_our_group(dist: Distribution) -> bool:
 
 
 def _first_on_path(name: str, dist: Distribution) -> Distribution:
-    """Return the copy of a distribution that counts: an earlier one may have no entry points."""
+    """Return the first copy of a distribution on the path, which may have no entry points."""
     try:
         return importlib_metadata.distribution(name)
     except importlib_metadata.PackageNotFoundError:
@@ -154,7 +154,7 @@ def _declared(point: EntryPoint, choice: PluginChoice) -> Plugin:
 
 
 def import_plugin(plugin: Plugin) -> Plugin:
-    """Return a declared plugin as it is after its import: with what it offers, or what is wrong.
+    """Import a declared plugin; return it with its offers, or with the error.
 
     What it prints goes to standard error.
 
@@ -182,7 +182,7 @@ def _import_and_ask(plugin: Plugin) -> Plugin:
 
 
 def _ask(module: object, plugin: Plugin) -> Plugin:
-    """Return *plugin* with what its hooks offer.
+    """Return *plugin* with the specs that its hooks return.
 
     Raises:
         PluginValidationError: a hook has arguments that it is not given, or an unknown name.
@@ -221,7 +221,7 @@ def _require_offered(
 
 
 def _answer(hook: pluggy.HookCaller, kind: type[Spec]) -> tuple[Spec, ...]:
-    """Call a hook of one plugin and return the checked specs, in the plugin's order."""
+    """Call one hook of a plugin; return the checked specs in the plugin's order."""
     if not hook.get_hookimpls():
         return ()
     answers: list[Any] = hook()
@@ -265,7 +265,7 @@ def _version(dist: Distribution) -> str:
 
 
 def _header(dist: Distribution, name: str) -> str:
-    """Return one header of a distribution's metadata; empty without it, or where it is damaged.
+    """Return one header of a distribution's metadata; empty if it is missing or damaged.
 
     ``dist.name`` parses the whole file as an e-mail, a long description included: milliseconds for
     each plugin, at the start of every process.
@@ -285,5 +285,5 @@ def _header(dist: Distribution, name: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text of a distribution without anything that a terminal would obey."""
+    """Escape *text* of a distribution unless it is printable, to protect the terminal."""
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")

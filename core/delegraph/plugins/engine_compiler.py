@@ -1,4 +1,4 @@
-"""Compiling ahead of time with what an engine's delegate does at run time."""
+"""Compiles partitions ahead of time with an engine delegate's own run-time compiler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def engine_compiler(
     delegate: DelegateSpec, version: Callable[[], str] | None = None
 ) -> CompilerSpec:
-    """Compiler that compiles partitions of an ``EngineDelegate`` ahead of time and loads them.
+    """Return a compiler spec that compiles partitions of an ``EngineDelegate`` ahead of time.
 
     By its own methods ``compile`` and ``load``, with the options that the model file has of it.
 

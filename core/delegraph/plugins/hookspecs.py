@@ -39,7 +39,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def delegraph_delegates() -> list[DelegateSpec]:  # type: ignore[empty-body]  # pluggy only reads it
-    """Offer delegates.
+    """Return the specs of the delegates that this plugin offers.
 
     When called:
         Once a process, the first time that someone asks for a delegate or for the list of plugins.

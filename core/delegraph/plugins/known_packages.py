@@ -1,4 +1,4 @@
-"""Distributions of this project, and the custom operators and delegates that they provide."""
+"""Names of this project's distributions, with their custom operators and delegates."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _BOOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a delegate, as documentation shows it.
+    """Description of one option of a delegate, for documentation.
 
     Attributes:
         name: the key.
@@ -57,7 +57,7 @@ class Option:
 
 
 def describe_options(spec: DelegateSpec) -> tuple[Option, ...]:
-    """Return the options of a delegate in the order of its dataclass.
+    """Return the options of a delegate in the order of its dataclass fields.
 
     Raises:
         PluginOptionError: an annotation that cannot be evaluated.
@@ -106,7 +106,7 @@ def _made(spec: DelegateSpec, kind: type, given: Given) -> object:
 
 
 def options_text(spec: DelegateSpec, options: object) -> str:
-    """Return options as ``key=value,key=value``, those left out that have their default."""
+    """Return options as text ``key=value,key=value``, without options at their default."""
     values = {field: getattr(options, field.name) for field in option_fields(spec)}
     return ",".join(
         f"{field.name}={_text(value) if value not in ('', (), []) else ''}"
@@ -116,7 +116,7 @@ def options_text(spec: DelegateSpec, options: object) -> str:
 
 
 def split_text(delegate: str, text: str) -> dict[str, str]:
-    """Return ``key=value,key=value`` as a mapping.
+    """Convert text ``key=value,key=value`` to a dictionary.
 
     >>> split_text("d", "ops=ADD,SUB,threads=2")
     {'ops': 'ADD,SUB', 'threads': '2'}
@@ -178,7 +178,7 @@ def _is_in_range(number: object, field: dataclasses.Field[Any]) -> bool:
 
 
 def unknown_option(spec: DelegateSpec, name: object) -> PluginOptionError:
-    """Return the error for an option that the delegate does not have."""
+    """Return the error for the option *name*, which the delegate does not have."""
     options = describe_options(spec)
     if not options:
         return PluginOptionError(f"delegate {spec.name!r} has no options, {name!r} was given")
@@ -211,7 +211,7 @@ def _value(spec: DelegateSpec, name: str, kind: Kind, value: object) -> object:
 
 
 def _read(text: str, kind: Kind) -> object:
-    """Return *text* as a value of *kind*; ValueError or KeyError when it is none."""
+    """Convert *text* to a value of *kind*; ValueError or KeyError when that is impossible."""
     reader = _READERS.get(kind)
     if reader is not None:
         return reader(text.strip())
@@ -230,7 +230,7 @@ def _read(text: str, kind: Kind) -> object:
 
 
 def _checked(value: object, kind: Kind) -> object:
-    """Return *value*, which is no text, as a value of *kind*; ValueError when it does not fit."""
+    """Convert *value*, which is not text, to *kind*; ValueError when that is impossible."""
     arguments = typing.get_args(kind)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -262,7 +262,7 @@ def _first(kinds: tuple[Kind, ...], convert: Callable[[Kind], object]) -> object
 
 
 def type_text(kind: Kind) -> str:
-    """Values that an annotation takes, in words.
+    """Text that lists the values that an annotation allows.
 
     >>> type_text(Literal["usb", "pci"])
     "one of 'pci', 'usb'"
@@ -291,7 +291,7 @@ def option_fields(spec: DelegateSpec) -> list[dataclasses.Field[Any]]:
 
 
 def option_kinds(spec: DelegateSpec) -> dict[str, Kind]:
-    """Return the annotations of those fields, by name.
+    """Annotations of the option fields, by name.
 
     Raises:
         PluginOptionError: one that cannot be evaluated.
@@ -307,7 +307,7 @@ def option_kinds(spec: DelegateSpec) -> dict[str, Kind]:
 
 
 def default_of(field: dataclasses.Field[Any]) -> Any:
-    """Return a field's default; ``dataclasses.MISSING`` where it must be given."""
+    """Default of a field, or ``dataclasses.MISSING`` for a required field."""
     if field.default is MISSING and field.default_factory is not MISSING:
         return field.default_factory()
     return field.default
@@ -319,7 +319,7 @@ def _default_text(field: dataclasses.Field[Any]) -> str | None:
 
 
 def _values_text(field: dataclasses.Field[Any], kind: Kind) -> str:
-    """Values that a field takes, in words, with its range."""
+    """Text that lists the values that a field allows, with its range."""
     low, high = (field.metadata.get(bound) for bound in BOUNDS)
     text = type_text(kind)
     if low is None:
@@ -328,7 +328,7 @@ def _values_text(field: dataclasses.Field[Any], kind: Kind) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a value as one would type it."""
+    """Return a value in the syntax of the command line."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Enum):
@@ -347,7 +347,7 @@ def _origin(kind: Kind) -> Any:
 
 
 def is_union(kind: Kind) -> bool:
-    """Return whether an annotation is one of several."""
+    """Return whether an annotation is a union of types."""
     return _origin(kind) in (Union, types.UnionType)
 
 

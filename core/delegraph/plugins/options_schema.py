@@ -1,4 +1,4 @@
-"""A delegate's options as JSON Schema: what a form or a service needs to ask for them."""
+"""JSON Schema of a delegate's options, for forms and services that ask for options."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TYPES: dict[Kind, str] = {
 
 
 def options_schema(spec: DelegateSpec) -> dict[str, Any]:
-    """Return a JSON Schema, draft 2020-12, of the mappings that a delegate takes as options.
+    """Return the JSON Schema, draft 2020-12, for a mapping of a delegate's options.
 
     An enumeration is given by the names of its members. A field of another type than those that
     ``DelegateSpec`` lists takes what the schema cannot say; its schema has no ``type``.
@@ -79,7 +79,7 @@ def _schema(kind: Kind, bounds: dict[str, Any]) -> dict[str, Any]:
 
 
 def _json(value: object) -> Any:
-    """Return a default as JSON has it."""
+    """Convert a default value to its JSON form."""
     if isinstance(value, Enum):
         return value.name
     return list(map(_json, value)) if isinstance(value, tuple | list) else value

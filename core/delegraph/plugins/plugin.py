@@ -1,4 +1,4 @@
-"""One installed plugin as data, whatever state it is in."""
+"""Record of one installed plugin, in any state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLUGIN_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 
 class PluginState(Enum):
-    """Whether a plugin can be used, and if not, who said so.
+    """State of a plugin: usable, or the reason why it is not.
 
     The last two are known where plugins are imported in processes of their own: its import did not
     end, or ended the process.
@@ -37,7 +37,7 @@ class PluginState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An entry point of group ``delegraph.plugins`` and what became of it.
+    """An entry point of group ``delegraph.plugins``, with its state and offers.
 
     Attributes:
         name: name of the entry point.
@@ -69,13 +69,13 @@ class Plugin:
 
     @property
     def is_faulty(self) -> bool:
-        """Whether something must be repaired: it is wanted and cannot be used."""
+        """Whether the plugin is wanted but cannot be used, so that the user must repair it."""
         is_right = (PluginState.OK, PluginState.DISABLED, PluginState.NOT_ALLOWED)
         return self.state not in is_right
 
     @property
     def remedy(self) -> str:
-        """What the user can do about its state; empty when it is fine."""
+        """Advice to the user about the plugin's state; empty when the plugin is usable."""
         if self.state is PluginState.DISABLED:
             return f"take {self.name!r} off that list to use it"
         if self.state is PluginState.NOT_ALLOWED:
@@ -88,7 +88,7 @@ class Plugin:
         return ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plugin, what it offers, and the options of its delegates, ready for JSON.
+        """Return the plugin, its offers and the options of its delegates, ready for JSON.
 
         Of a delegate, ``options`` is for people to read, in the words of ``plugins info``;
         ``options_schema`` is a JSON Schema of the same, for programs.
@@ -114,7 +114,7 @@ class Plugin:
 
 
 def is_ready(spec: DelegateSpec) -> bool:
-    """Return whether a delegate can work at once here; one that fails to say so cannot."""
+    """Return whether a delegate can run here now; a failing check counts as no."""
     if spec.is_ready is None:
         return True
     try:
@@ -146,7 +146,7 @@ def _delegate_json(spec: DelegateSpec) -> dict[str, Any]:
 
 
 def one_line(error: BaseException, limit: int = 400) -> str:
-    r"""Return an exception's type and message on one line of at most about *limit* characters.
+    r"""Return an exception's type and message on one line, cut after about *limit* characters.
 
     >>> one_line(OSError("no driver\nis it plugged in?"))
     'OSError: no driver; is it plugged in?'

@@ -1,4 +1,4 @@
-"""The plugins of a process: what they offer by name, and why a name cannot be had."""
+"""The plugins of a process: offers by name, and reasons why a name is not available."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A delegate and the usable plugin that offers it."""
+    """A delegate's spec with the usable plugin that offers it."""
 
     plugin: Plugin
     spec: DelegateSpec
 
     @property
     def address(self) -> str:
-        """``dist:name``, which means this delegate whatever else is installed."""
+        """Address ``dist:name``, which is unique among all installed plugins."""
         return f"{self.plugin.distribution}:{self.spec.name}"
 
     @property
     def compiler(self) -> CompilerSpec | None:
-        """What compiles its partitions ahead of time; None where nothing does."""
+        """Spec that compiles the delegate's partitions ahead of time; None without a compiler."""
         named = (spec for spec in self.plugin.compilers if spec.name == self.spec.name)
         return next(named, None)
 
 
 class PluginSet:
-    """The plugins found when it was made; it does not change afterwards.
+    """The plugins found at one time; a set does not change afterwards.
 
     Making one imports the plugins' light modules, and nothing that a ``load`` imports. Most callers
     want :func:`installed`.
@@ -84,7 +84,7 @@ class PluginSet:
         self.plugins = discover(self.choice, entry_points) if plugins is None else plugins
 
     def to_json(self) -> dict[str, Any]:
-        """Return every plugin in any state, what each offers, and options, ready for JSON.
+        """Return every plugin, in any state, with offers and options, ready for JSON.
 
         Each plugin is as :meth:`Plugin.to_json <delegraph.plugins.Plugin.to_json>` has it, with a
         JSON Schema of the options of each delegate.
@@ -97,14 +97,14 @@ class PluginSet:
         return tuple(sorted(found, key=lambda o: (o.spec.name, o.plugin.distribution)))
 
     def by_rank(self) -> tuple[Offer, ...]:
-        """Return the same as :meth:`offers` in the order in which they apply by default.
+        """Return all delegate offers in the order in which they are applied by default.
 
         Ascending rank, ties by name and distribution.
         """
         return tuple(sorted(self.offers(), key=lambda offer: offer.spec.rank))
 
     def defaults(self) -> tuple[Offer, ...]:
-        """Return the delegates that may be applied though nobody names them, best first.
+        """Return the offers that may be applied as the default delegate, best first.
 
         They have a ``default_rank`` and come from a distribution of this project.
         """
@@ -117,7 +117,7 @@ class PluginSet:
         return tuple(offer for _, offer in sorted(found, key=lambda each: each[0]))
 
     def for_custom_ops(self, names: Iterable[str]) -> tuple[Offer, ...]:
-        """Return the delegates that are there for any of these custom operators, by rank."""
+        """Return the delegate offers made for any of these custom operators, by rank."""
         wanted = set(names)
         return tuple(
             offer
@@ -148,7 +148,7 @@ class PluginSet:
         return found[0]
 
     def create_delegate(self, address: str, options: Given = None) -> Delegate:
-        """Return a new delegate.
+        """Make a new delegate for an address and options.
 
         Args:
             address: ``name``, ``dist:name``, either with ``:key=value,key=value`` after it.
@@ -191,7 +191,7 @@ class PluginSet:
         return dict(sorted(providers.items()))
 
     def commands(self) -> dict[str, list[tuple[Plugin, CommandSpec]]]:
-        """Return the commands of all usable plugins by name, each with those that offer it."""
+        """Return the commands of all usable plugins, by name, with the plugins that offer each."""
         found: dict[str, list[tuple[Plugin, CommandSpec]]] = {}
         for plugin in self.plugins:
             for spec in plugin.commands:
@@ -199,7 +199,7 @@ class PluginSet:
         return dict(sorted(found.items()))
 
     def load_command(self, name: str) -> click.Command | None:
-        """Return a command that a plugin offers; None when none does.
+        """Return the command that a plugin offers under *name*; None when no plugin does.
 
         Raises:
             PluginError: several plugins offer it.
@@ -248,7 +248,7 @@ _is_discovering = False
 
 
 def installed() -> PluginSet:
-    """Return the plugins of this process, found on first use and the same ones from then on.
+    """Return the plugins of this process; the first call finds them, later calls reuse them.
 
     Which may be used is as the environment and the user's ``delegraph.toml`` say. Plugins' light
     modules are imported; delegates are when they are asked for.
@@ -277,14 +277,14 @@ def installed() -> PluginSet:
 
 
 def _is_from(plugin: Plugin, distribution: str | None) -> bool:
-    """Return whether *plugin* comes from *distribution*; None means any."""
+    """Return whether *plugin* comes from *distribution*; None matches every distribution."""
     if distribution is None:
         return True
     return canonical_name(plugin.distribution) == canonical_name(distribution)
 
 
 def _would_offer(plugin: Plugin, address: DelegateAddress) -> bool:
-    """Return whether a plugin that cannot be asked is the one that *address* means."""
+    """Return whether an unusable plugin is probably the one that *address* names."""
     if address.distribution is not None:
         return _is_from(plugin, address.distribution)
     package = known_packages.package_for_delegate(address.name)
@@ -321,7 +321,7 @@ def _unusable(address: DelegateAddress, plugin: Plugin) -> PluginLoadError:
 
 
 def only_one(address: DelegateAddress, options: Given) -> Given:
-    """Return the options given, whichever way; both ways at once is a mistake."""
+    """Return the options from the address or from the argument; both at once is an error."""
     if options is None:
         return address.options or None
     if address.options:

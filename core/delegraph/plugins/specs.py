@@ -1,4 +1,4 @@
-"""What a plugin offers: delegates, operators, commands, compilers; known, not yet imported."""
+"""Specs of a plugin's delegates, operators, commands and compilers, before their import."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ _OPTIONAL = ("version", "load_claims")
 
 @dataclass(frozen=True, slots=True)
 class CompilerSpec:
-    """What compiles a delegate's partitions ahead of time, and what loads them again.
+    """Spec of functions that compile a delegate's partitions ahead of time and load them.
 
     ``delegraph compile`` has the delegate claim nodes as ever, or ``load_claims`` in its place, and
     calls ``compile_partition`` for each partition in place of a kernel's ``init``. What it returns,

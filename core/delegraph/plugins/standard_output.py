@@ -1,4 +1,4 @@
-"""Redirects what plugins print to standard error: standard output belongs to the program."""
+"""Redirects what plugins print to standard error, since standard output belongs to the program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _undo = contextlib.ExitStack()
 
 @contextlib.contextmanager
 def printed_to_stderr() -> Iterator[None]:
-    """Send to standard error what is printed meanwhile: by Python, to the descriptor, or by C.
+    """Redirect standard output to standard error in this block: Python's, the descriptor's and C's.
 
     It is the output of the whole process, other threads included. Where several are open, in
     whatever threads and order, the last one that closes undoes it.
@@ -38,7 +38,7 @@ def printed_to_stderr() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _descriptor_exchanged() -> Iterator[None]:
-    """Let the descriptor of standard output lead to that of standard error, if there are both."""
+    """Point the descriptor of standard output to standard error, if both exist."""
     if sys.__stdout__ is None or sys.__stderr__ is None:
         yield
         return
@@ -59,7 +59,7 @@ def _descriptor_exchanged() -> Iterator[None]:
 
 
 def _flush() -> None:
-    """Write out what Python and C hold back, to where it leads now."""
+    """Flush the output buffers of Python and C to the present destination."""
     with contextlib.suppress(OSError, ValueError):  # closed
         sys.__stdout__.flush()  # type: ignore[union-attr]  # the caller looked
     flush = _flush_of_c()
@@ -69,7 +69,7 @@ def _flush() -> None:
 
 @functools.cache
 def _flush_of_c() -> Callable[[], object] | None:
-    """Function that flushes C's standard output; None where there is no way.
+    """Return a function that flushes C's standard output, or None if there is none.
 
     Of no other stream: a thread that waits for input has the lock of that one.
     """

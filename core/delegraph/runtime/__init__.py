@@ -1,4 +1,4 @@
-"""Executing a model: interpreter, session, subgraphs, and the way nodes are prepared and run.
+"""Executes a model: interpreter, session, subgraphs, preparation and evaluation of nodes.
 
 Open first: ``interpreter.py`` for the class that users have; ``session.py`` for the loaded model
 and the delegates applied to it; ``subgraph.py`` for tensors, nodes and memory;

@@ -1,4 +1,4 @@
-"""Checks of an interpreter's arguments, with the official texts where there are such."""
+"""Checks of an interpreter's arguments, with the official error messages where they exist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def model_of(
     table_limit: int | None = None,
     memory_limit: int | None = None,
 ) -> Model:
-    """Return the model of a file, or of bytes; just one of them is given.
+    """Load the model from a file or from bytes; exactly one of the two must be given.
 
     Raises:
         ArgumentError: both or neither, no such file, or a wrong limit.
@@ -48,12 +48,12 @@ def model_of(
 
 
 def folder_of(path: AnyPath | None) -> Path | None:
-    """Return a folder by its whole path, so that it stays the same when the process moves."""
+    """Return the absolute path of a folder, which stays valid when the working folder changes."""
     return None if path is None else Path(os.fsdecode(path)).absolute()
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Reject a value unless it is one of *choices*.
+    """Raise an error if *value* is not one of *choices*.
 
     Raises:
         ArgumentError: another value.
@@ -82,7 +82,7 @@ def checked_num_threads(num_threads: int | None) -> int | None:
 
 
 def checked_flag(name: str, value: object) -> bool:
-    """Return a yes or no, which anything that has a truth of its own may give.
+    """Return *value* as a bool; a value whose type has no truth value is an error.
 
     Raises:
         ArgumentTypeError: text, a list, or another thing that is true only by not being empty.
@@ -93,7 +93,7 @@ def checked_flag(name: str, value: object) -> bool:
 
 
 def check_count(name: str, value: object) -> None:
-    """Reject a limit unless it is None or an int of at least 0.
+    """Raise an error unless *value* is None or an int of at least 0.
 
     Raises:
         ArgumentError: another value.
@@ -103,7 +103,7 @@ def check_count(name: str, value: object) -> None:
 
 
 def check_seconds(name: str, seconds: float | None) -> None:
-    """Reject a time limit unless it is None or a number of seconds greater than 0.
+    """Raise an error unless a time limit is None or a number of seconds greater than 0.
 
     Raises:
         ArgumentError: another value.
@@ -116,7 +116,7 @@ def check_seconds(name: str, seconds: float | None) -> None:
 
 
 def as_index(what: str, index: object) -> int:
-    """Return an index as an int; any integer type may give it.
+    """Return *index* as an int; every integer type is accepted.
 
     Raises:
         ArgumentTypeError: no integer.
@@ -128,7 +128,7 @@ def as_index(what: str, index: object) -> int:
 
 
 def require_c_int(what: str, value: int) -> None:
-    """Reject an int unless a C ``int`` holds it; asked only of those that are out of range.
+    """Raise an error if *value* does not fit a C ``int``; called for values out of range only.
 
     Raises:
         ArgumentTypeError: it takes more than 32 bits.
@@ -138,7 +138,7 @@ def require_c_int(what: str, value: int) -> None:
 
 
 def subgraph_at(subgraphs: Sequence[_Subgraph], index: int) -> _Subgraph:
-    """Return a subgraph by its index, which any integer type may give.
+    """Return the subgraph with *index*; every integer type is accepted.
 
     Raises:
         ArgumentTypeError: no integer, or none that a C ``int`` holds.
@@ -156,7 +156,7 @@ def subgraph_at(subgraphs: Sequence[_Subgraph], index: int) -> _Subgraph:
 
 
 def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
-    """Return a tensor by its index, which any integer type may give.
+    """Return the tensor with *index*; every integer type is accepted.
 
     Raises:
         ArgumentTypeError: no integer, or none that a C ``int`` holds.

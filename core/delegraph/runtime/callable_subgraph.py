@@ -1,4 +1,4 @@
-"""A subgraph as control flow calls it."""
+"""The view of a subgraph through which control-flow kernels call it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delegraph.runtime.subgraph import Subgraph
 
 
 class SubgraphCallee:
-    """The ``CallableSubgraph`` of this runtime: shapes and memory go by way of the session.
+    """The runtime's ``CallableSubgraph``, which resizes and allocates through the session.
 
     A new shape takes static delegates off, and allocating applies them again first. Running needs
     nothing of the kind, so it is the subgraph's own.
@@ -48,5 +48,5 @@ class SubgraphCallee:
         self._resize_input(self._subgraph, tensor_index, shape)
 
     def allocate(self) -> None:
-        """Prepare its nodes and give its tensors memory; cheap when nothing changed."""
+        """Prepare the subgraph's nodes and allocate its tensors; cheap when nothing has changed."""
         self._allocate(self._subgraph)

@@ -1,4 +1,4 @@
-"""What ``with`` does for interpreters: it closes them at its end."""
+"""Support for ``with``: an interpreter is closed at the end of the block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ClosedByWith(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Release everything."""
+        """Release the interpreter's memory and delegates."""
 
     def __enter__(self) -> Self:
         return self

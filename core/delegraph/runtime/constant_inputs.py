@@ -17,7 +17,7 @@ from delegraph.runtime.tensor_access import write_tensor
 
 
 def write_constant(tensor: Tensor, value: ArrayLike, exchange: Callable[[Any], None]) -> None:
-    """Give a constant tensor another value; the file keeps its own.
+    """Change the value of a constant tensor in memory; the model file stays unchanged.
 
     Nodes and delegates may have packed, folded or compiled the value they saw. So a value that is
     not the present one lets all of them prepare again, as if the file had it.

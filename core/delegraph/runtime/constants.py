@@ -1,4 +1,4 @@
-"""The constants of a file as tensors hold them."""
+"""Converts the constants of a model file to tensor data."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from delegraph.schema.enums import TensorType
 
 
 def runtime_tensors(subgraph: SubgraphSpec) -> list[Tensor]:
-    """Return the tensors of a subgraph as a runtime begins with them."""
+    """Return the tensors of a subgraph in their first state, before allocation."""
     strings: dict[tuple[int, tuple[int, ...]], Any] = {}
     return [_runtime_tensor(spec, strings) for spec in subgraph.tensors]
 
 
 def _runtime_tensor(spec: TensorSpec, strings: dict[tuple[int, tuple[int, ...]], Any]) -> Tensor:
-    """Return a tensor; those of strings that share a buffer share what is read from it."""
+    """Create a tensor; STRING tensors of one buffer share the decoded strings."""
     if spec.data is None or spec.type is not TensorType.STRING:
         return Tensor.from_spec(spec, constant_value(spec))
     key = spec.buffer, spec.shape
@@ -30,7 +30,7 @@ def _runtime_tensor(spec: TensorSpec, strings: dict[tuple[int, tuple[int, ...]],
 
 
 def constant_value(spec: TensorSpec) -> Any:
-    """Return a constant's array as ``Tensor.data`` documents it, None for a computed tensor."""
+    """Return the array of a constant in the form of ``Tensor.data``; None for other tensors."""
     if spec.data is None:
         return None
     if spec.type == TensorType.STRING:

@@ -1,4 +1,4 @@
-"""What kernels and delegates see of a running subgraph."""
+"""The context through which kernels and delegates access a running subgraph."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class RunningSubgraph(Protocol):
-    """A subgraph as its context sees it; see ``Subgraph``."""
+    """The part of ``Subgraph`` that its context uses."""
 
     spec: SubgraphSpec
     session: SharedState
@@ -46,11 +46,11 @@ class RunningSubgraph(Protocol):
 
     @property
     def state(self) -> SubgraphState:
-        """What can be done with it now."""
+        """State that says whether the subgraph can be invoked or changed now."""
 
 
 class SubgraphContext(ModelContext):
-    """This runtime's ``DelegateContext``, over one subgraph.
+    """The runtime's ``DelegateContext`` of one subgraph.
 
     Attributes:
         is_profiling: see ``DelegateContext``; kernels look at each run, so nothing is computed.
@@ -69,7 +69,7 @@ class SubgraphContext(ModelContext):
 
     @property
     def recommended_num_threads(self) -> int:
-        """Threads that the user grants; -1 when that is left open."""
+        """Number of threads that the user allows; -1 when the user has not said."""
         return self._subgraph.session.options.recommended_num_threads
 
     @property
@@ -84,7 +84,7 @@ class SubgraphContext(ModelContext):
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """What a kernel asks before it takes memory of its own."""
+        """Limit to check before a kernel allocates memory of its own."""
         return self._subgraph.session.memory_limit
 
     @property
@@ -120,7 +120,7 @@ class SubgraphContext(ModelContext):
         return tuple(self._subgraph.plan.execution_plan)
 
     def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
-        """Return a node and its implementation; see ``DelegateContext``."""
+        """Return a node and its registration; see ``DelegateContext``."""
         count = len(self._subgraph.plan.nodes)
         if not 0 <= node_index < count:
             raise ArgumentError(f"no node {node_index}; the subgraph has {count}")
@@ -137,7 +137,7 @@ class SubgraphContext(ModelContext):
         self._subgraph.plan.replace(registration, nodes, delegate, self)
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
-        """Return why a partition without a kernel is left; see ``DelegateContext``."""
+        """Return a rejection for a partition whose kernel failed; see ``DelegateContext``."""
         subgraph, nodes = self._subgraph, params.nodes_to_replace
         subgraph.session.cancellation.raise_if_requested()
         needs_delegate = any(subgraph.plan.node(index)[1].is_unresolved for index in nodes)
@@ -153,7 +153,7 @@ class SubgraphContext(ModelContext):
         return Rejection("init-failed", reason)
 
     def add_tensors(self, count: int) -> int:
-        """Append tensors; return the index of the first. They are scalars of FLOAT32 at first."""
+        """Append *count* scalar FLOAT32 tensors; return the index of the first one."""
         first = len(self._subgraph.tensors)
         self._subgraph.tensors += [
             Tensor(first + i, TensorType.FLOAT32, ()) for i in range(max(count, 0))
@@ -161,7 +161,7 @@ class SubgraphContext(ModelContext):
         return first
 
     def set_tensor_type(self, tensor: Tensor, type: TensorType) -> None:
-        """Give a tensor that was added by a delegate its type.
+        """Set the element type of a tensor that a delegate added.
 
         Raises:
             ArgumentError: the tensor is the model's.
@@ -187,7 +187,7 @@ class SubgraphContext(ModelContext):
         self._subgraph.plan.absorb(self.acquire_subgraph_context(index).subgraph_index)
 
     def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
-        """Say that a delegate keeps a tensor's values itself; see ``DelegateContext``."""
+        """Record that a delegate keeps a tensor's value; see ``DelegateContext``."""
         self._subgraph.buffers.set_handle(tensor, handle, delegate)
 
     def record_event(

@@ -1,4 +1,4 @@
-"""The members of ``Interpreter`` that apply delegates, take them off, and tell of them."""
+"""Members of ``Interpreter`` that apply, remove and describe delegates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TakesDelegates:
-    """The base of ``Interpreter`` that has those members."""
+    """Base class of ``Interpreter`` that applies, removes and describes delegates."""
 
     if TYPE_CHECKING:
         _views: MemoryViews
@@ -22,7 +22,7 @@ class TakesDelegates:
         def session(self) -> Session: ...  # noqa: D102 - Interpreter documents it
 
     def modify_graph_with_delegate(self, delegate: AnyDelegate) -> None:
-        """Let a delegate take over nodes of every subgraph, on top of those applied before.
+        """Apply a delegate to every subgraph, after the delegates applied before.
 
         The one that computes the rest by default stays the last one. Subgraphs whose name starts
         with ``VALIDATION:`` are left alone. It can be called at any time: tensors that were
@@ -42,7 +42,7 @@ class TakesDelegates:
         session.calls.run("modify_graph_with_delegate", apply_before_the_rest, session, chosen)
 
     def remove_delegate(self, name: str) -> None:
-        """Take off the delegates of a name; the others are applied anew, data stays as it is.
+        """Remove the delegates of one name; apply the remaining ones again; tensor data is kept.
 
         Raises:
             ArgumentError: none of that name is applied; the message has those that are.
@@ -53,7 +53,7 @@ class TakesDelegates:
         self.session.calls.run("remove_delegate", self.session.remove, name)
 
     def remove_all_delegates(self) -> None:
-        """Give all nodes back to Delegraph's kernels, at any time; data stays as it is.
+        """Return all nodes to Delegraph's kernels, at any time; tensor data is kept.
 
         Raises:
             StateError: a view from ``tensor()`` is alive, or another call runs.
@@ -63,10 +63,10 @@ class TakesDelegates:
 
     @property
     def placement(self) -> Placement:
-        """Which delegate and partition has each node of the model, or why each refused it."""
+        """Delegate and partition of each node, with the reasons of delegates that rejected it."""
         return self.session.placement()
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """What delegates did wrong while ``on_failure`` let the interpreter go on."""
+        """Failures of delegates that ``on_failure`` did not raise as errors."""
         return self.session.incidents.all()

@@ -1,4 +1,4 @@
-"""Warnings of names and arguments that go with the next minor version."""
+"""Warnings about names and arguments that the next minor version removes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ GOES_IN = "0.3"
 
 
 def warn_deprecated(old: str, new: str, stacklevel: int = 3) -> None:
-    """Warn that *old* goes, and name the replacement.
+    """Warn that *old* will be removed, and name the replacement *new*.
 
     Args:
         old: the name or argument, as users write it.

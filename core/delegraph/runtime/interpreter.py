@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, ClosedByWith):
-    """Runs a ``.tflite`` model, with delegates taking over parts of it.
+    """Runs a ``.tflite`` model; delegates may compute parts of it.
 
     The constructor arguments, methods, detail dictionaries, dtypes and error types are those of
     ``ai_edge_litert.interpreter.Interpreter``; what follows the ``*`` is beyond them. It does one
@@ -273,7 +273,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         return [tensor_details(tensor_at(self._primary.tensors, i)) for i in self._primary.inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
-        """Return the same as :meth:`get_input_details` for each output."""
+        """Return a dictionary for each output, with the keys of :meth:`get_input_details`."""
         return [tensor_details(tensor_at(self._primary.tensors, i)) for i in self._primary.outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
@@ -281,7 +281,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         return [tensor_details(tensor) for tensor in self.session.subgraph(subgraph_index).tensors]
 
     def subgraph(self, index: int = 0) -> CallableSubgraph:
-        """Return a running subgraph: its tensors may be read in place, or lent other memory.
+        """Return a running subgraph, whose tensors can be read in place or given other memory.
 
         Raises:
             ArgumentError: no such subgraph.
@@ -289,7 +289,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         return self.session.callee(index)
 
     def num_subgraphs(self) -> int:
-        """Return the number of subgraphs."""
+        """Return the number of subgraphs of the model."""
         return len(self.session.subgraphs)
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
@@ -297,7 +297,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         return self._signature_defs
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
-        """Return a callable for a signature; the key may be left out when there is only one.
+        """Return a callable for a signature; a model with one signature needs no key.
 
         Raises:
             ArgumentError: an unknown key, or none where the model has not exactly one.
@@ -312,7 +312,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         return self.session.options.numerics
 
     def profile(self, *, whole_partitions: bool = False) -> AbstractContextManager[Profile]:
-        """Return a context that records how long each node takes; see ``Profile``."""
+        """Return a context that records the run time of each node; see ``Profile``."""
         return self.session.profiling(whole_partitions=whole_partitions)
 
     # -- life ----------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
 
     @property
     def session(self) -> Session:
-        """The model and its running subgraphs, for tools.
+        """The session with the model and its running subgraphs, for tools.
 
         Raises:
             StateError: the interpreter is closed.

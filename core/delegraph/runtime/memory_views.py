@@ -1,4 +1,4 @@
-"""Views of an interpreter's memory that users hold, and whether any is left.
+"""Views of an interpreter's memory that users hold; counts the views still alive.
 
 Memory may move when tensors are allocated, so the calls that do so refuse while a view is alive.
 """
@@ -17,7 +17,7 @@ from delegraph.runtime.tensor_access import read_tensor
 
 
 class _Exporter:
-    """The base of a view: NumPy keeps it alive as long as the view or a slice of it lives."""
+    """Base object of a view, which lives as long as the view or any slice of it."""
 
     def __init__(self, data: NDArray[Any]) -> None:
         self._data = data
@@ -25,7 +25,7 @@ class _Exporter:
 
 
 class MemoryViews:
-    """Hands out views and counts those still alive.
+    """Hands out views of memory and counts the views that are still alive.
 
     >>> views = MemoryViews()
     >>> half = views.export(np.zeros(4))[:2]
@@ -55,7 +55,7 @@ class MemoryViews:
         return self.export(tensor.data)
 
     def export(self, data: NDArray[Any]) -> NDArray[Any]:
-        """Return a view of *data* that counts as alive until it and its slices are gone."""
+        """Return a view of *data* that counts as alive until it and all its slices are deleted."""
         exporter = _Exporter(data)
         self.alive.add(weakref.ref(exporter, self.alive.discard))
         return np.asarray(exporter)

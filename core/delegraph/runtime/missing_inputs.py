@@ -1,4 +1,4 @@
-"""Inputs of nodes that nothing gives values: a damaged model has such."""
+"""Finds node inputs that never get a value, as in damaged models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MissingInputs = Sequence[tuple[OperatorSpec, int]]
 
 
 def missing_inputs(subgraph: SubgraphSpec) -> MissingInputs:
-    """Return the inputs that are nothing's: no input, constant, variable or earlier node's output.
+    """Return the node inputs that no graph input, constant, variable or earlier node provides.
 
     In linear time.
 
@@ -61,7 +61,7 @@ def missing_input_errors(unset: MissingInputs, tensors: Sequence[Tensor]) -> dic
 
 
 def empty_inputs(unset: MissingInputs, tensors: Sequence[Tensor]) -> Iterable[Tensor]:
-    """Return the tensors among those unset that have no elements."""
+    """Return the tensors among the missing inputs that have no elements."""
     return (tensors[index] for _, index in unset if _is_empty(tensors[index]))
 
 

@@ -1,4 +1,4 @@
-"""How an interpreter shows itself, in a line and in a notebook."""
+"""Text and HTML forms of an interpreter, for one line and for notebooks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class NotebookView:
-    """A base of ``Interpreter``."""
+    """Base class of ``Interpreter`` with its text and HTML forms."""
 
     if TYPE_CHECKING:
         _session: Session | None

@@ -34,7 +34,7 @@ class OpResolverType(Enum):
 
 
 def builtin_registration(name: str) -> Registration | None:
-    """Return Delegraph's own implementation of an operator, or None where there is none.
+    """Return Delegraph's registration of a builtin operator, or None if it has none.
 
     A delegate may run it on values of its own, for example to tabulate an 8-bit operator.
 
@@ -45,7 +45,7 @@ def builtin_registration(name: str) -> Registration | None:
 
 
 def resolver_type(given: Enum) -> OpResolverType:
-    """Return an ``OpResolverType``, given one of ours or the official one of the same name.
+    """Return an ``OpResolverType`` for one of ours or for the official one of the same name.
 
     Raises:
         ArgumentTypeError: it is no such type.
@@ -65,7 +65,7 @@ def numerics_of(resolver: OpResolverType) -> Numerics:
 
 
 class OpResolver:
-    """Finds registrations: builtin operators by version, custom ones by name.
+    """Finds registrations: of builtin operators by version, of custom operators by name.
 
     A custom operator is looked for in ``custom_ops``, then among those registered in this process
     (``register_custom_op``, ``custom_op``), then those that TFLite and TFLM ship, then in installed
@@ -77,7 +77,7 @@ class OpResolver:
         self._custom_ops = {name: as_registration(op) for name, op in (custom_ops or {}).items()}
 
     def resolve(self, operator: OperatorSpec) -> Registration:
-        """Return the implementation of *operator*.
+        """Return the registration of *operator*.
 
         Raises:
             UnsupportedModelError: a builtin operator or version that has no kernel.

@@ -1,4 +1,4 @@
-"""How an interpreter runs its model."""
+"""Options of an interpreter, in groups: placement, limits, failures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class PlacementPolicy:
-    """Which nodes delegates get.
+    """Rules for the nodes that delegates may take, must take or must not take.
 
     Attributes:
         rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
@@ -59,7 +59,7 @@ class PlacementPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a model may take, so that a hostile or a broken one does no harm.
+    """Limits on memory, time and size, so that a hostile or broken model does no harm.
 
     Attributes:
         memory: bytes that a subgraph's tensors may take, and those that are read of the file
@@ -142,7 +142,7 @@ def groups_of(
     failures: FailurePolicy | None,
     more: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the groups by name, each with its fields that were given as deprecated keywords.
+    """Return the option groups by name, with deprecated keywords merged into their fields.
 
     Args:
         placement: as a constructor got it; None for the defaults, as for the next two.
@@ -175,7 +175,7 @@ def require_official(groups: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class InterpreterOptions:
-    """How an interpreter runs its model.
+    """All options of an interpreter.
 
     Attributes:
         recommended_num_threads: threads that the user grants; -1 when that is left open.
@@ -202,7 +202,7 @@ class InterpreterOptions:
     cache_dir: AnyPath | None = None
 
     def __post_init__(self) -> None:
-        """Reject what is not among the choices.
+        """Check that each option is one of its choices.
 
         Raises:
             ArgumentError: a wrong value.

@@ -1,4 +1,4 @@
-"""Data of a subgraph that outlasts a new allocation: what the user set, and variables."""
+"""Tensor values that are kept over a new allocation: the user's inputs, and variables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PreservedTensors:
                 self._values[index] = tensor.data.copy()
 
     def put_back(self) -> None:
-        """Give the tensors their values again, those of unchanged shape."""
+        """Restore the saved values of all tensors whose shape is unchanged."""
         for index, value in self._values.items():
             tensor = self.subgraph.tensors[index]
             if tensor.data is None or tensor.data.dtype.hasobject:

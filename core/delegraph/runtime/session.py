@@ -1,4 +1,4 @@
-"""An interpreter's model, loaded and running: its subgraphs, and the delegates applied to them.
+"""A loaded model with its running subgraphs and the delegates applied to them.
 
 What only delegates, rules and profiles need is imported when they are there.
 """
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Session(SharedState):
-    """The running subgraphs of a model, with what they share.
+    """Running subgraphs of a model, with the state that they share.
 
     Attributes:
         subgraphs: in the model's order.
@@ -73,7 +73,7 @@ class Session(SharedState):
         ]
 
     def __str__(self) -> str:
-        """Inputs, outputs and delegates, on one line."""
+        """Return inputs, outputs and delegates of the model on one line."""
         first, count = self.subgraphs[0], len(self.subgraphs[0].operators)
         applied = ", ".join(delegate_name(applied.delegate) for applied in first.plan.applied)
         return (
@@ -105,7 +105,7 @@ class Session(SharedState):
             self.delegates[:] = without_those_off(self.subgraphs, self.delegates)
 
     def allocate_first(self) -> None:
-        """Allocate the first subgraph, once its nodes are where rules and ``require`` want them.
+        """Check the placement against rules and ``require``, then allocate the first subgraph.
 
         Raises:
             PlacementError: nodes are elsewhere; the others as of :meth:`allocate`.
@@ -169,7 +169,7 @@ class Session(SharedState):
         self._allocate_again(kept)
 
     def write_first(self, index: int, value: ArrayLike) -> None:
-        """Do what :meth:`write` does, on the first subgraph, whose inputs are set again and again.
+        """Copy *value* into a tensor of the first subgraph, by a fast path for repeated inputs.
 
         Raises:
             ArgumentError: as of :meth:`write`.
@@ -182,7 +182,7 @@ class Session(SharedState):
                 self._writes[int(index)] = bound_write(first.tensors[index])
 
     def subgraph(self, index: int) -> Subgraph:
-        """Return a subgraph by its index.
+        """Return the subgraph with *index*.
 
         Raises:
             ArgumentError: no such subgraph.
@@ -190,7 +190,7 @@ class Session(SharedState):
         return subgraph_at(self.subgraphs, index)
 
     def callee(self, index: int) -> CallableSubgraph:
-        """Return a subgraph as control flow calls it, except that each call takes its turn.
+        """Return the control-flow view of a subgraph, whose calls take the interpreter's lock.
 
         Raises:
             ArgumentError: no such subgraph.
@@ -215,7 +215,7 @@ class Session(SharedState):
             subgraph.resize_input(index, shape)
 
     def close(self) -> None:
-        """Let go of memory and delegates at once, without waiting for the garbage collector."""
+        """Free memory and delegates at once, without the garbage collector."""
         for subgraph in self.subgraphs:
             subgraph.close()
         self.subgraphs.clear()
@@ -230,11 +230,11 @@ class Session(SharedState):
 
     @property
     def state(self) -> SubgraphState:
-        """What can be done with the first subgraph now."""
+        """State of the first subgraph: whether it can be invoked or changed now."""
         return self.subgraphs[0].state
 
     def release_non_persistent_memory(self) -> None:
-        """Give back the first subgraph's memory, variables excepted, until it is allocated again.
+        """Free the first subgraph's memory, except variables, until the next allocation.
 
         Source:
             Interpreter::ReleaseNonPersistentMemory, tflite/core/interpreter.cc.
@@ -242,7 +242,7 @@ class Session(SharedState):
         self.subgraphs[0].release_non_persistent_memory()
 
     def reset_variables(self) -> None:
-        """Set every variable of every subgraph to zero, and what custom operators keep."""
+        """Reset every variable of every subgraph, and the kept arrays of custom operators."""
         forget_kept_arrays(self.resources)
         for subgraph in self.subgraphs:
             subgraph.reset_variables()
@@ -257,7 +257,7 @@ class Session(SharedState):
         }
 
     def apply_all(self, delegates: Iterable[Delegate]) -> None:
-        """Apply delegates, one on top of the other, and check where the nodes are then.
+        """Apply delegates one after the other, and check the placement afterwards.
 
         Raises:
             DelegateError: one of them failed.
@@ -331,7 +331,7 @@ class Session(SharedState):
             data.put_back()
 
     def remove(self, name: str) -> None:
-        """Take off the delegates of a name, as if they had never been applied.
+        """Remove the delegates of one name, as if they had never been applied.
 
         The others are applied anew, since those may have had, or parted, what these would take.
 
@@ -350,7 +350,7 @@ class Session(SharedState):
                 self.apply(delegate)
 
     def remove_all_delegates(self) -> None:
-        """Take every delegate off; what is allocated stays so, as in :meth:`apply`."""
+        """Remove every delegate; allocated subgraphs stay allocated, as in :meth:`apply`."""
         kept = self._kept_data()
         try:
             self._remove_all(kept)
@@ -375,7 +375,7 @@ class Session(SharedState):
         return placement_of(self.subgraphs, self.delegates, self.by_default, self.rest)
 
     def check_placement(self) -> None:
-        """Reject the placement unless it is what the rules' pins and ``require`` ask for.
+        """Raise an error unless the placement meets the rules' pins and ``require``.
 
         Raises:
             PlacementError: nodes are elsewhere.

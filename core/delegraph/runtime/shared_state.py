@@ -1,4 +1,4 @@
-"""What the subgraphs of one interpreter share."""
+"""State that the subgraphs of one interpreter share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class SharedState:
-    """A loaded model, its options, and what its subgraphs have in common while they run.
+    """A loaded model, its options and the run-time state that its subgraphs share.
 
     Attributes:
         model: what the file declares.
@@ -114,11 +114,11 @@ class SharedState:
         return any(delegate is known for known in self.by_default)
 
     def has_failed_by_default(self, delegate: object) -> bool:
-        """Return whether a delegate is applied by default, and has failed here."""
+        """Return whether a delegate is a default delegate that failed in this interpreter."""
         return self.is_by_default(delegate) and self.supervision.is_quarantined(delegate)
 
     def policy_of(self, delegate: object) -> FailurePolicy:
-        """Failure policy of a delegate."""
+        """Return the failure policy of a delegate."""
         return self.options.failures.of(delegate, is_default=self.is_by_default(delegate))
 
     def barred(self, subgraph: int, delegate: str) -> Barred:

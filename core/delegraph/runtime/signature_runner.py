@@ -1,4 +1,4 @@
-"""Calling a model by the names of one of its signatures."""
+"""Calls a model by the input and output names of one of its signatures."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from delegraph.runtime.tensor_access import read_tensor
 
 
 class HasSession(Protocol):
-    """An ``Interpreter``, as far as it matters here."""
+    """The part of ``Interpreter`` that a signature runner uses."""
 
     @property
     def session(self) -> Session:
-        """The model and its running subgraphs."""
+        """The session with the model and its running subgraphs."""
 
     @property
     def _interpreter(self) -> object:
-        """What the official class has under this name."""
+        """Wrapper that the official ``Interpreter`` has under this name."""
 
 
 class SignatureRunner:
@@ -59,7 +59,7 @@ class SignatureRunner:
         self._outputs = self._signature_def["outputs"].items()
 
     def __call__(self, **kwargs: ArrayLike) -> dict[str, Any]:
-        """Run the signature's subgraph on named inputs; return its outputs by name, as copies.
+        """Run the signature's subgraph on named inputs; return copies of the outputs by name.
 
         Inputs may have other shapes than declared: the subgraph is resized for them.
 
@@ -104,7 +104,7 @@ class SignatureRunner:
 
     @property
     def _interpreter_wrapper(self) -> Any:
-        """What the official class keeps under this name."""
+        """Wrapper that the official runner class has under this name."""
         return self._interpreter._interpreter
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
@@ -121,7 +121,7 @@ class SignatureRunner:
 
 
 def _require_array(name: str, value: object) -> None:
-    """Reject a value without a shape: NumPy would have to guess the type of its numbers.
+    """Raise an error for a value without a shape, whose element type would be a guess.
 
     Raises:
         ArgumentAttributeError: it is a list, a number of Python or the like.

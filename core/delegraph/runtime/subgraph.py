@@ -46,7 +46,7 @@ _CHANNEL_BYTES = 64
 
 
 class Subgraph:
-    """State of one subgraph between loading and closing.
+    """State of one running subgraph, from loading to closing.
 
     Attributes:
         spec: what the model declares.
@@ -86,7 +86,7 @@ class Subgraph:
         self._native_run: Eval | None = None  # what it does where nothing else is to be seen to
 
     def _new_plan(self) -> DelegatedPlan:
-        """Return the plan of the model's own nodes, with what their kernels keep for them."""
+        """Return a plan of the model's own nodes, each one initialised by its kernel."""
         spec, session = self.spec, self.session
         nodes = [(Node.from_operator(o), session.resolver.resolve(o)) for o in spec.operators]
         for node, registration in nodes:
@@ -97,7 +97,7 @@ class Subgraph:
 
     @property
     def state(self) -> SubgraphState:
-        """What can be done with it now."""
+        """State that says whether the subgraph can be invoked or changed now."""
         if not self.is_allocated or self.plan.application is not None:
             return SubgraphState.UNINVOKABLE
         is_immutable = bool(self.plan.static_delegates())
@@ -110,13 +110,13 @@ class Subgraph:
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
-        """The operators that the model declares, whatever delegates have taken."""
+        """Operators that the model file declares, delegated or not."""
         return self.spec.operators
 
     # -- allocation ----------------------------------------------------------------------------
 
     def allocate(self) -> None:
-        """Prepare the plan's nodes and give the tensors memory; cheap when nothing changed.
+        """Prepare the plan's nodes and allocate the tensors; cheap when nothing has changed.
 
         Delegates that a resize has taken off stay off: ``Session.allocate`` brings them back.
 
@@ -149,7 +149,7 @@ class Subgraph:
         self.reset_variables()
 
     def _overlapped(self) -> Mapping[int, Sequence[int]] | None:
-        """Let asynchronous nodes run while others do; return which tensors must stay for them.
+        """Schedule asynchronous nodes to overlap; return the tensors that must stay meanwhile.
 
         A node whose output shapes stay open comes last of those prepared so far: what it leaves
         open, no evaluation can have started on.
@@ -190,7 +190,7 @@ class Subgraph:
         return run if node.delegate is not None else self.buffers.reading(run, node)
 
     def readable(self, index: int) -> Tensor:
-        """Return a tensor whose ``data`` is up to date, copied from its delegate if need be.
+        """Return a tensor with up-to-date ``data``, copied from a delegate's buffer if needed.
 
         Raises:
             DelegateNodeError: the delegate cannot copy it.
@@ -200,7 +200,7 @@ class Subgraph:
         return tensor
 
     def release_non_persistent_memory(self) -> None:
-        """Give back the memory of all tensors but variables; ``allocate`` takes it again.
+        """Free the memory of all tensors but variables; ``allocate`` allocates it again.
 
         Delegates stay applied.
 
@@ -214,7 +214,7 @@ class Subgraph:
                 tensor.data = None
 
     def close(self) -> None:
-        """Free delegate nodes, steps and memory; nothing else may be called afterwards."""
+        """Free delegate nodes, steps and memory; the subgraph cannot be used afterwards."""
         self.is_allocated = False
         self.steps.settle()
         self.buffers.release(self.tensors)
@@ -226,7 +226,7 @@ class Subgraph:
         del self.context, self.buffers, self.steps  # they refer to this subgraph in circles
 
     def reset_variables(self) -> None:
-        """Set every variable tensor to zero, INT8 ones to their zero point.
+        """Set every variable to zero; INT8 variables are set to their zero point.
 
         One that was computed while preparing is a constant, whatever the file says.
         """
@@ -239,7 +239,7 @@ class Subgraph:
     # -- invoke --------------------------------------------------------------------------------
 
     def invoke(self) -> None:
-        """Run the plan.
+        """Run the execution plan once.
 
         Raises:
             StateError: not allocated.
@@ -264,7 +264,7 @@ class Subgraph:
                 _run(self.steps, wrap)
 
     def exchange_eval(self, present: Eval, other: Eval) -> None:
-        """Run *other* where *present* runs a node; a run that goes on may not see it yet."""
+        """Replace the evaluation *present* by *other*, from the next run at the latest."""
         evals = self.steps.evals
         evals[:] = [other if run is present else run for run in evals]
         self._native_run = None
@@ -276,7 +276,7 @@ class Subgraph:
     # -- shapes --------------------------------------------------------------------------------
 
     def is_resized_by(self, index: int, shape: Sequence[int]) -> bool:
-        """Return whether :meth:`resize_input` would change anything.
+        """Return whether :meth:`resize_input` with *shape* would change anything.
 
         Raises:
             OperatorError: a constant, a negative dimension, or too many bytes.
@@ -289,7 +289,7 @@ class Subgraph:
         return True
 
     def resize_input(self, index: int, shape: Sequence[int]) -> None:
-        """Give a tensor another shape that it may have; :meth:`allocate` must follow."""
+        """Set the shape of a tensor, which must be allowed; call :meth:`allocate` afterwards."""
         tensor = self.tensors[index]
         self.is_allocated = False
         tensor.data = None
@@ -298,7 +298,7 @@ class Subgraph:
         )  # last: after an interrupt, the same call does the rest
 
     def exchange_constant(self, tensor: Tensor, data: Any) -> None:
-        """Give a constant another value, from which shapes may follow; what was prepared is not.
+        """Change the value of a constant; prepare the nodes again if they were prepared.
 
         Raises:
             NodeError: as of :meth:`allocate`, if the subgraph was allocated.
@@ -311,7 +311,7 @@ class Subgraph:
     # -- going back ----------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Snapshot from which :meth:`restore` takes off delegates that are applied later."""
+        """Return a snapshot; :meth:`restore` then removes the delegates applied after it."""
         return Snapshot(
             self.plan.snapshot(),
             len(self.tensors),
@@ -346,7 +346,7 @@ class Subgraph:
     # -- errors --------------------------------------------------------------------------------
 
     def _check_channels(self) -> None:
-        """Reject nodes that share so many channels that what kernels keep of them does not fit.
+        """Check that the per-channel data of all nodes that share constants fits the memory limit.
 
         Raises:
             OperatorError: multipliers, shifts and sums of all channels of all nodes take too much.
@@ -390,7 +390,7 @@ _run = ignoring_float_errors(StepRunner.run)
 
 
 def _channels(tensor: TensorSpec) -> int:
-    """Number of channels of a tensor that kernels keep something for."""
+    """Number of channels of a tensor for which kernels keep data."""
     if tensor.quantization is None:
         return 0
     outputs = tensor.shape[:1] if tensor.data is not None else ()

@@ -1,4 +1,4 @@
-"""Memory of one subgraph: what the planner decides, as NumPy views in ``tensor.data``."""
+"""Memory of one subgraph: the planner's offsets as NumPy views in ``tensor.data``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _Views = dict[tuple[int, int, TensorType, tuple[int, ...]], NDArray[Any]]
 
 @dataclass(slots=True)
 class _PlannedGraph:
-    """The subgraph as the planner sees it: the execution plan and each tensor's size and kind."""
+    """Planner's view of a subgraph: the execution plan, and each tensor's size and kind."""
 
     tensors: Sequence[Tensor]
     nodes: Sequence[PlanNode]
@@ -92,7 +92,7 @@ class SubgraphMemory:
         variables: Sequence[int],
         held: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
-        """Work out lifetimes for an execution plan; memory comes with :meth:`allocate`.
+        """Compute tensor lifetimes for an execution plan; :meth:`allocate` allocates the memory.
 
         Args:
             tensors: of the subgraph, by index.
@@ -146,13 +146,13 @@ class SubgraphMemory:
         self._planner.reset_allocations_after(position)
 
     def release(self) -> None:
-        """Give all memory back; nothing can be allocated until the next :meth:`plan`."""
+        """Free all memory; the next :meth:`plan` must come before another allocation."""
         self._planner = self.graph = None
         self._tensors, self._plan, self._inputs = (), [], ()
         self.workspace.release()
 
     def allocate_dynamic(self, tensor: Tensor) -> None:
-        """Give a dynamic tensor memory of its own, for its current shape, uninitialised."""
+        """Allocate separate memory for a dynamic tensor's present shape, uninitialised."""
         self._check(tensor.bytes)
         if tensor.is_packed:
             tensor.data = np.empty(tensor.bytes, np.uint8)
@@ -164,7 +164,7 @@ class SubgraphMemory:
             raise OperatorError(f"{wanted} bytes of tensors exceed {self.limit.advice()}")
 
     def _bind(self, index: int, views: _Views) -> None:
-        """Give a tensor its array: one for all tensors of a place, type and shape.
+        """Set a tensor's array; tensors of one place, type and shape share the array object.
 
         NumPy is slow to find out that two arrays are the same memory when a node works in place.
         """
@@ -189,7 +189,7 @@ def view(raw: NDArray[np.uint8], tensor: Tensor) -> NDArray[Any]:
 
 
 def checked_shape(tensor: Tensor, shape: Sequence[int], limit: MemoryLimit) -> tuple[int, ...]:
-    """Return *shape* as a tuple.
+    """Return *shape* as a tuple after checking rank, sizes and memory limit.
 
     Raises:
         OperatorError: a dimension that is no int32 or negative, or more bytes than *limit*.

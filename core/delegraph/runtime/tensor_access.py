@@ -1,4 +1,4 @@
-"""Reading and writing tensors as the official Python interpreter does.
+"""Reads and writes tensors with the rules of the official Python interpreter.
 
 Source:
     tflite/python/interpreter_wrapper/interpreter_wrapper.cc and numpy.cc.
@@ -55,7 +55,7 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
 
 
 def bound_write(tensor: Tensor) -> Callable[[Any], bool]:
-    """Function that copies a value into a tensor as :func:`write_tensor` does, if that is simple.
+    """Return a fast function that writes simple values to a tensor, for :func:`write_tensor`.
 
     It returns False, and has done nothing, unless the value is an array of the very dtype and shape
     of a tensor of numbers that has memory and belongs to no delegate.
@@ -118,7 +118,7 @@ def _write_objects(tensor: Tensor, array: NDArray[Any]) -> None:
 
 
 def read_tensor(tensor: Tensor) -> Any:
-    """Return a copy of a tensor's values: an ndarray, or a NumPy scalar for a number on its own.
+    """Return a copy of a tensor's value: an ndarray, or a NumPy scalar for a scalar tensor.
 
     2- and 4-bit integers come unpacked, a sparse constant as its stored values in one dimension,
     strings as an object array of ``bytes``.
@@ -147,7 +147,7 @@ def _read_objects(tensor: Tensor) -> NDArray[Any]:
 
 
 def signature_of(tensor: Tensor) -> tuple[int, ...]:
-    """Return the declared shape where a dimension is open in it, else the present one.
+    """Return the declared shape if it has an open dimension, else the present shape.
 
     Files without open dimensions have no signature, and the official interpreter then tells, and
     holds a strict resize to, what the tensor has now.
@@ -157,7 +157,7 @@ def signature_of(tensor: Tensor) -> tuple[int, ...]:
 
 
 def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
-    """Reject a shape unless it differs from the declared one only where that has -1.
+    """Check that a shape differs from the declared one only where that has -1.
 
     Raises:
         ResizeError: another rank, or another dimension than declared.

@@ -1,4 +1,4 @@
-"""The error for custom operators without an implementation: which ones, and advice."""
+"""The error for custom operators without an implementation, with advice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph.runtime.delegates.delegated_plan import DelegatedPlan, delegate_n
 
 
 def check_resolved(placement: Placement, plans: Sequence[DelegatedPlan]) -> None:
-    """Reject a model when nothing runs one of its nodes.
+    """Raise an error if no kernel or delegate runs one of the nodes.
 
     Args:
         placement: where its nodes run.
@@ -45,7 +45,7 @@ def unresolved_op_error(plan: DelegatedPlan, node: Node) -> UnresolvedOpError:
 
 
 def _refusals(plan: DelegatedPlan, nodes: Sequence[Node]) -> str:
-    """Return why delegates that know an operator left it; the others say no more than that."""
+    """Return the reasons of delegates that know the operator but rejected its nodes."""
     reasons = {
         f"delegate {delegate_name(applied.delegate)!r} refuses it: {rejection}": None
         for applied in plan.applied

@@ -1,4 +1,4 @@
-"""Making many objects without the cycle collector looking through them again and again."""
+"""Pauses Python's cycle collector while very many objects are created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Custom operators in place of some of a model's operators, on the records of its file."""
+"""Replaces operators of a model by custom operators, on the records of the model file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delegraph.schema.enums import BuiltinOperator, TensorType
 
 @dataclass(frozen=True)
 class CustomNode:
-    """A custom operator, version 1, that stands for operators of a subgraph.
+    """A custom operator, version 1, that replaces operators of a subgraph.
 
     Attributes:
         custom_code: its name.
@@ -38,7 +38,7 @@ Plan = Sequence[int | CustomNode]
 
 
 def with_plans(record: tables.Model, plans: Sequence[Plan]) -> tables.Model:
-    """Return a model whose subgraphs execute *plans*; what they no longer need is still there.
+    """Return a model whose subgraphs execute *plans*; unused operators and tensors are kept.
 
     Args:
         record: the model.

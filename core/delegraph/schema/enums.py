@@ -1,4 +1,4 @@
-"""The enumerations of the TFLite schema, members named as there.
+"""The enumerations of the TFLite schema, with the schema's names.
 
 A file may hold values newer than this list; readers keep those as plain integers. The file is long
 because it is one list: a reader looks a number up here, not in several places.
@@ -13,7 +13,7 @@ from enum import IntEnum
 
 
 class TensorType(IntEnum):
-    """``TensorType`` of the schema."""
+    """Element type of a tensor: ``TensorType`` of the schema."""
 
     FLOAT32 = 0
     FLOAT16 = 1
@@ -41,7 +41,7 @@ class TensorType(IntEnum):
 
 
 class QuantizationDetails(IntEnum):
-    """``QuantizationDetails`` of the schema."""
+    """Kind of quantization details: ``QuantizationDetails`` of the schema."""
 
     NONE = 0
     CustomQuantization = 1
@@ -50,14 +50,14 @@ class QuantizationDetails(IntEnum):
 
 
 class DimensionType(IntEnum):
-    """``DimensionType`` of the schema."""
+    """Dense or compressed dimension of a sparse tensor: ``DimensionType`` of the schema."""
 
     DENSE = 0
     SPARSE_CSR = 1
 
 
 class SparseIndexVector(IntEnum):
-    """``SparseIndexVector`` of the schema."""
+    """Integer type of sparse indices: ``SparseIndexVector`` of the schema."""
 
     NONE = 0
     Int32Vector = 1
@@ -66,7 +66,7 @@ class SparseIndexVector(IntEnum):
 
 
 class BuiltinOperator(IntEnum):
-    """``BuiltinOperator`` of the schema."""
+    """Number of each builtin operator: ``BuiltinOperator`` of the schema."""
 
     ADD = 0
     AVERAGE_POOL_2D = 1
@@ -281,7 +281,7 @@ class BuiltinOperator(IntEnum):
 
 
 class BuiltinOptions(IntEnum):
-    """``BuiltinOptions`` of the schema."""
+    """Type of an operator's options table: ``BuiltinOptions`` of the schema."""
 
     NONE = 0
     Conv2DOptions = 1
@@ -413,7 +413,7 @@ class BuiltinOptions(IntEnum):
 
 
 class BuiltinOptions2(IntEnum):
-    """``BuiltinOptions2`` of the schema."""
+    """Type of an options table in the second union: ``BuiltinOptions2`` of the schema."""
 
     NONE = 0
     StablehloConcatenateOptions = 1
@@ -442,7 +442,7 @@ class BuiltinOptions2(IntEnum):
 
 
 class StablehloPrecisionConfig(IntEnum):
-    """``StablehloPrecisionConfig`` of the schema."""
+    """Precision of a StableHLO product: ``StablehloPrecisionConfig`` of the schema."""
 
     DEFAULT = 0
     HIGH = 1
@@ -450,7 +450,7 @@ class StablehloPrecisionConfig(IntEnum):
 
 
 class StablehloComparisonDirection(IntEnum):
-    """``StablehloComparisonDirection`` of the schema."""
+    """Comparison such as EQ or LT: ``StablehloComparisonDirection`` of the schema."""
 
     STABLEHLO_COMPARISON_DIRECTION_EQ = 0
     STABLEHLO_COMPARISON_DIRECTION_NE = 1
@@ -461,7 +461,7 @@ class StablehloComparisonDirection(IntEnum):
 
 
 class StablehloComparisonType(IntEnum):
-    """``StablehloComparisonType`` of the schema."""
+    """Number type of a comparison: ``StablehloComparisonType`` of the schema."""
 
     STABLEHLO_COMPARISON_TYPE_NOTYPE = 0
     STABLEHLO_COMPARISON_TYPE_FLOAT = 1
@@ -471,7 +471,7 @@ class StablehloComparisonType(IntEnum):
 
 
 class RngAlgorithm(IntEnum):
-    """``RngAlgorithm`` of the schema."""
+    """Algorithm of a random number generator: ``RngAlgorithm`` of the schema."""
 
     DEFAULT = 0
     PHILOX = 1
@@ -479,14 +479,14 @@ class RngAlgorithm(IntEnum):
 
 
 class Padding(IntEnum):
-    """``Padding`` of the schema."""
+    """SAME or VALID padding of windows: ``Padding`` of the schema."""
 
     SAME = 0
     VALID = 1
 
 
 class ActivationFunctionType(IntEnum):
-    """``ActivationFunctionType`` of the schema."""
+    """Fused activation of a node: ``ActivationFunctionType`` of the schema."""
 
     NONE = 0
     RELU = 1
@@ -497,7 +497,7 @@ class ActivationFunctionType(IntEnum):
 
 
 class LSHProjectionType(IntEnum):
-    """``LSHProjectionType`` of the schema."""
+    """Sparse or dense LSH_PROJECTION: ``LSHProjectionType`` of the schema."""
 
     UNKNOWN = 0
     SPARSE = 1
@@ -505,21 +505,21 @@ class LSHProjectionType(IntEnum):
 
 
 class FullyConnectedOptionsWeightsFormat(IntEnum):
-    """``FullyConnectedOptionsWeightsFormat`` of the schema."""
+    """Layout of weights: ``FullyConnectedOptionsWeightsFormat`` of the schema."""
 
     DEFAULT = 0
     SHUFFLED4x16INT8 = 1
 
 
 class LSTMKernelType(IntEnum):
-    """``LSTMKernelType`` of the schema."""
+    """Full or basic LSTM kernel: ``LSTMKernelType`` of the schema."""
 
     FULL = 0
     BASIC = 1
 
 
 class CombinerType(IntEnum):
-    """``CombinerType`` of the schema."""
+    """How EMBEDDING_LOOKUP_SPARSE combines rows: ``CombinerType`` of the schema."""
 
     SUM = 0
     MEAN = 1
@@ -527,14 +527,14 @@ class CombinerType(IntEnum):
 
 
 class MirrorPadMode(IntEnum):
-    """``MirrorPadMode`` of the schema."""
+    """Mode of MIRROR_PAD: ``MirrorPadMode`` of the schema."""
 
     REFLECT = 0
     SYMMETRIC = 1
 
 
 class ReduceWindowFunction(IntEnum):
-    """``ReduceWindowFunction`` of the schema."""
+    """Function that REDUCE_WINDOW applies: ``ReduceWindowFunction`` of the schema."""
 
     UNSUPPORTED = 0
     ADD = 1
@@ -546,6 +546,6 @@ class ReduceWindowFunction(IntEnum):
 
 
 class CustomOptionsFormat(IntEnum):
-    """``CustomOptionsFormat`` of the schema."""
+    """Encoding of custom options: ``CustomOptionsFormat`` of the schema."""
 
     FLEXBUFFERS = 0

@@ -38,7 +38,7 @@ With more tables they are more in proportion.
 
 
 class Flatbuffer:
-    """The bytes of a file, and how much of them may still be turned into Python objects.
+    """The bytes of a file, with limits on the Python objects that may be made from them.
 
     Tables may share parts by pointing to the same place, which would let a small file describe a
     huge model. So what is copied is counted. A file gets as many tables as it has offsets, which
@@ -99,7 +99,7 @@ class Flatbuffer:
         return starts, lengths
 
     def count_tables(self, count: int, where: str) -> None:
-        """Take *count* tables from what the file may hold."""
+        """Count *count* tables towards the limit of tables that the file may hold."""
         self._tables_left -= count
         if self._tables_left < 0:
             if self._table_limit < self.size // 4 + 64:
@@ -110,7 +110,7 @@ class Flatbuffer:
             raise _malformed(f"{where}: more tables than a file of {self.size} bytes can hold")
 
     def count_numbers(self, count: int, itemsize: int, where: str) -> None:
-        """Take *count* copied numbers of *itemsize* bytes from what the file may hold."""
+        """Count copied numbers of *itemsize* bytes towards the limit of the file."""
         self._numbers_left -= count
         self._bytes_left -= count * itemsize
         if self._numbers_left < 0 or self._bytes_left < 0:
@@ -119,7 +119,7 @@ class Flatbuffer:
             self._limit.take(count * itemsize, where)
 
     def count_characters(self, count: int, where: str) -> None:
-        """Take *count* characters from what the file may hold."""
+        """Count *count* characters towards the limit of the file."""
         self._bytes_left -= count
         if self._bytes_left < 0:
             raise _malformed(f"{where}: texts hold more than a file of {self.size} bytes can")
@@ -147,7 +147,7 @@ class Flatbuffer:
 
 
 class Rows:
-    """Tables of one type, and where their fields are.
+    """Positions of tables of one type, and of the fields of each table.
 
     Tables that hold the same fields share a vtable, so there are few to look at.
 
@@ -178,7 +178,7 @@ class Rows:
         self._is_held_by_all = np.all(self._offsets > 0, axis=0)
 
     def field(self, field_id: int) -> Positions | None:
-        """Return where each table has a field, 0 where it lacks it; None when all of them do."""
+        """Position of a field in each table, or 0 if absent; None when no table has the field."""
         if not self._is_held[field_id]:
             return None
         offsets = self._offsets[self._vtable_of_row, field_id]

@@ -1,4 +1,4 @@
-"""Every options table, and the two unions through which operators refer to them.
+"""Imports every options table and defines the two unions through which operators refer to them.
 
 Source:
     ``BuiltinOptions`` and ``BuiltinOptions2`` of tflite/converter/schema/schema.fbs.

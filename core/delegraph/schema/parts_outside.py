@@ -126,7 +126,7 @@ def aligned(size: int) -> int:
 
 
 def padded(parts: Sequence[Any]) -> Iterator[Any]:
-    """Yield *parts*, each followed by the zeros up to where the next one may start."""
+    """Yield *parts*, each followed by zeros up to the aligned start of the next part."""
     for part in parts:
         yield part
         yield bytes(aligned(len(part)) - len(part))

@@ -1,4 +1,4 @@
-"""Options without fields: the table only says which operator it belongs to.
+"""Options tables without fields, which only mark the operator that they belong to.
 
 Source:
     tflite/converter/schema/schema.fbs.

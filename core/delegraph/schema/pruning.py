@@ -1,4 +1,4 @@
-"""A model without what none of its operators needs, on the records of its file.
+"""Removes the parts that no operator of a model needs, on the records of the model file.
 
 Whatever a record holds survives: ranges, versions, options of operators that this version does not
 know. No interpreter is needed, so a model may have operators that nothing here can run.
@@ -14,7 +14,7 @@ from delegraph.schema import tables
 
 @dataclass(frozen=True)
 class Renumbering:
-    """Old indices to new ones, in the old order.
+    """New index for each kept old index; the order stays.
 
     >>> renumbering = Renumbering.of([5, 2, 2])
     >>> renumbering.kept, renumbering.moved([2, 5, -1])
@@ -31,12 +31,12 @@ class Renumbering:
         return cls(kept, {old: new for new, old in enumerate(kept)} | {-1: -1})
 
     def moved(self, indices: Iterable[int]) -> tuple[int, ...]:
-        """Return the new indices."""
+        """Return the new index of each of *indices*."""
         return tuple(self.new[index] for index in indices)
 
 
 def pruned(record: tables.Model) -> tables.Model:
-    """Return a model without the tensors, constants and operator codes that nothing needs.
+    """Return a model without unused tensors, constants and operator codes.
 
     Needed is what operators, the inputs and outputs of subgraphs, signatures and metadata refer to.
     """
@@ -59,7 +59,7 @@ def pruned(record: tables.Model) -> tables.Model:
 
 
 def _metadata(record: tables.Model) -> list[tables.Metadata]:
-    """Return the entries that have a buffer; readers pass over others."""
+    """Return the metadata entries that refer to an existing buffer; readers skip all others."""
     count = len(record.buffers or ())
     return [entry for entry in record.metadata or () if entry.buffer < count]
 
@@ -92,7 +92,7 @@ def _tensors(record: tables.Model, index: int) -> Renumbering:
 def _buffers(
     record: tables.Model, tensors: Sequence[Renumbering], metadata: Sequence[tables.Metadata]
 ) -> Renumbering:
-    """Return which buffers stay; the first one, empty by convention, always does."""
+    """Return the renumbering of the used buffers; buffer 0, empty by convention, is always kept."""
     count = len(record.buffers or ())
     used = [0, *(entry.buffer for entry in metadata), *(record.metadata_buffer or ())]
     for subgraph, kept in zip(record.subgraphs or (), tensors, strict=True):

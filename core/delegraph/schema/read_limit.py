@@ -1,4 +1,4 @@
-"""How many bytes may be copied out of a model file before anything is prepared.
+"""Limit on the bytes that may be copied from a model file before any node is prepared.
 
 Parts of a flatbuffer may be shared: a small file can name one long list thousands of times. Lists
 that are shared are copied once; what is copied is counted.
@@ -22,7 +22,7 @@ LEAST_OBJECTS = 32 << 20
 
 
 class ReadLimit:
-    """What is left of the bytes that one file may take.
+    """Remaining bytes of the memory that reading one file may use.
 
     Args:
         file_bytes: size of the file.
@@ -42,7 +42,7 @@ class ReadLimit:
         self._objects = max(self._granted, TIMES_FILE * file_bytes, LEAST_OBJECTS)
 
     def take(self, count: int, what: str) -> None:
-        """Take *count* bytes; ask before copying them.
+        """Reserve *count* bytes; called before the bytes are copied.
 
         Args:
             count: bytes.
@@ -62,7 +62,7 @@ class ReadLimit:
             )
 
     def take_objects(self, count: int, size: int, what: str) -> None:
-        """Take what *count* tables become: a chosen limit that is smaller does not hold for them.
+        """Reserve the memory of *count* tables; a lower limit of the user does not apply here.
 
         Args:
             count: tables.

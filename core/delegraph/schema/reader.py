@@ -82,7 +82,7 @@ def read_root(
     table_limit: int | None = None,
     limit: ReadLimit | None = None,
 ) -> AnyTable:
-    """Return the root of a flatbuffer, a *table*; its file identifier is not looked at.
+    """Return the root table of a flatbuffer as a *table*; the file identifier is not checked.
 
     Args:
         table: the root's type.
@@ -100,7 +100,10 @@ def read_root(
 
 
 class _Reader:
-    """Reads tables of one file; methods take the positions of one field in many tables."""
+    """Reads the tables of one file.
+
+    Methods take the positions of one field in many tables.
+    """
 
     def __init__(
         self, content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit | None
@@ -129,7 +132,7 @@ class _Reader:
         return map(partial(tuple.__new__, table), zip(*columns, strict=True))
 
     def _column(self, table: type[Table], field: Field, rows: Rows) -> Iterable[Any]:
-        """Return the values of *field*, the default where a table lacks it."""
+        """Values of *field* for all rows, with the default where a table lacks the field."""
         at, where = rows.field(field.id), f"{table.__name__}.{field.name}"
         count = len(rows.positions)
         if at is None:
@@ -205,7 +208,7 @@ class _Reader:
     def _unions(
         self, kind: Union, tags_at: Positions | None, at: Positions, where: str
     ) -> Iterable[Table | None]:
-        """Return the union's tables; None where there is none or its type is not known."""
+        """Tables of a union field; None where the field is absent or its type is unknown."""
         column: list[Table | None] = [None] * len(at)
         if tags_at is None:
             return column
@@ -224,7 +227,7 @@ class _Reader:
 def _items(
     starts: Positions, lengths: NDArray[np.int64], width: int
 ) -> tuple[Positions, list[int]]:
-    """Return the positions of the items of all vectors, and where each vector ends among them.
+    """Return the positions of all items of all vectors, and the end of each vector in that list.
 
     >>> positions, ends = _items(np.array([100, 200]), np.array([2, 1]), 4)
     >>> positions.tolist(), ends
@@ -236,7 +239,7 @@ def _items(
 
 
 def _split(items: list[Any], ends: list[int]) -> list[tuple[Any, ...]]:
-    """Return *items* cut at *ends*.
+    """Cut *items* into tuples that end at the positions *ends*.
 
     >>> _split([1, 2, 3], [2, 2, 3])
     [(1, 2), (), (3,)]
@@ -246,7 +249,7 @@ def _split(items: list[Any], ends: list[int]) -> list[tuple[Any, ...]]:
 
 
 def _members(numbers: list[Any], enum: Any) -> list[Any]:
-    """Return members of *enum* for the numbers it knows, and the other numbers as they are."""
+    """Convert numbers to members of *enum*; unknown numbers stay numbers."""
     if enum is None:
         return numbers
     known = enum._value2member_map_
@@ -254,7 +257,7 @@ def _members(numbers: list[Any], enum: Any) -> list[Any]:
 
 
 def _spread(values: Sequence[Any], rows: NDArray[np.intp], count: int, default: Any) -> list[Any]:
-    """Return *count* values: those given at *rows*, the default elsewhere."""
+    """Return *count* values: *values* at the positions *rows*, *default* at all others."""
     column = [default] * count
     for row, value in zip(rows.tolist(), values, strict=True):
         column[row] = value

@@ -1,4 +1,4 @@
-"""Options of the second union: StableHLO operators and what came after the first was full.
+"""Options tables of the second union: StableHLO operators and the latest builtin operators.
 
 Source:
     tflite/converter/schema/schema.fbs.

@@ -1,4 +1,4 @@
-"""Declarative flatbuffer tables: one class a table, from which reading and writing follow.
+"""Declarative flatbuffer tables: one Python class per table defines both reading and writing.
 
 A table is declared as an annotated class whose fields name their id, type and default::
 
@@ -48,25 +48,25 @@ UINT64 = np.dtype("<u8")
 
 
 class Scalar(NamedTuple):
-    """A number, a bool or an enumeration stored in the table itself."""
+    """A number, bool or enumeration, stored in the table itself."""
 
     dtype: np.dtype[Any]
     enum: type[IntEnum] | None = None
 
 
 class String(NamedTuple):
-    """UTF-8 text."""
+    """A field that holds a UTF-8 text."""
 
 
 class ScalarVector(NamedTuple):
-    """Numbers, read as a tuple: for the short lists of the schema, such as shapes."""
+    """A list of numbers read as a tuple, for the short lists of the schema such as shapes."""
 
     dtype: np.dtype[Any]
     enum: type[IntEnum] | None = None
 
 
 class ArrayVector(NamedTuple):
-    """Numbers, read as a view of the file: for lists that may be long, such as constants.
+    """A list of numbers read as a view of the file, for long lists such as constants.
 
     Attributes:
         dtype: element type.
@@ -78,19 +78,22 @@ class ArrayVector(NamedTuple):
 
 
 class Child(NamedTuple):
-    """One table by reference."""
+    """A field that refers to one table."""
 
     table: type[Table]
 
 
 class ChildVector(NamedTuple):
-    """A list of tables."""
+    """A field that refers to a list of tables."""
 
     table: type[Table]
 
 
 class Union(NamedTuple):
-    """One table of several types; its type tag is stored under the field id before this one."""
+    """A field that refers to a table of one of several types.
+
+    The field id before this one holds the type tag.
+    """
 
     tables: Mapping[int, type[Table]]
 
@@ -106,7 +109,7 @@ Kind = Scalar | String | ScalarVector | ArrayVector | Child | ChildVector | Unio
 
 
 class Field(NamedTuple):
-    """A field of a table.
+    """One field of a table: id, kind and default.
 
     Attributes:
         id: position in the vtable, counted from 0.
@@ -122,47 +125,50 @@ class Field(NamedTuple):
 
 
 def boolean(id: int, *, default: bool) -> Any:
-    """Declare a bool."""
+    """Declare a table field that holds a bool."""
     return Field(id, Scalar(BOOL), default)
 
 
 def int8(id: int, *, default: int) -> Any:
-    """Declare an 8-bit signed integer."""
+    """Declare a table field that holds an 8-bit signed integer."""
     return Field(id, Scalar(INT8), default)
 
 
 def int32(id: int, *, default: int) -> Any:
-    """Declare a 32-bit signed integer."""
+    """Declare a table field that holds a 32-bit signed integer."""
     return Field(id, Scalar(INT32), default)
 
 
 def uint32(id: int, *, default: int) -> Any:
-    """Declare a 32-bit unsigned integer."""
+    """Declare a table field that holds a 32-bit unsigned integer."""
     return Field(id, Scalar(UINT32), default)
 
 
 def int64(id: int, *, default: int) -> Any:
-    """Declare a 64-bit signed integer."""
+    """Declare a table field that holds a 64-bit signed integer."""
     return Field(id, Scalar(INT64), default)
 
 
 def uint64(id: int, *, default: int) -> Any:
-    """Declare a 64-bit unsigned integer."""
+    """Declare a table field that holds a 64-bit unsigned integer."""
     return Field(id, Scalar(UINT64), default)
 
 
 def float32(id: int, *, default: float) -> Any:
-    """Declare a 32-bit float."""
+    """Declare a table field that holds a 32-bit float."""
     return Field(id, Scalar(FLOAT32), default)
 
 
 def enum(id: int, *, default: IntEnum, dtype: np.dtype[Any] = INT8) -> Any:
-    """Declare an enumeration; values newer than it are read as plain integers."""
+    """Declare a field that holds a member of an enumeration.
+
+    Numbers that the enumeration does not know are read as plain integers.
+    """
     return Field(id, Scalar(dtype, type(default)), default)
 
 
 def string(id: int, *, default: None = None) -> Any:
-    """Declare a text."""
+    """Declare a table field that holds a text."""
     return Field(id, String(), default)
 
 
@@ -173,7 +179,7 @@ def vector(
     default: tuple[()] | None,
     enum: type[IntEnum] | None = None,
 ) -> Any:
-    """Declare a list of numbers that is read as a tuple; *default* is what an absent one reads."""
+    """Declare a list of numbers that is read as a tuple; an absent list is read as *default*."""
     return Field(id, ScalarVector(dtype, enum), default)
 
 
@@ -183,17 +189,17 @@ def array(id: int, dtype: np.dtype[Any], *, default: None, align: int = 0) -> An
 
 
 def child(id: int, table: type[Table], *, default: None) -> Any:
-    """Declare a table by reference."""
+    """Declare a table field that refers to another table."""
     return Field(id, Child(table), default)
 
 
 def children(id: int, table: type[Table], *, default: tuple[()] | None) -> Any:
-    """Declare a list of tables."""
+    """Declare a table field that refers to a list of tables."""
     return Field(id, ChildVector(table), default)
 
 
 def union(id: int, tables: Mapping[int, type[Table]], *, default: None) -> Any:
-    """Declare a table of one of several types; its type tag is stored under ``id - 1``."""
+    """Declare a field for a table of one of several types; field ``id - 1`` holds the type tag."""
     return Field(id, Union(tables), default)
 
 
@@ -210,7 +216,7 @@ class TableType(type):
     """Metaclass that turns the declared fields of a table into tuple items."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> TableType:
-        """Return the class with ``FIELDS`` and one read-only property a field."""
+        """Create the class with ``FIELDS`` and one read-only property for each field."""
         fields = tuple(_named_fields(namespace))
         for position, field in enumerate(fields):
             namespace[field.name] = property(itemgetter(position))
@@ -265,7 +271,7 @@ class Table(tuple[Any, ...], metaclass=TableType):
         return all(map(_equal, self, other))
 
     def __bool__(self) -> bool:
-        """Whether there is a record: one without fields is no less a record."""
+        """Return True, so that a record without fields is not taken for an absent record."""
         return True
 
     def __ne__(self, other: object) -> bool:

@@ -47,7 +47,7 @@ from delegraph.schema.table import (
 
 
 class CustomQuantization(Table):
-    """Parameters of an experimental quantization, as the producer laid them out."""
+    """Parameters of an experimental quantization, in the producer's own format."""
 
     custom: NDArray[np.uint8] | None = array(0, UINT8, default=None, align=16)
 
@@ -89,7 +89,7 @@ class QuantizationParameters(Table):
 
 
 class Int32Vector(Table):
-    """Indices of a sparse dimension."""
+    """Indices of a sparse dimension, as int32."""
 
     values: NDArray[np.int32] | None = array(0, INT32, default=None)
 
@@ -114,7 +114,7 @@ SPARSE_INDEX_VECTOR: dict[int, type[Table]] = {
 
 
 class DimensionMetadata(Table):
-    """How one dimension of a sparse tensor is stored."""
+    """Storage format of one dimension of a sparse tensor."""
 
     format: DimensionType = enum(0, default=DimensionType.DENSE)
     dense_size: int = int32(1, default=0)
@@ -133,7 +133,7 @@ class SparsityParameters(Table):
 
 
 class VariantSubType(Table):
-    """Type and shape of what a VARIANT tensor holds."""
+    """Type and shape of the value that a VARIANT tensor holds."""
 
     shape: tuple[int, ...] | None = vector(0, INT32, default=None)
     type: TensorType = enum(1, default=TensorType.FLOAT32)
@@ -194,7 +194,7 @@ class SubGraph(Table):
 
 
 class Buffer(Table):
-    """Bytes of a constant: ``data``, or outside the flatbuffer at ``offset`` when that is > 1."""
+    """Bytes of a constant, in ``data`` or, if ``offset`` is > 1, after the flatbuffer."""
 
     data: NDArray[np.uint8] | None = array(0, UINT8, default=None, align=16)
     offset: int = uint64(1, default=0)
@@ -208,7 +208,7 @@ class ExternalBufferGroup(Table):
 
 
 class ExternalBuffer(Table):
-    """A slice of an external file; tensors name it by ``id``."""
+    """A slice of an external file; tensors refer to it by ``id``."""
 
     id: int = uint32(0, default=0)
     group: int = uint32(1, default=0)
@@ -218,21 +218,21 @@ class ExternalBuffer(Table):
 
 
 class Metadata(Table):
-    """A named buffer."""
+    """A name and the buffer that holds the metadata of that name."""
 
     name: str | None = string(0, default=None)
     buffer: int = uint32(1, default=0)
 
 
 class TensorMap(Table):
-    """A tensor under the name that a signature gives it."""
+    """A tensor index with the name that a signature gives the tensor."""
 
     name: str | None = string(0, default=None)
     tensor_index: int = uint32(1, default=0)
 
 
 class SignatureDef(Table):
-    """A named way to call a subgraph."""
+    """A signature: a named way to call a subgraph."""
 
     inputs: tuple[TensorMap, ...] | None = children(0, TensorMap, default=None)
     outputs: tuple[TensorMap, ...] | None = children(1, TensorMap, default=None)
@@ -241,7 +241,7 @@ class SignatureDef(Table):
 
 
 class Model(Table):
-    """The root of the file."""
+    """The root table of a model file."""
 
     version: int = uint32(0, default=0)
     operator_codes: tuple[OperatorCode, ...] | None = children(1, OperatorCode, default=None)
@@ -275,7 +275,7 @@ def operator_code(
 
 
 def with_operators(model: Model, change: Callable[[Operator], Operator]) -> Model:
-    """Return *model* with every operator replaced by what *change* makes of it."""
+    """Return *model* with each operator replaced by the result of *change*."""
     if model.subgraphs is None:
         return model
     subgraphs = (

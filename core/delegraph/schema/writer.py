@@ -1,4 +1,4 @@
-"""Records to flatbuffer bytes.
+"""Writes schema records as flatbuffer bytes.
 
 Source:
     tflite/converter/schema/schema.fbs by way of :mod:`delegraph.schema.tables`.
@@ -94,13 +94,13 @@ def write_root(root: Table, identifier: bytes, expected: int = 0) -> bytes:
 
 
 class _Writer:
-    """Writes tables bottom-up, as the builder wants them; each method returns an offset."""
+    """Writes tables with the flatbuffer builder, children first; each method returns an offset."""
 
     def __init__(self, builder: Any) -> None:
         self._builder = builder
 
     def table(self, record: Table) -> int:
-        """Write *record* after everything it refers to."""
+        """Write *record* after all tables, texts and lists that it refers to; return its offset."""
         builder, values = self._builder, list(zip(record.FIELDS, record, strict=True))
         references = [
             (field, value, self._reference(field, value))

@@ -1,4 +1,4 @@
-"""Measuring, comparing and explaining, as functions that return records; ``cli`` prints them.
+"""Functions that measure, compare and explain models and return records; ``cli`` prints them.
 
 What measures or compares takes a ``Setup``, a model and what runs it, and returns a record.
 

@@ -1,4 +1,4 @@
-"""Arrays in NumPy's files: ``.npy`` and ``.npz``; nothing in them is run."""
+"""Reads and writes NumPy's files, ``.npy`` and ``.npz``, without running code from them."""
 
 from __future__ import annotations
 

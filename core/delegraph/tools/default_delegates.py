@@ -1,4 +1,4 @@
-"""Which delegates a model gets without anybody naming them, for ``delegraph plugins``."""
+"""Delegates that every model gets without request, for ``delegraph plugins``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delegraph.plugins.plugin_set import PluginSet
 
 @dataclass(frozen=True, slots=True)
 class DefaultDelegates(JsonRecord):
-    """What a model gets by default here.
+    """Delegates that a model gets by default on this machine.
 
     Attributes:
         delegates: their names, as users write them, in the order in which they are applied.

@@ -1,4 +1,4 @@
-"""Who runs what, in execution order, and why delegates left the rest."""
+"""Explains which delegate computes which nodes, in execution order, and why nodes were rejected."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Nodes of one operator that a delegate left for one reason.
+    """Nodes of one operator that a delegate rejected for one reason.
 
     Attributes:
         delegate: the delegate that left them.
@@ -66,7 +66,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A placement, its stages in execution order, and the refusals, most nodes first."""
+    """A placement with its stages in execution order, and the rejections, most nodes first."""
 
     placement: Placement
     stages: tuple[Stage, ...]
@@ -78,7 +78,7 @@ class Explanation:
 
 
 def explain(interpreter: Interpreter) -> Explanation:
-    """Return who runs what in an interpreter that has its delegates; it need not be allocated."""
+    """Return the explanation of an interpreter's placement; it need not be allocated."""
     placement = interpreter.placement
     return Explanation(
         placement, tuple(_stages(interpreter, placement)), tuple(_refusals(placement))
@@ -86,7 +86,7 @@ def explain(interpreter: Interpreter) -> Explanation:
 
 
 def explain_placement(placement: Placement, model: Model) -> Explanation:
-    """Return who runs what, from a placement alone, as of another runtime than Delegraph's.
+    """Return the explanation of a placement alone, which may come from another runtime.
 
     Args:
         placement: where every node runs.
@@ -99,7 +99,7 @@ def explain_placement(placement: Placement, model: Model) -> Explanation:
 
 
 def unresolved_in(placement: Placement, op: str) -> Placement:
-    """Return a placement in which nothing runs the nodes of *op* that no delegate has.
+    """Return a placement in which undelegated nodes of *op* count as unresolved.
 
     Args:
         placement: where every node runs.
@@ -113,7 +113,7 @@ def unresolved_in(placement: Placement, op: str) -> Placement:
 
 
 def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[Stage]:
-    """Yield partitions and the nodes between them, each after what it reads."""
+    """Yield partitions and nodes between them, each one after the stages it reads from."""
     number = subgraph.index
     partition_of = {
         node.index: node.partition for node in placement.nodes if node.subgraph == number
@@ -195,7 +195,7 @@ def _stages(interpreter: Interpreter, placement: Placement) -> Iterator[Stage]:
 
 
 def _refusals(placement: Placement) -> list[Refusal]:
-    """Return the refusals, grouped; a delegate that left a node silently gave no reason."""
+    """Return the rejections grouped by reason; a delegate may have given no reason."""
     groups: dict[tuple[str, str, str, str, int, str | None, bool], list[int]] = {}
     for node in placement.nodes:
         for delegate, rejection in node.refusals(placement.delegates):

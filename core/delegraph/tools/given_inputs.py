@@ -21,7 +21,7 @@ Names = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class GivenInput:
-    """An input with its values.
+    """An input with the values given for it.
 
     Attributes:
         details: as ``get_input_details`` gives them.
@@ -42,7 +42,7 @@ def given_inputs(
     signature_names: Names,
     values_of: Callable[[str, Details, Callable[[str], object]], NDArray[Any]],
 ) -> list[GivenInput]:
-    """Return the values of all inputs, in the order of *details*; those not given are random.
+    """Return values for all inputs in the order of *details*; inputs not given get random values.
 
     Args:
         words: what the user gave, each ``VALUE`` or ``NAME=VALUE``. NAME is an input's position,
@@ -96,7 +96,7 @@ def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> di
 
 
 def _split(word: str, names: Names) -> tuple[str | None, str]:
-    """Split ``NAME=VALUE``; names may hold ``=`` themselves, so the longest known one counts."""
+    """Split ``NAME=VALUE`` at the longest known name, since names may contain ``=``."""
     found = [name for name in names if word.startswith(f"{name}=")]
     if not found:
         return None, word

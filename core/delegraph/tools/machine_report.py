@@ -1,4 +1,4 @@
-"""What this machine has, as far as Delegraph depends on it, and what is wrong with it."""
+"""Properties of this machine that Delegraph depends on, and problems found."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CACHE_VARIABLE = re.compile(r"DELEGRAPH_\w*CACHE")
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """The processor and its memory.
+    """The machine's processor, cores and memory.
 
     Attributes:
         name: as the system calls it; may be empty.
@@ -68,7 +68,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class MachineReport:
-    """What this machine has.
+    """Processor, versions and caches of this machine.
 
     Attributes:
         processor: processor and memory.
@@ -100,14 +100,14 @@ def machine_report() -> MachineReport:
 
 
 def versions() -> dict[str, str | None]:
-    """Return versions of what Delegraph uses or may use; None for what is not installed."""
+    """Return the versions of Delegraph's dependencies; None for packages that are not installed."""
     needed = [requirement.name for requirement in _requirements("delegraph")]
     names = dict.fromkeys(("delegraph", *sorted(needed), *RUNTIMES, *OPTIONAL))
     return {name: _version(name) for name in names}
 
 
 def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> Iterator[Finding]:
-    """Yield what is wrong: packages that are missing or of a wrong version, caches out of use.
+    """Yield problems: missing packages, wrong versions, unusable caches.
 
     Args:
         report: of this machine.
@@ -130,7 +130,7 @@ def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> I
 
 
 def _requirements(distribution: str) -> list[Requirement]:
-    """Requirements of a distribution here, without extras; none when it is not known."""
+    """Return the requirements of a distribution without extras; empty if it is unknown."""
     try:
         texts = metadata.requires(distribution) or []
     except metadata.PackageNotFoundError:
@@ -178,7 +178,7 @@ def _caches() -> Iterator[Cache]:
 
 
 def _cache(source: str, path: Path) -> Cache:
-    """Content of a cache, or the reason why it cannot be used."""
+    """Return the content of a cache, or the reason why it cannot be used."""
     try:
         place = CacheFolder(path).place()
         if not os.access(place, os.W_OK | os.X_OK):
@@ -193,6 +193,6 @@ def _cache(source: str, path: Path) -> Cache:
 
 
 def _cannot_be_made(path: Path) -> str:
-    """Return why a folder that is not there cannot be made; empty when it can."""
+    """Return why a missing folder cannot be created; empty when it can."""
     parent = next(folder for folder in path.parents if folder.exists())
     return "" if os.access(parent, os.W_OK | os.X_OK) else f"this user may not write {parent}"

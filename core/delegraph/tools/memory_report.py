@@ -1,4 +1,4 @@
-"""How much memory a model's tensors need: by every planner, beside what none can do without."""
+"""Memory that a model's tensors need with every planner, and the lower bound."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Plan = Callable[[Records, int], OffsetsAssignment]
 
 @dataclass(frozen=True)
 class PlannedTensor:
-    """A tensor in a plan.
+    """A tensor with its place in a memory plan.
 
     Attributes:
         index: in the subgraph.
@@ -62,7 +62,7 @@ class PlannedTensor:
 
 @dataclass(frozen=True)
 class PlannerResult(JsonRecord):
-    """What one planner makes of a graph.
+    """Size of the plan that one planner makes for a graph.
 
     Attributes:
         planner: its name.
@@ -83,12 +83,12 @@ class PlannerResult(JsonRecord):
 
     @property
     def ratio(self) -> float:
-        """Bytes for each byte of the bound; 1 where nothing needs memory."""
+        """Plan size divided by the lower bound; 1 if no tensor needs memory."""
         return self.bytes / self.bound if self.bound else 1.0
 
     @property
     def is_optimal(self) -> bool:
-        """Whether it is known that no plan is smaller."""
+        """Whether the plan has the size of the lower bound, so that none is smaller."""
         return self.bytes <= self.bound
 
 
@@ -142,11 +142,11 @@ class MemoryReport(JsonRecord):
 
     @cached_property
     def records(self) -> list[TensorUsageRecord]:
-        """The tensors as planners take them."""
+        """Tensors as usage records for the planners."""
         return [TensorUsageRecord(t.bytes, t.first, t.last) for t in self.tensors]
 
     def result_of(self, planner: str) -> PlannerResult:
-        """Result of a planner.
+        """Return the result of a planner.
 
         Raises:
             ArgumentError: it was not among those asked for.

@@ -1,4 +1,4 @@
-"""One way to call a model: as a whole, or by one of its signatures."""
+"""Calls a model as a whole, or through one of its signatures."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Interpreter(Protocol):
         """Return a callable for a signature."""
 
     def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int]) -> None:
-        """Give an input another shape."""
+        """Set the shape of an input."""
 
     def allocate_tensors(self) -> None:
-        """Make it ready."""
+        """Allocate all tensors, so that the model can be invoked."""
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
         """Copy a value into an input."""
@@ -55,17 +55,17 @@ class Interpreter(Protocol):
         """Return a copy of a tensor."""
 
     def invoke(self) -> None:
-        """Compute."""
+        """Run the model once."""
 
 
 class ModelCall(Protocol):
-    """A way to call a model: :meth:`allocate`, :meth:`fill`, :meth:`invoke`, :meth:`outputs`."""
+    """A way to call a model, by :meth:`allocate`, :meth:`fill`, :meth:`invoke`, :meth:`outputs`."""
 
     def input_details(self) -> list[Details]:
-        """Return the details of each input, under the name by which it is called here."""
+        """Return the details of each input, with the name used in this kind of call."""
 
     def output_details(self) -> list[Details]:
-        """Return the details of each output, under the name by which it is called here."""
+        """Return the details of each output, with the name used in this kind of call."""
 
     def allocate(self, values: Sequence[NDArray[Any]]) -> None:
         """Make the model ready for inputs of these shapes, in the order of the details."""
@@ -74,10 +74,10 @@ class ModelCall(Protocol):
         """Copy the values of all inputs, in the order of the details."""
 
     def prepare(self, values: Sequence[NDArray[Any]]) -> None:
-        """Do both."""
+        """Call :meth:`allocate`, then :meth:`fill`."""
 
     def invoke(self) -> None:
-        """Compute, and nothing else; may be called again."""
+        """Run the model on the present inputs; can be called again."""
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
         """Return details and values of each output."""
@@ -101,7 +101,7 @@ def model_call(interpreter: Interpreter, signature: str | None = None) -> ModelC
 
 
 class _WholeModel:
-    """The first subgraph, its tensors by index."""
+    """Call of the first subgraph, with tensors by index."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._interpreter = interpreter
@@ -135,7 +135,7 @@ class _WholeModel:
 
 
 class _Signature:
-    """A signature, its tensors by name.
+    """Call of a signature, with tensors by name.
 
     Calling its runner would allocate, fill, invoke and copy the outputs in one; what the runner
     itself calls for that is the same in both runtimes.

@@ -1,4 +1,4 @@
-"""What a model's outputs say: best classes, or the values in brief."""
+"""Short descriptions of a model's outputs: the best classes, or a summary of the values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MIN_CLASSES = 10
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One class: its index, its score as a real number, and its label (None without labels)."""
+    """A class with its index, its score as a real number, and its label or None."""
 
     index: int
     score: float
@@ -29,7 +29,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class OutputSummary:
-    """One output in brief.
+    """Short description of one output.
 
     Attributes:
         name: the tensor's name.
@@ -61,7 +61,7 @@ def summarize(
     top: int = 5,
     threshold: float | None = None,
 ) -> OutputSummary:
-    """Return an output in brief.
+    """Return a short description of an output.
 
     Args:
         values: what ``get_tensor`` returned.
@@ -102,7 +102,7 @@ def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
 def best_classes(
     values: NDArray[Any], details: Mapping[str, Any], labels: Sequence[str], top: int
 ) -> tuple[Score, ...]:
-    """Return the *top* classes with the highest scores, dequantised; ties go to the lower index.
+    """Return the *top* classes by dequantised score; of equal scores the lower index is first.
 
     Where there is one class more than labels, class 0 is the background.
     """

@@ -36,7 +36,7 @@ def picture_as_input(
     described: TensorMetadata = NOTHING_SAID,
     note: Callable[[str], object] = str,
 ) -> NDArray[Any]:
-    """Return a picture as an input wants it: resized bilinearly, converted, batched.
+    """Read a picture and convert it to the input's size, type and layout.
 
     uint8 inputs get the bytes, int8 inputs the bytes minus 128, floating-point inputs
     ``(byte - 127.5) / 127.5``. Where the metadata gives a normalization, floating-point inputs get
@@ -75,12 +75,12 @@ def picture_as_input(
 
 
 def is_picture(path: str) -> bool:
-    """Return whether a file is a picture, by its ending."""
+    """Return whether a file is a picture, according to its extension."""
     return Path(path).suffix.lower() in PICTURE_SUFFIXES
 
 
 def open_picture(path: str, *, upright: bool = True) -> Image:
-    """Return a picture.
+    """Open the picture file and return its decoded image.
 
     Args:
         path: any file that Pillow reads.
@@ -110,7 +110,7 @@ def open_picture(path: str, *, upright: bool = True) -> Image:
 
 
 def require_pillow(what: str) -> None:
-    """Check that Pillow is there for *what*.
+    """Check that Pillow is installed, which *what* needs.
 
     Raises:
         ArgumentError: it is not.
@@ -125,7 +125,7 @@ def require_pillow(what: str) -> None:
 
 @contextmanager
 def _own_limit(pillow: Any) -> Iterator[None]:
-    """Switch off Pillow's limit, which warns and counts pixels, whatever the file's size."""
+    """Disable Pillow's own limit on pixels, whatever the file's size, during the block."""
     with _LOCK:
         before, pillow.MAX_IMAGE_PIXELS = pillow.MAX_IMAGE_PIXELS, None
         try:
@@ -135,7 +135,7 @@ def _own_limit(pillow: Any) -> Iterator[None]:
 
 
 def _require_reasonable(image: Image, path: str) -> None:
-    """Check by its header that a picture may be decoded: like a model, in proportion to its file.
+    """Check by its header that a picture's size is in proportion to its file.
 
     Raises:
         ArgumentError: it would take more memory.
@@ -164,7 +164,7 @@ def _require_room(details: Details, width: int, height: int) -> None:
 
 
 def _wanted(details: Details, size: tuple[int, int]) -> tuple[int, int, int]:
-    """Return height, width and channels that the input takes; *size* is width and height."""
+    """Return the input's height, width and channels; *size* is (width, height) of the picture."""
     shape = declared_shape(details)
     if len(shape) not in (3, 4) or shape[-1] not in (*_MODES, -1):
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Looks for everything that is wrong with the installed plugins."""
+"""Finds the problems of the installed plugins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph.plugins.plugin_set import Offer, PluginSet
 
 
 class Level(Enum):
-    """How bad a finding is: something cannot be used, or only deserves a look."""
+    """Severity of a finding: something is unusable, or something deserves a look."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -24,7 +24,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding(JsonRecord):
-    """Something wrong with a plugin, and what to do about it (may be empty)."""
+    """A problem with a plugin, with a remedy, which may be empty."""
 
     level: Level
     subject: str
@@ -43,7 +43,7 @@ def check_plugins(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Fi
 
 
 def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return the findings on which plugins there are and what they offer; nothing is loaded.
+    """Return findings about plugins and their offers, without loading any object.
 
     Args:
         plugins: whom to look at.
@@ -59,7 +59,7 @@ def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Fin
 
 
 def check_loads(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return the findings on what plugins offer, loading all that somebody may ask for.
+    """Return findings about the offers, after loading every offered object.
 
     Args:
         plugins: whom to look at.
@@ -73,7 +73,7 @@ def check_loads(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Find
 
 
 def errors_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings in the order in which they are shown."""
+    """Return findings in the order for display: errors first."""
     return tuple(sorted(findings, key=lambda finding: finding.level is not Level.ERROR))
 
 

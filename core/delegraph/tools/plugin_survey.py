@@ -1,4 +1,4 @@
-"""Looks at the installed plugins from processes of their own, so that none can stop the look.
+"""Inspects the installed plugins in separate processes, so that none can stop the survey.
 
 A plugin may end the process that imports it, crash it, or never come back. First one process
 imports them all; where that does not end well, or on request, each gets its own. What comes back is
@@ -27,7 +27,7 @@ from delegraph.tools.plugin_report import PluginReport, plugin_from_json
 
 @dataclass(frozen=True, slots=True)
 class SurveyRequest:
-    """How plugins are looked at.
+    """Settings of a survey of plugins.
 
     Attributes:
         time_limit: seconds that a process has.
@@ -47,7 +47,7 @@ class SurveyRequest:
 
 @dataclass(frozen=True, slots=True)
 class SurveyedPlugin:
-    """What is known of a plugin.
+    """Facts and findings about one plugin.
 
     Attributes:
         plugin: the plugin; what it offers cannot be loaded.
@@ -64,7 +64,7 @@ class SurveyedPlugin:
 
 
 def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
-    """Return every installed plugin, sorted by name and distribution, whatever its state.
+    """Return every installed plugin in any state, sorted by name and distribution.
 
     Nothing of them is imported here. What they print goes to standard error.
 
@@ -80,13 +80,13 @@ def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
 
 
 def _survey_together(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
-    """Return the first of the plugins, as far as one process came with all of them."""
+    """Return the first plugins that one process could report on completely."""
     answers, _ = _told(_worker(plugins, request))
     return [_surveyed(answer) for answer in answers if "findings" in answer]
 
 
 def _survey_each(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
-    """Return the plugins as they are in processes of their own, some at a time."""
+    """Return each plugin as reported by a process of its own; several run at once."""
     workers = [_worker([plugin], request) for plugin in plugins]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         try:
@@ -136,7 +136,7 @@ _FAILED = "failed"
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """How a process ended, for a plugin of which it did not tell all."""
+    """How a process ended before it had reported everything about a plugin."""
 
     state: PluginState
     text: str
@@ -151,7 +151,7 @@ def _worker(plugins: Sequence[Plugin], request: SurveyRequest) -> Worker:
 
 
 def _told(worker: Worker) -> tuple[list[dict[str, Any]], _Ending]:
-    """What a process tells of its first plugins, and how it ended.
+    """Return the reports of a process about its first plugins, and how the process ended.
 
     What it tells of the last one may lack the findings.
     """

@@ -1,4 +1,4 @@
-"""How long work tells how far it is; the command line shows it on a terminal."""
+"""Interface through which long work reports progress; the command line shows it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Is told how far work is; called often, so it does little."""
+    """Function that is told the progress of work; it is called often and must be fast."""
 
     def __call__(self, what: str, done: float, total: float | None) -> object:
-        """Take note.
+        """Report the progress of the work.
 
         Args:
             what: what is going on, in a few words.
@@ -19,4 +19,4 @@ class Progress(Protocol):
 
 
 def untold(what: str, done: float, total: float | None) -> None:
-    """Do nothing."""
+    """Do nothing, for work whose progress nobody watches."""

@@ -1,4 +1,4 @@
-"""What inputs are to be: those that a user gives, and random ones for the others."""
+"""Input values of a model: given by the user, or random."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from delegraph.tools.model_inputs import input_values
 
 @dataclass(frozen=True, slots=True)
 class InputRequest:
-    """What the inputs of a model are to be.
+    """Values or distributions that the user requests for the inputs.
 
     Inputs are named by position, by tensor, or as a signature calls them; ``""`` is the only one.
 

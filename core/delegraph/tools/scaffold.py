@@ -128,7 +128,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A distribution to be written.
+    """A new distribution that the scaffold writes.
 
     Attributes:
         name: the delegate's name, as users type it: ``my_chip``.
@@ -170,22 +170,22 @@ class Project:
 
     @property
     def distribution(self) -> str:
-        """What pip installs: ``delegraph-my-chip``."""
+        """Name for pip, such as ``delegraph-my-chip``."""
         return _PREFIX + self.name.replace("_", "-")
 
     @property
     def package(self) -> str:
-        """What Python imports: ``delegraph_my_chip``."""
+        """Name of the Python package, such as ``delegraph_my_chip``."""
         return self.distribution.replace("-", "_")
 
     @property
     def kind(self) -> Kind:
-        """What it starts as."""
+        """Kind of plugin with which the project starts."""
         return KINDS[self.template]
 
     @property
     def title(self) -> str:
-        """The name as classes and custom operators have it: ``MyChip``."""
+        """Name in the style of classes and custom operators, such as ``MyChip``."""
         return "".join(part.capitalize() for part in self.name.split("_"))
 
     def words(self) -> dict[str, str]:
@@ -231,7 +231,7 @@ class Project:
         }
 
     def clashes(self, plugins: PluginSet) -> list[str]:
-        """Installed distributions and delegates of the same names, in words."""
+        """Texts about installed distributions and delegates that have the same names."""
         if self.kind.is_delegate:
             what = f"delegate {self.name!r}"
             providers = [o.plugin for o in plugins.offers() if o.spec.name == self.name]

@@ -1,4 +1,4 @@
-"""What runs a model: its file, the runtime, delegates, threads. Tools measure and compare these."""
+"""Set-ups: a model file with runtime, delegates and threads, which tools measure and compare."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Runtime = Literal["delegraph", "litert"]
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A model and what runs it; each :meth:`interpreter` is a new one.
+    """A model with runtime and delegates; each call of :meth:`interpreter` makes a new one.
 
     What other runtimes lack is refused when an interpreter is made, never left out in silence.
 
@@ -75,7 +75,7 @@ class Setup:
         object.__setattr__(self, "model", os.fspath(self.model))
 
     def interpreter(self, **arguments: Any) -> Interpreter | LiteRtInterpreter:
-        """Return a new interpreter with its delegates, not allocated.
+        """Return a new interpreter with its delegates, before allocation.
 
         Args:
             arguments: more of the constructor's, by name, which both runtimes have.
@@ -131,7 +131,7 @@ class Setup:
         return OpResolverType.AUTO
 
     def requested_delegates(self) -> list[AnyDelegate] | None:
-        """Return ``delegates`` and those of ``delegate_files``, in the order of application.
+        """Return ``delegates`` and the delegates of ``delegate_files``, in order of application.
 
         Among the names, ``all`` stands for every installed one by its rank, ``none`` for nothing.
         The result is None where nothing is asked for.
@@ -182,7 +182,7 @@ class Setup:
         return {name: value for name, (value, default) in values.items() if value != default}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the model, the runtime and the delegates, and all else that is not by default."""
+        """Return model, runtime and delegates, and all other options that are not defaults."""
         given = {name: _plain(value) for name, value in self._not_default().items()}
         return {
             "model": self.model,
@@ -200,7 +200,7 @@ def _plain(value: Any) -> Any:
 
 
 def file_and_options(text: str) -> tuple[str, str]:
-    """Split ``FILE[:KEY=VALUE,...]``; a colon counts only where an option follows it.
+    """Split ``FILE[:KEY=VALUE,...]``; a colon separates only if an option follows it.
 
     >>> file_and_options("my.py:threads=2"), file_and_options("C:/my.py")
     (('my.py', 'threads=2'), ('C:/my.py', ''))

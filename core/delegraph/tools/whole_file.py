@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write_whole(path: str, content: bytes) -> None:
-    """Write a file in one step: no reader finds half of it, and a failure leaves what was there.
+    """Write a file atomically: readers never find half of it; after a failure the old file is kept.
 
     Args:
         path: of the file, or of a link to it; a device or a pipe is written as it is.
@@ -24,7 +24,7 @@ def write_whole(path: str, content: bytes) -> None:
 
 @contextmanager
 def whole_file(path: str) -> Iterator[str]:
-    """Give the path of a file to write, which takes the place of *path* when the block is over.
+    """Context with the path of a temporary file, which replaces *path* at the end of the block.
 
     Args:
         path: as :func:`write_whole` has it.

@@ -49,6 +49,6 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _hann(size: int) -> NDArray[np.float64]:
-    """Return one period of Hann's window: ``[size], float64``."""
+    """One period of Hann's window function: ``[size], float64``."""
     window: NDArray[np.float64] = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
     return window

@@ -52,7 +52,7 @@ class Options:
 
     @classmethod
     def parse(cls, data: bytes) -> Options:
-        """Return the options in *data*, absent ones as the official kernel has them.
+        """Return the options that *data* holds; an absent option has the official kernel's default.
 
         Raises:
             OperatorError: no FlexBuffer map, or a value that cannot work.
@@ -68,7 +68,7 @@ class Options:
         return options
 
     def check(self) -> None:
-        """Check the ranges.
+        """Check that every option of the node is within its range.
 
         Raises:
             OperatorError: a value is outside its range.
@@ -87,7 +87,7 @@ class Options:
 
 @kernel("TFLite_Detection_PostProcess")
 def prepare_detection_postprocess(context: OpContext, node: Node) -> Eval:
-    """Return the eval of TFLite_Detection_PostProcess.
+    """Return the evaluation of the custom operator TFLite_Detection_PostProcess.
 
     Inputs: encodings ``[1, boxes, >= 4]``, scores ``[1, boxes, classes (+ 1 background)]``, anchors
     ``[boxes, 4]``; float32, or uint8 with scales. Outputs, float32: boxes ``[1, D, 4]`` as ymin,
@@ -145,7 +145,7 @@ def _check(inputs: list[Tensor], outputs: list[Tensor], options: Options) -> Non
 
 
 def _real(tensor: Tensor) -> Floats:
-    """Return the values that *tensor* stands for, float32."""
+    """Return the real numbers that the elements of *tensor* represent, float32."""
     data: NDArray[Any] = tensor.data
     if tensor.type is TensorType.FLOAT32:
         return data
@@ -180,14 +180,14 @@ Found = tuple[NDArray[Any], NDArray[Any], Floats, int]
 
 
 def _one_class(boxes: Floats, scores: Floats, limit: int, options: Options) -> NDArray[np.intp]:
-    """Return the boxes that stay when each has one score, best first."""
+    """Return the boxes that survive the suppression for one score per box, best first."""
     candidates = np.flatnonzero(scores >= np.float32(options.nms_score_threshold))
     ranked = candidates[descending(scores[candidates])]
     return np.array(suppressed(boxes, ranked, options.nms_iou_threshold, limit), np.intp)
 
 
 def _fast(boxes: Floats, scores: Floats, options: Options) -> Found:
-    """Suppress by each box's best class, and report its best few."""
+    """Suppress boxes by the score of their best class; report a few best classes for each box."""
     scores = scores[:, scores.shape[1] - options.num_classes :]
     rows = _one_class(boxes, scores.max(axis=1), options.max_detections, options)
     per_box = options.max_classes_per_detection

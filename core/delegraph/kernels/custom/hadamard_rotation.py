@@ -54,7 +54,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _factor(size: int) -> np.float32:
-    """Return the inverse of the square root of *size*, rounded as the official kernel has it."""
+    """Return ``1 / sqrt(size)``, rounded as in the official kernel."""
     root = np.sqrt(np.float32(size)) if size < 16 else math.sqrt(size)
     return np.float32(1 / root)
 

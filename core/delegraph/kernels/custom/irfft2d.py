@@ -55,7 +55,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _make_hermitian(frequencies: NDArray[Any]) -> None:
-    """Complete the first and last column as those of a real image, in place.
+    """Complete the first and last column, in place, so that the inverse transform is real.
 
     Row i and row -i are conjugate there. The first column is read from its upper half, the last
     one from its lower half.

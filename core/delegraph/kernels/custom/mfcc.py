@@ -30,7 +30,7 @@ _LEAST = 1e-12  # what a silent band counts as before its logarithm is taken
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """The operator's options.
+    """The four options of an Mfcc node.
 
     Attributes:
         upper: highest frequency in Hz.
@@ -46,7 +46,7 @@ class _Options:
 
     @classmethod
     def of(cls, node: Node) -> _Options:
-        """Return the options of *node*.
+        """Return the options that *node* has in its flexbuffer.
 
         Raises:
             OperatorError: no map, or a value out of range.

@@ -1,4 +1,4 @@
-"""NumericVerify: how far a quantized tensor is from the float tensor it stands for."""
+"""NumericVerify: the difference between a quantized tensor and its float reference tensor."""
 
 from __future__ import annotations
 

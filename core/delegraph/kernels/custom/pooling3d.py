@@ -1,4 +1,4 @@
-"""AvgPool3D and MaxPool3D, custom operators.
+"""Custom operators AvgPool3D and MaxPool3D: means and maxima of boxes.
 
 Source:
     tflite/kernels/pooling3d.cc.
@@ -50,7 +50,7 @@ def prepare_average(context: OpContext, node: Node) -> Eval:
 
 @kernel("MaxPool3D")
 def prepare_max(context: OpContext, node: Node) -> Eval:
-    """Return the eval of MaxPool3D: the greatest element of each box; no number counts as none."""
+    """Return the evaluation of MaxPool3D: the greatest element of each box; NaN is ignored."""
     x, y, windows = _prepare(context, node)
     is_float = x.type is TensorType.FLOAT32
     least = np.finfo(x.dtype).min if is_float else np.iinfo(x.dtype).min
@@ -96,7 +96,7 @@ def _spatial(options: dict[str, Any], name: str) -> list[int]:
 def _taps(
     windows: list[Window],
 ) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield for each tap of the boxes the outputs that have it inside, and its inputs."""
+    """Yield for each tap of the boxes the output positions that use it and the matching inputs."""
     for taps in product(*(w.taps for w in windows)):
         targets, sources = [slice(None)], [slice(None)]
         for w, tap in zip(windows, taps, strict=True):

@@ -59,7 +59,7 @@ def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
 
 @kernel("RandomUniformInt")
 def prepare_uniform_int(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RandomUniformInt: integers from input 1 to input 2, both included."""
+    """Return the evaluation of RandomUniformInt: random integers in [input 1, input 2]."""
     low, high = input_tensor(context, node, 1), input_tensor(context, node, 2)
     for tensor in (low, high, output_tensor(context, node)):
         require_type(tensor, _INTEGERS)

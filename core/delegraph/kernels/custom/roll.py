@@ -1,4 +1,4 @@
-"""Roll, a custom operator: elements moved along axes, those at the end to the front."""
+"""Custom operator Roll: rotates elements along axes, so that the last ones move to the front."""
 
 from __future__ import annotations
 

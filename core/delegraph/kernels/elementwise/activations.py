@@ -1,4 +1,4 @@
-"""RELU and its kin, LEAKY_RELU, ELU, HARD_SWISH, LOGISTIC and TANH."""
+"""Kernels of RELU and its variants, LEAKY_RELU, ELU, HARD_SWISH, LOGISTIC and TANH."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: NDArray[np.float32]) -> UnaryFunction:
-    """Return quantized LEAKY_RELU.
+    """Return LEAKY_RELU as a function of stored integers.
 
     Source:
         QuantizeLeakyRelu, tflite/kernels/internal/reference/leaky_relu.h.
@@ -172,7 +172,7 @@ def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: NDArray[np.float32]) -> U
 
 
 def _float32_ratio(x: Tensor, y: Tensor) -> float:
-    """Return the scale of *x* over that of *y*, rounded to float32 as the C code does."""
+    """Scale of *x* divided by the scale of *y*, rounded to float32 as in the C code."""
     require_scales(x, y)
     return float(np.float32(x.scale) / np.float32(y.scale))
 
@@ -257,7 +257,10 @@ def _quantized_hard_swish(x: Tensor, y: Tensor) -> UnaryFunction:
 
 
 def _int16_multiplier(real: float) -> tuple[int, int]:
-    """Return a Q15 mantissa and a left shift. Source: DownScaleInt32ToInt16Multiplier, common.h."""
+    """Return a Q15 mantissa and a left shift for *real*.
+
+    Source: DownScaleInt32ToInt16Multiplier, common.h.
+    """
     mantissa, shift = quantize_multiplier(real)
     return min((mantissa + (1 << 15)) >> 16, 32767), shift
 

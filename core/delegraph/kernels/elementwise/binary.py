@@ -56,7 +56,7 @@ _CUSTOM_ATAN2 = {TensorType.FLOAT32, TensorType.FLOAT64}
 def binary_operands(
     context: OpContext, node: Node, allowed: Collection[TensorType]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return both inputs and the output of a two-operand node; the output gets type and shape.
+    """Check a two-operand node, size its output, and return both inputs and the output.
 
     Raises:
         OperatorError: other than two inputs and one output, shapes that do not broadcast, different
@@ -70,7 +70,7 @@ def binary_operands(
 def matching_operands(
     context: OpContext, node: Node, allowed: Collection[TensorType]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the same of a node that does not broadcast: its operands have one type and shape.
+    """Check a two-operand node that does not broadcast; return both inputs and the output.
 
     Raises:
         OperatorError: other than two inputs and one output, different shapes, different types, or
@@ -171,7 +171,7 @@ def _activation(node: Node) -> int:
 
 
 def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
-    """Return the eval of one NumPy operation and its activation; integers wrap round."""
+    """Return the evaluation of a NumPy operation and its fused activation; integers wrap round."""
     limits = _limits(activation, y.dtype)
 
     def run() -> None:
@@ -191,7 +191,7 @@ def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activ
 
 @cache
 def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Limits that results are clamped to; None where nothing is out of range.
+    """Limits to which results are clamped; None where no result can be out of range.
 
     Floats are clamped to the finite numbers even without an activation. An unsigned type wraps the
     bound -1 round, after which all results are the upper bound.
@@ -225,7 +225,7 @@ def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
 
 
 def require_nonzero(divisor: Tensor, zero_point: int) -> None:
-    """Check while invoking that no element of *divisor* stands for zero.
+    """Check during invoke that no element of *divisor* equals the zero point.
 
     Raises:
         OperatorError: one does.
@@ -267,7 +267,7 @@ def prepare_pow(context: OpContext, node: Node) -> Eval:
 
 @kernel("ATAN2")
 def prepare_atan2(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ATAN2, the angle of (b, a), on floats of one shape.
+    """Return the evaluation of ATAN2: the angle of the point (b, a); floats of one shape.
 
     Source:
         tflite/kernels/atan2.cc, which checks the rank alone and reads beyond the smaller operand.
@@ -286,7 +286,7 @@ def prepare_atan2(context: OpContext, node: Node) -> Eval:
 
 @kernel("Atan2")
 def prepare_custom_atan2(context: OpContext, node: Node) -> Eval:
-    """Return the eval of Atan2, the angle of (input 1, input 0); shapes must be the same.
+    """Return the evaluation of Atan2: the angle of (input 1, input 0), both of one shape.
 
     Source:
         tflite/kernels/atan2_custom.cc.

@@ -1,4 +1,4 @@
-"""BITWISE_XOR and RIGHT_SHIFT."""
+"""Kernels of BITWISE_XOR and RIGHT_SHIFT."""
 
 from __future__ import annotations
 

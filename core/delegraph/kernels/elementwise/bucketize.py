@@ -1,4 +1,4 @@
-"""BUCKETIZE."""
+"""Kernel of BUCKETIZE: the index of the interval in which each element lies."""
 
 from __future__ import annotations
 

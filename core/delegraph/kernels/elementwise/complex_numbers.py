@@ -1,4 +1,4 @@
-"""COMPLEX_ABS, REAL and IMAG."""
+"""Kernels of COMPLEX_ABS, REAL and IMAG."""
 
 from __future__ import annotations
 

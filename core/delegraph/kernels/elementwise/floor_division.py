@@ -1,4 +1,4 @@
-"""FLOOR_DIV and FLOOR_MOD."""
+"""Kernels of FLOOR_DIV and FLOOR_MOD."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GELU."""
+"""Kernel of GELU, the Gaussian error linear unit."""
 
 from __future__ import annotations
 

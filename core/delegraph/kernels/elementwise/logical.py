@@ -1,4 +1,4 @@
-"""LOGICAL_AND, LOGICAL_OR and LOGICAL_NOT."""
+"""Kernels of LOGICAL_AND, LOGICAL_OR and LOGICAL_NOT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MAXIMUM and MINIMUM."""
+"""Kernels of MAXIMUM and MINIMUM."""
 
 from __future__ import annotations
 

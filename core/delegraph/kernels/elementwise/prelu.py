@@ -1,4 +1,4 @@
-"""PRELU."""
+"""Kernel of PRELU, a leaky RELU with one slope per channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SELECT and SELECT_V2."""
+"""Kernels of SELECT and SELECT_V2."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SELECT", versions=(1, 4))
 def prepare_select(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SELECT: a where the condition holds, else b.
+    """Return the evaluation of SELECT: elements of *a* where the condition is true, else of *b*.
 
     The condition has the shape of a and b, or is a scalar, or a vector over their first axis.
 
@@ -40,7 +40,7 @@ def prepare_select(context: OpContext, node: Node) -> Eval:
 
 @kernel("SELECT_V2", versions=(1, 2))
 def prepare_select_v2(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SELECT_V2: a where the condition holds, else b, all broadcast.
+    """Return the evaluation of SELECT_V2: SELECT in which all three inputs are broadcast.
 
     Source:
         tflite/kernels/select.cc.
@@ -65,7 +65,10 @@ def _operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, Tensor, T
 
 
 def _is_single(*tensors: Tensor) -> bool:
-    """Whether all have one element; the output then keeps the shape it has."""
+    """Return whether each tensor has one element.
+
+    The output then keeps its present shape.
+    """
     return all(math.prod(tensor.shape) == 1 for tensor in tensors)
 
 

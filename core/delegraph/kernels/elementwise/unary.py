@@ -1,4 +1,4 @@
-"""Functions of one operand: ABS, NEG, EXP, LOG, SIN, COS, SQRT, RSQRT, SQUARE, FLOOR, CEIL, ..."""
+"""Kernels of one operand: ABS, NEG, EXP, LOG, SIN, COS, SQRT, RSQRT, SQUARE, FLOOR, CEIL, ..."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _QUANTIZED = {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16}
 def unary_operands(
     context: OpContext, node: Node, allowed: Collection[TensorType]
 ) -> tuple[Tensor, Tensor]:
-    """Return the input and the output of a one-operand node; the output gets the input's shape.
+    """Check a one-operand node, size its output, and return the input and the output.
 
     Raises:
         OperatorError: other than one input and one output, different types, or one not *allowed*.
@@ -54,7 +54,7 @@ def unary_operands(
 
 
 def run_ufunc(function: Callable[..., Any], x: Tensor, y: Tensor) -> Eval:
-    """Return the eval that calls a NumPy function with *x* and, for its result, *y*.
+    """Return the evaluation that applies a NumPy function to *x* and stores the result in *y*.
 
     16-bit floats are computed in float32.
     """
@@ -168,7 +168,7 @@ def prepare_cos(context: OpContext, node: Node) -> Eval:
 
 @kernel("SQRT", versions=(1, 2))
 def prepare_sqrt(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SQRT on float32, int8 and int16; quantized ones refuse values < 0.
+    """Return the evaluation of SQRT on float32, int8, int16; negative quantized values are errors.
 
     Source:
         SqrtEval, tflite/kernels/elementwise.cc; the quantized results, which are cut off and not
@@ -190,7 +190,7 @@ def prepare_sqrt(context: OpContext, node: Node) -> Eval:
 
 @kernel("RSQRT", versions=(1, 3))
 def prepare_rsqrt(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RSQRT on float32, int8 and int16; quantized ones refuse values < 0.
+    """Return the evaluation of RSQRT on float32, int8, int16; negative quantized values are errors.
 
     Source:
         RsqrtEval, tflite/kernels/elementwise.cc.
@@ -295,7 +295,7 @@ def _check_quantized(x: Tensor, y: Tensor) -> None:
 
 @kernel("Sign")
 def prepare_custom_sign(context: OpContext, node: Node) -> Eval:
-    """Return the eval of Sign: 1, -1, or 0 for zeros and what is no number.
+    """Return the evaluation of Sign: 1, -1, or 0 for zeros and NaN.
 
     Source:
         tflite/kernels/sign_custom.cc.

@@ -32,7 +32,10 @@ _QUANTIZED = {TensorType.UINT8, TensorType.INT8, TensorType.INT4, TensorType.INT
 
 
 class SparseLookupInput(IntEnum):
-    """Inputs of EMBEDDING_LOOKUP_SPARSE. Source: tflite/kernels/embedding_lookup_sparse.cc."""
+    """Positions of the inputs of an EMBEDDING_LOOKUP_SPARSE node.
+
+    Source: tflite/kernels/embedding_lookup_sparse.cc.
+    """
 
     IDS = 0
     INDICES = 1
@@ -65,7 +68,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 @kernel("EMBEDDING_LOOKUP_SPARSE")
 def prepare_sparse(context: OpContext, node: Node) -> Eval:
-    """Combine rows of a table into weighted sums, one for each row of a sparse tensor.
+    """Return the evaluation of EMBEDDING_LOOKUP_SPARSE: weighted sums of rows of a table.
 
     The indices of the sparse tensor must be sorted.
 
@@ -183,7 +186,7 @@ def _scales(table: Tensor) -> NDArray[np.float32]:
 
 
 def _checked(numbers: NDArray[np.int32], rows: int) -> NDArray[np.int32]:
-    """Return *numbers*.
+    """Return *numbers* after checking that each one is a row of the table.
 
     Raises:
         OperatorError: one is not in ``range(rows)``.

@@ -1,4 +1,4 @@
-"""HASHTABLE_LOOKUP: values by integer key."""
+"""Kernel of HASHTABLE_LOOKUP: finds values by integer key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("HASHTABLE_LOOKUP")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the values of keys, and which keys there are; absent ones give zeros or b"".
+    """Return the evaluation: the value of each key, and which keys the table has.
 
     Keys must be sorted. Which of equal ones counts, the search decides.
 
@@ -51,7 +51,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def _search(
     keys: NDArray[np.int32], wanted: NDArray[np.int32]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Index of the key that ``bsearch`` of the C library finds, and whether it finds one.
+    """Return the index of each wanted key, as C's ``bsearch`` finds it, and whether the key exists.
 
     >>> _search(np.int32([1, 1, 1, 4]), np.int32([1, 2, 4]))
     (array([2, 3, 3]), array([ True, False,  True]))

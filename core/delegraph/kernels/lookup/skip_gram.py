@@ -1,4 +1,4 @@
-"""SKIP_GRAM."""
+"""Kernel of SKIP_GRAM: phrases made of some words of a sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEAD = re.compile(rb"[ \t\n\v\f\r][^ \t\n\v\f\r]*")
 
 @kernel("SKIP_GRAM")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SKIP_GRAM: words of the input, joined in order, some left out between.
+    """Return the evaluation of SKIP_GRAM: phrases of words in order, some words skipped.
 
     At most ``max_skip_size`` words are left out between neighbours; ``include_all_ngrams`` adds
     the shorter ones.
@@ -49,7 +49,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _words(text: bytes) -> list[bytes]:
-    """Return the words of *text*.
+    """Split *text* into words.
 
     As the official kernel has it, a space in front belongs to a text's only word, and hides the
     first of several.
@@ -61,7 +61,7 @@ def _words(text: bytes) -> list[bytes]:
 
 
 def _grams(words: Sequence[bytes], size: int, skip: int, shortest: int) -> Iterator[bytes]:
-    """Yield grams in the official order: those that begin alike from the longest to the shortest.
+    """Yield phrases in the official order: of those with the same first words, the longest first.
 
     >>> [g.decode() for g in _grams([b"a", b"b", b"c"], 2, 1, 1)]
     ['a b', 'a c', 'a', 'b c', 'b', 'c']

@@ -1,4 +1,4 @@
-"""BIDIRECTIONAL_SEQUENCE_LSTM."""
+"""Kernel of BIDIRECTIONAL_SEQUENCE_LSTM."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BidirectionalLstmInput(IntEnum):
 
 @kernel("BIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 3), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Run an LSTM layer forwards and another one backwards over a sequence.
+    """Return the evaluation that runs an LSTM layer forwards and another backwards over a sequence.
 
     With merged outputs, several sequences and the batch first, the official kernel mixes up the
     states of the sequences; this one does not.
@@ -94,7 +94,7 @@ def _directions(context: OpContext, node: Node) -> tuple[LstmTensors, LstmTensor
 
 
 def _if_present(context: OpContext, node: Node, first: int) -> int | None:
-    """Return *first* if the weights of its forget gate are there."""
+    """Return *first* if the node has the weights of the forget gate, the next input; else None."""
     return None if optional_input(context, node, first + 1) is None else first
 
 

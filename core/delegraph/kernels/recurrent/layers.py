@@ -1,4 +1,4 @@
-"""What all recurrent operators share: the loop over time, states, and checks."""
+"""Parts that all recurrent operators share: the loop over time, the states and the checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 class Cell(Protocol):
-    """One layer's arithmetic, bound to its weights."""
+    """The arithmetic of one layer for one time step, bound to the layer's weights."""
 
     def project(self, x: Array, aux: Array | None) -> Array:
         """Contribution of the inputs at every time step.
@@ -30,20 +30,20 @@ class Cell(Protocol):
         """
 
     def step(self, projected: Array, *states: Array) -> None:
-        """Move the states on by one time step, in place; the first state is the output."""
+        """Compute one time step and update the states in place; the first state is the output."""
 
 
 class Sequence3D(Protocol):
-    """What a layer reads: a tensor, or another view of its elements."""
+    """The sequence that a layer reads: a tensor, or another view of a tensor's elements."""
 
     @property
     def data(self) -> Array:
-        """``[T, B, I]`` or ``[B, T, I]``, as it is at this invoke."""
+        """Elements of the sequence at the current invoke: ``[T, B, I]`` or ``[B, T, I]``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """One pass over a sequence.
+    """One pass of a cell over a sequence, forwards or backwards.
 
     Attributes:
         cell: returns the cell; called at each invoke.
@@ -91,7 +91,7 @@ def sequence_eval(directions: Sequence[Direction], time_major: bool) -> Eval:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What a bidirectional layer has once for each direction.
+    """The cell, states and output length of one direction of a bidirectional layer.
 
     Attributes:
         cell: returns the cell; called at each invoke.
@@ -112,7 +112,7 @@ def bidirectional_eval(
     passes: tuple[Pass, Pass],
     rounds: int = 1,
 ) -> Eval:
-    """Size a bidirectional layer's outputs and return its eval.
+    """Size the outputs of a bidirectional layer and return its evaluation.
 
     Args:
         context: the subgraph's.
@@ -143,7 +143,7 @@ def bidirectional_eval(
 def stacked_inputs(
     x: Tensor, aux_input: Tensor | None, *, has_aux_weights: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Input of the backward pass, and auxiliary input of both passes.
+    """Return the input of the backward pass, and the auxiliary input of both passes.
 
     Layers are stacked in one of two ways. With cross links, both passes see both inputs. Without,
     there are no weights for the second input, and it takes the first one's place backwards.

@@ -1,4 +1,4 @@
-"""LSTM, and what it shares with UNIDIRECTIONAL_SEQUENCE_LSTM."""
+"""Kernel of LSTM, and the code that it shares with UNIDIRECTIONAL_SEQUENCE_LSTM."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from delegraph.schema.enums import LSTMKernelType, TensorType
 
 @kernel("LSTM", versions=(1, 4), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Run one time step of an LSTM layer.
+    """Return the evaluation that runs one time step of an LSTM layer.
 
     Source:
         tflite/kernels/lstm.cc.
@@ -44,7 +44,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
-    """Check an LSTM node of 20 or 24 inputs, size its output and return its eval.
+    """Check an LSTM node of 20 or 24 inputs, size the output and return the evaluation.
 
     Args:
         context: the subgraph's.
@@ -74,7 +74,7 @@ def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
 
 
 def _layer_norm_inputs(context: OpContext, node: Node) -> int | None:
-    """Return the first input with normalisation coefficients, or None if there are none.
+    """Position of the first input with layer normalisation coefficients, or None without any.
 
     Raises:
         OperatorError: other gates have some and the forget gate has none. The official kernels take

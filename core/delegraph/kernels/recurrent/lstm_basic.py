@@ -54,7 +54,7 @@ _ACTIVATION_ZERO_POINT = 128
 
 
 def prepare_basic(context: OpContext, node: Node) -> Eval:
-    """Check a node of the basic kernel, size its outputs and return its eval.
+    """Check a basic-kernel LSTM node, size its outputs and return the evaluation.
 
     Gates come in the order input, cell, forget, output. Outputs are copied back to the inputs
     that hold the previous activation and state.

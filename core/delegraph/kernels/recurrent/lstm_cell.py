@@ -20,7 +20,7 @@ Floats = NDArray[np.float32]
 
 
 class FloatLstmCell:
-    """An LSTM cell bound to its weights.
+    """An LSTM cell in float32, bound to its weights.
 
     Each gate is ``sigmoid(W_x x + W_h h + w_c * c + b)``; the cell gate has the layer's activation
     and no peephole, the output gate sees the new cell state. Then::
@@ -98,7 +98,7 @@ class FloatLstmCell:
         _clip(cell_state, self._options.cell_clip)
 
     def _finish(self, gate: Floats, k: int) -> None:
-        """Normalise gate *k*, ``[B, n_cell]``, and add its bias, if the layer normalises."""
+        """Apply layer normalisation and bias to gate *k*, ``[B, n_cell]``, if the cell has them."""
         if self._layer_norm:
             gate -= gate.mean(axis=1, keepdims=True)
             gate /= np.sqrt(np.square(gate).mean(axis=1, keepdims=True) + np.float32(1e-8))

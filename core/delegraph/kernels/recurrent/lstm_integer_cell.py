@@ -33,7 +33,7 @@ _BEYOND_INT16 = (-(1 << 17), 1 << 17)  # an int16 added to either end still satu
 
 
 class IntegerLstmCell:
-    """An LSTM cell bound to its quantised weights; bit for bit as TFLite's int8x8_16 kernel.
+    """An LSTM cell with quantised weights; equals TFLite's int8x8_16 kernel in every bit.
 
     Gates are int16: Q3.12, or of an intermediate's scale before layer normalisation. The cell
     state is int16 with a power of two as scale. For scales below 2**-15 the official kernel has no
@@ -155,7 +155,7 @@ class _IntegerProduct:
 
 
 class _Gate:
-    """What happens to a gate's sum: peephole, layer normalisation, activation."""
+    """Steps from a gate's sum to its value: peephole, layer normalisation, activation."""
 
     def __init__(
         self, table: NDArray[np.int16], peephole: _Peephole | None, norm: _LayerNorm | None
@@ -163,7 +163,7 @@ class _Gate:
         self._table, self._peephole, self._norm = table, peephole, norm
 
     def activate(self, gate: Ints, cell_state: Ints) -> NDArray[np.int16]:
-        """Return the activated gate, Q0.15, from its sum; both ``[B, n_cell]``."""
+        """Return the value of a gate, Q0.15, computed from its sum; both ``[B, n_cell]``."""
         if self._peephole is not None:
             gate = self._peephole.add(gate, cell_state)
         if self._norm is not None:
@@ -322,7 +322,7 @@ def _look_up(table: NDArray[np.int16], x: Ints) -> NDArray[np.int16]:
 
 
 def _saturated(x: Ints) -> Ints:
-    """Return *x* within the range of int16; its dtype stays."""
+    """Clamp *x* to the range of int16 without changing the dtype."""
     return np.minimum(np.maximum(x, -32768), 32767)  # half the time of np.clip on short arrays
 
 

@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM in integers as TensorFlow Lite for Microcontrollers computes it."""
+"""Integer UNIDIRECTIONAL_SEQUENCE_LSTM, rounded as in TensorFlow Lite for Microcontrollers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _UNUSED = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Layer:
-    """A checked node.
+    """Tensors and options of an LSTM node whose checks passed.
 
     Attributes:
         x: ``[B, T, n_input]`` or ``[T, B, n_input]``, int8 or int16.

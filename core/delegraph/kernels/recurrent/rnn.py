@@ -1,4 +1,4 @@
-"""RNN, UNIDIRECTIONAL_SEQUENCE_RNN and BIDIRECTIONAL_SEQUENCE_RNN."""
+"""Kernels of RNN, UNIDIRECTIONAL_SEQUENCE_RNN and BIDIRECTIONAL_SEQUENCE_RNN."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ class RnnTensors:
 
     @property
     def units(self) -> int:
-        """Length of the hidden state."""
+        """Number of units, the length of the hidden state."""
         return self.weights.shape[0]
 
     def check(self, batch: int, n_input: int, n_aux: int = 0) -> None:
-        """Check all shapes and types.
+        """Check the shapes and types of all tensors of the layer.
 
         Raises:
             OperatorError: a tensor does not fit.
@@ -148,7 +148,7 @@ class RnnCell:
 
 @kernel("RNN", versions=(1, 3), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Run one time step of a fully connected recurrent layer.
+    """Return the evaluation that runs one time step of a fully connected recurrent layer.
 
     Source:
         tflite/kernels/basic_rnn.cc.
@@ -170,7 +170,7 @@ def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
 
 @kernel("BIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), uses_blas=True)
 def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
-    """Run a fully connected recurrent layer forwards and another one backwards over a sequence.
+    """Return the evaluation that runs one recurrent layer forwards and another backwards.
 
     As the official kernel does: an auxiliary input without weights is what the backward layer
     reads if time comes first, and nothing reads it if the batch does; time steps of an auxiliary
@@ -218,7 +218,7 @@ def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Another view of a sequence: steps of its elements that may overlap.
+    """A view of a sequence as steps of its elements; steps may overlap.
 
     Attributes:
         tensor: the sequence, float32.
@@ -255,7 +255,7 @@ class Steps:
 
 
 def _auxiliary_steps(x: Tensor, aux: Tensor, *, is_hybrid: bool, time_major: bool) -> Steps:
-    """Return the auxiliary input as the official kernel reads it, by steps of the input's length.
+    """Return the auxiliary input cut into steps as in the official kernel.
 
     Raises:
         OperatorError: it would read past the end.
@@ -283,7 +283,7 @@ def _one_direction(context: OpContext, node: Node, *, time_major: bool) -> Eval:
 def _tensors(
     context: OpContext, node: Node, first: int, aux_weights: int | None = None
 ) -> RnnTensors:
-    """Return the tensors of one direction, whose weights start at input *first*."""
+    """Return the tensors of one direction; the weights begin at input *first*."""
     return RnnTensors(
         input_tensor(context, node, first),
         input_tensor(context, node, first + 1),

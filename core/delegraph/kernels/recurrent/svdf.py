@@ -46,7 +46,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """An SVDF node's tensors.
+    """The tensors and options of an SVDF node.
 
     Attributes:
         x: ``[B, I]``.
@@ -67,7 +67,7 @@ class _Layer:
     rank: int
 
     def push(self, latest: Array) -> Array:
-        """Move the state on by one time step and return it: ``[B, F, M]``."""
+        """Add the *latest* values to the state and drop the oldest; return ``[B, F, M]``."""
         window: Array = self.state.data.reshape(len(latest), *self.times.shape)
         window[:, :, :-1] = window[:, :, 1:].copy()
         window[:, :, -1] = latest
@@ -82,7 +82,7 @@ class _Layer:
 
 @kernel("SVDF", versions=(1, 4), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Run one time step of an SVDF layer.
+    """Return the evaluation that runs one time step of an SVDF layer.
 
     Every filter's result goes into its window of the last M; a unit is the weighted sum of its
     filters' windows, plus bias, activated.

@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM: the layer of :mod:`delegraph.kernels.recurrent.lstm`."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM: runs an LSTM layer of ``recurrent.lstm`` over a sequence."""
 
 from __future__ import annotations
 

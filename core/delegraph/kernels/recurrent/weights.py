@@ -29,13 +29,13 @@ class Matrix(Protocol):
 
 
 class FloatMatrix:
-    """Float weights, ``[O, I]``."""
+    """A matrix of float weights, ``[O, I]``."""
 
     def __init__(self, weights: Floats) -> None:
         self._transposed = weights.T
 
     def product(self, rows: Floats) -> Floats:
-        """Return ``rows @ weights.T``, float32."""
+        """Return the matrix product ``rows @ weights.T``, float32."""
         y: Floats = rows @ self._transposed
         return y
 
@@ -90,7 +90,7 @@ class HybridMatrix:
 
 
 def recurrent_weights(tensors: Sequence[Tensor], *, asymmetric: bool) -> Matrix:
-    """Return the matrix that has the rows of all *tensors*, one below the other.
+    """Return one matrix with the rows of all *tensors*, stacked from top to bottom.
 
     Args:
         tensors: of one type; two-dimensional, or one-dimensional for diagonal matrices (float).

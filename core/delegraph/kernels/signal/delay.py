@@ -1,4 +1,4 @@
-"""SignalDelay: sound as it was some samples ago."""
+"""SignalDelay: delays a sound signal by a fixed number of samples."""
 
 from __future__ import annotations
 

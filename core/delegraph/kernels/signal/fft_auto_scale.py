@@ -40,7 +40,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def largest_magnitude(x: NDArray[np.int16]) -> int:
-    """Return the largest magnitude in ``[n], int16``, as TFLM finds it in 16 bits.
+    """Return the largest magnitude of *x*, ``[n], int16``, with TFLM's 16-bit overflow.
 
     The magnitude of -32768 does not fit: it comes out as -32768, and what follows begins anew.
 

@@ -83,7 +83,7 @@ def _band_sum(channels: int, x: Tensor, tables: Sequence[Tensor]) -> _Sum:
 def _indices(
     starts: NDArray[Any], length: NDArray[Any], offsets: NDArray[Any], size: int, what: str
 ) -> NDArray[Any]:
-    """Return the index of each number in each run, all of them in one row."""
+    """Return the indices of all numbers of all runs, joined in one array."""
     indices: NDArray[Any] = np.repeat(starts[: len(length)].astype(np.int64), length) + offsets
     if indices.size and not 0 <= indices.min() <= indices.max() < size:
         raise OperatorError(
@@ -93,6 +93,6 @@ def _indices(
 
 
 def _run_sums(products: NDArray[np.uint64], ends: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return the sum of each run that ends before one of *ends*; sums wrap at 64 bits."""
+    """Return the sum of each run of *products*; *ends* are the runs' ends. Sums wrap at 64 bits."""
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(products, dtype=np.uint64)])
     return np.asarray(np.diff(total[np.concatenate([[0], ends])]))

@@ -1,4 +1,4 @@
-"""SignalFilterBankSpectralSubtraction: what each band has beyond the noise heard so far."""
+"""SignalFilterBankSpectralSubtraction: subtracts an estimate of the noise from each band."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _by_channel(node: Node, channels: int, name: str) -> NDArray[np.uint64]:
-    """Return the option for even channels and its alternative for odd ones: ``[channels]``."""
+    """Option value for each channel: *name* for even, ``alternate_`` + *name* for odd channels."""
     values = np.full(channels, signal_option(node, name), np.uint64)
     values[1::2] = signal_option(node, f"alternate_{name}")
     return values

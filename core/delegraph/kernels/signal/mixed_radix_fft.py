@@ -33,7 +33,7 @@ class _Fixed:
         self._largest = (1 << (bits - 1)) - 1
 
     def root(self, phases: NDArray[np.float64]) -> Array:
-        """Return e^(i phase), ``[2, n]``."""
+        """Return e^(i phase) as real and imaginary parts: ``[2, n]``."""
         parts = np.stack([np.cos(phases), np.sin(phases)])
         return np.floor(0.5 + self._largest * parts).astype(self.dtype)
 
@@ -64,7 +64,7 @@ class _Fixed:
 
 
 class _Float:
-    """The same of single precision; nothing is divided."""
+    """Complex arithmetic in float32; unlike :class:`_Fixed`, values are never divided."""
 
     dtype: np.dtype[Any] = np.dtype(np.float32)
 
@@ -89,7 +89,7 @@ class _Float:
 
 
 class RealTransform:
-    """Transforms of one length, forward or back.
+    """Fourier transforms of real numbers of one length, forward or inverse.
 
     Args:
         length: of the real numbers, such that :func:`is_length`.
@@ -150,7 +150,7 @@ class RealTransform:
         return _interleaved(self._complex_transform(z))
 
     def _broadcast(self, roots: Array, x: Array) -> Array:
-        """Return ``[2, m]`` as ``[2, 1, ..., m]``, to go with the arrays made of *x*."""
+        """Return *roots*, ``[2, m]``, as ``[2, 1, ..., m]``, to broadcast with arrays like *x*."""
         return roots.reshape(2, *[1] * (x.ndim - 1), -1)
 
     # -- the transform of complex numbers --------------------------------------------------------
@@ -166,7 +166,7 @@ class RealTransform:
         return np.stack(joined, axis=-2).reshape(z.shape)
 
     def _turned(self, parts: Array, q: int, stride: int) -> Array:
-        """Return part *q*, each number turned by its root."""
+        """Return part *q*, each number multiplied by its complex root of unity."""
         x = parts[..., q, :]
         roots = self._roots[:, np.arange(x.shape[-1]) * stride * q]
         return np.asarray(self._math.complex_product(x, self._broadcast(roots, x[0])))
@@ -228,7 +228,7 @@ def _factors(n: int) -> Iterator[tuple[int, int]]:
 
 
 def is_length(length: int) -> bool:
-    """Tell whether there are transforms of *length*: twice a product of 2, 3 and 5.
+    """Return whether transforms of *length* exist: twice a product of 2, 3 and 5.
 
     KISS FFT has others, but asks for memory to compute them, and TFLM's crash.
 
@@ -254,5 +254,5 @@ def _conjugate(z: Array) -> Array:
 
 
 def _by_i(z: Array) -> Array:
-    """Return *z* times i."""
+    """Return *z* multiplied by the imaginary unit i."""
     return np.stack([-z[1], z[0]])

@@ -1,4 +1,4 @@
-"""SignalPCAN: a gain for each band that depends on its noise, and a curve that spares peaks."""
+"""SignalPCAN: a gain for each band that depends on its noise, then a curve that keeps peaks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OUTPUT_BITS = 6
 
 @kernel("SignalPCAN")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Turn bands and noise, ``[n], uint32`` both, into ``[n], uint32``.
+    """Return the evaluation that normalises bands by their noise, both ``[n], uint32``.
 
     The gain comes from input 2, a table ``[125], int16``; the product is shifted down by
     ``snr_shift``.

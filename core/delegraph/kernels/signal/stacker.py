@@ -1,4 +1,4 @@
-"""SignalStacker: each frame together with those before and after it."""
+"""SignalStacker: joins each frame with the frames before and after it."""
 
 from __future__ import annotations
 

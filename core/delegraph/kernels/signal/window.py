@@ -17,7 +17,7 @@ _LIMITS = np.iinfo(np.int16)
 
 @kernel("SignalWindow")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Multiply each run of as many samples as there are weights, and shift by ``shift`` bits.
+    """Return the evaluation that multiplies each frame by the weights and shifts by ``shift`` bits.
 
     Source:
         tflite-micro/signal/micro/kernels/window.cc, src/window.cc.

@@ -1,4 +1,4 @@
-"""Kernels of StableHLO operators.
+"""NumPy kernels of the StableHLO operators.
 
 ``elementwise.py`` has those that work on each element alone (ADD, COMPARE, SELECT, CONVERT, ...),
 ``data_movement.py`` those that only move elements (RESHAPE, TRANSPOSE, SLICE, ...); the others have

@@ -74,17 +74,17 @@ class Body:
 
     @property
     def input_types(self) -> list[TensorType]:
-        """The types of what it takes."""
+        """Element types of the inputs of the body subgraph."""
         return self._input_types
 
     @property
     def output_types(self) -> list[TensorType]:
-        """The types of what it returns."""
+        """Element types of the outputs of the body subgraph."""
         return [tensor.type for tensor in self._callee.outputs]
 
     @property
     def operation(self) -> tuple[OperatorSpec, bool] | None:
-        """Its operator, if that is its only one, on both its inputs; whether they are swapped."""
+        """The body's only operator, and whether its inputs are swapped; None for other bodies."""
         operators = self._subgraph.operators
         if len(operators) != 1 or operators[0].outputs != tuple(self._subgraph.outputs):
             return None
@@ -99,7 +99,7 @@ class Body:
         return None if found is None else (operator, found)
 
     def position(self, operator: OperatorSpec) -> int:
-        """Return which pair of inputs an operator takes, of those :attr:`operation` finds."""
+        """Return the index of the input pair that an operator from :attr:`operation` reads."""
         return min(self._subgraph.inputs.index(i) for i in operator.inputs) // 2
 
     def _is_elementwise(self, operator: OperatorSpec) -> bool:
@@ -109,7 +109,7 @@ class Body:
         )
 
     def __call__(self, *arrays: Array) -> list[Array]:
-        """Return the results for arrays of one shape, as new arrays of that shape."""
+        """Run the body on arrays of one shape; return its results as new arrays of that shape."""
         if self._runs_on_arrays:
             return self._run(arrays)
         shape = arrays[0].shape

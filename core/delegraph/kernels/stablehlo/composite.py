@@ -1,4 +1,4 @@
-"""STABLEHLO_COMPOSITE."""
+"""Kernel of STABLEHLO_COMPOSITE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STABLEHLO_CONVOLUTION."""
+"""Kernel of STABLEHLO_CONVOLUTION."""
 
 from __future__ import annotations
 

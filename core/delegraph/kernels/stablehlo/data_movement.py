@@ -1,4 +1,4 @@
-"""StableHLO operators that move elements.
+"""Kernels of StableHLO operators that move or copy elements.
 
 STABLEHLO_BROADCAST_IN_DIM, CONCATENATE, DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, IOTA, RESHAPE, SLICE
 and TRANSPOSE. The official interpreter only parses them; they follow the StableHLO specification.
@@ -51,7 +51,7 @@ def axes(node: Node, name: str, rank: int) -> tuple[int, ...]:
 
 
 def sizes(node: Node, name: str, count: int) -> tuple[int, ...]:
-    """Return an option that has one number for each axis.
+    """Return the option *name*, which must have one number for each of *count* axes.
 
     Raises:
         OperatorError: other than *count* numbers.
@@ -119,7 +119,7 @@ def prepare_broadcast_in_dim(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_IOTA")
 def prepare_iota(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_IOTA: each element is its index along ``iota_dimension``."""
+    """Return the evaluation of STABLEHLO_IOTA: each element's index along ``iota_dimension``."""
     require_counts(node, 0)
     y = output_tensor(context, node)
     require_type(y, NUMBER)

@@ -1,4 +1,4 @@
-"""STABLEHLO_DOT_GENERAL."""
+"""Kernel of STABLEHLO_DOT_GENERAL."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def store(sums: NDArray[Any], y: NDArray[Any]) -> None:
 
 
 class _Side:
-    """One operand: lengths of its batching, contracting and free axes, and their orders."""
+    """Lengths and order of the batching, contracting and free axes of one operand."""
 
     def __init__(
         self, shape: Sequence[int], batching: Sequence[int], contracting: Sequence[int]

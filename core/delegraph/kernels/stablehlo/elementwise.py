@@ -142,7 +142,7 @@ ELEMENTWISE = frozenset({*_BINARY, *_UNARY, "STABLEHLO_ABS", "STABLEHLO_SHIFT_LE
 def _register_binary(name: str, operation: Binary, allowed: frozenset[TensorType]) -> None:
     @kernel(name)
     def prepare(context: OpContext, node: Node) -> Eval:
-        """Return the eval of an operator on two tensors of one type and shape."""
+        """Return the evaluation of an operator on two tensors with the same type and shape."""
         a, b, y = matching_operands(context, node, allowed)
 
         def run() -> None:
@@ -154,7 +154,7 @@ def _register_binary(name: str, operation: Binary, allowed: frozenset[TensorType
 def _register_unary(name: str, function: Unary, allowed: frozenset[TensorType]) -> None:
     @kernel(name)
     def prepare(context: OpContext, node: Node) -> Eval:
-        """Return the eval of an operator on one tensor."""
+        """Return the evaluation of an elementwise operator on one tensor."""
         return run_ufunc(function, *unary_operands(context, node, allowed))
 
 
@@ -219,7 +219,7 @@ def total_order(values: NDArray[Any]) -> NDArray[Any]:
 
 @kernel("STABLEHLO_SELECT")
 def prepare_select(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_SELECT: input 1 where input 0 holds, else input 2."""
+    """Return the evaluation of STABLEHLO_SELECT: input 1 where input 0 is true, else input 2."""
     require_counts(node, 3)
     condition, a, b = (input_tensor(context, node, i) for i in range(3))
     y = output_tensor(context, node)

@@ -1,4 +1,4 @@
-"""STABLEHLO_GATHER."""
+"""Kernel of STABLEHLO_GATHER."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class StartIndices:
             self._shape[axis] = size
 
     def read(self, indices: NDArray[Any]) -> dict[int, Integers]:
-        """Return for each indexed axis of the operand its starts, to broadcast to the result."""
+        """Return the start index along each indexed axis, shaped to broadcast to the result."""
         vectors = indices[..., np.newaxis] if self._axis == indices.ndim else indices
         columns = np.moveaxis(vectors.astype(np.int64), self._axis, 0)
         return {
@@ -78,7 +78,7 @@ class StartIndices:
 
 
 def offsets(sizes: Sequence[int], axes: Sequence[int], rank: int) -> list[Integers]:
-    """Return the steps inside a slice along each of its axes, to broadcast to the result.
+    """Return the offsets inside a slice along each of *axes*, shaped to broadcast to the result.
 
     Args:
         sizes: of the slice.

@@ -1,4 +1,4 @@
-"""STABLEHLO_PAD."""
+"""Kernel of STABLEHLO_PAD."""
 
 from __future__ import annotations
 

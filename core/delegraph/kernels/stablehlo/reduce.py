@@ -1,4 +1,4 @@
-"""STABLEHLO_REDUCE."""
+"""Kernel of STABLEHLO_REDUCE."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _by_ufunc(
 
 
 def _fold(body: Body, lines: Sequence[Array]) -> Sequence[Array]:
-    """Return *lines* folded along their first axis to at most one element."""
+    """Combine *lines* pairwise along their first axis until at most one element remains."""
     while len(lines[0]) > 1:
         pairs = len(lines[0]) // 2
         firsts = [line[: 2 * pairs : 2] for line in lines]

@@ -1,4 +1,4 @@
-"""STABLEHLO_RNG_BIT_GENERATOR."""
+"""Kernel of STABLEHLO_RNG_BIT_GENERATOR."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OUTPUTS = {TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UI
 
 @kernel("STABLEHLO_RNG_BIT_GENERATOR")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the eval: random bits from a state (key, counter), and the state after them.
+    """Return the evaluation that makes random bits from a state and stores the next state.
 
     A third number in a Philox state is the high half of the counter, which the key is otherwise.
 

@@ -1,4 +1,4 @@
-"""STABLEHLO_SCATTER."""
+"""Kernel of STABLEHLO_SCATTER."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _update(body: CallableSubgraph) -> Update:
-    """Update that the update computation stands for.
+    """Return the NumPy update that the body of the update computation describes.
 
     Raises:
         OperatorError: other or several operators.

@@ -1,4 +1,4 @@
-"""STABLEHLO_SHIFT_LEFT."""
+"""Kernel of STABLEHLO_SHIFT_LEFT."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _put(values: Integers, result: NDArray[Any]) -> None:
 
 
 def _powers_of_two(exponents: Integers) -> Integers:
-    """Return 2 to the power of each exponent as the official kernel's vector loop has it.
+    """Return 2 to the power of each exponent, computed as in the official kernel's vector loop.
 
     It writes exponents into the bits of floats and converts these. What an int32 cannot hold is
     the least one.

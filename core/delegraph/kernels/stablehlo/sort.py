@@ -1,4 +1,4 @@
-"""STABLEHLO_SORT."""
+"""Kernel of STABLEHLO_SORT."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _ordering(body: Body) -> Callable[[Sequence[Array]], Order]:
 
 
 def _direct_ordering(body: Body) -> Callable[[Sequence[Array]], Order] | None:
-    """Return the ordering by one key that the comparator is; None for other comparators."""
+    """Return an ordering by one key if the comparator is a single comparison, else None."""
     operation = body.operation
     if operation is None:
         return None
@@ -151,7 +151,7 @@ def network_order(shape: Sequence[int], less: Less) -> Order:
 
 
 def _precedes(a: Order, b: Order, length: int, less: Less) -> NDArray[np.bool_]:
-    """Return whether element *a* comes before *b*; positions from *length* up come last."""
+    """Return whether *a* comes before *b* in the order; positions from *length* on come last."""
     is_real = (a < length) & (b < length)
     x, y = np.where(is_real, a, 0), np.where(is_real, b, 0)
     both = less(np.concatenate([x, y]), np.concatenate([y, x]))

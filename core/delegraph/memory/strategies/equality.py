@@ -1,4 +1,4 @@
-"""EQUALITY: a tensor takes over a free object of exactly its size."""
+"""EQUALITY: a tensor takes over a free object whose size equals the tensor's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delegraph.memory.strategies.objects_in_use import ObjectsInUse
 
 
 def last_freed_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[Size]:
-    """Return objects reused by tensors of the same size, the one freed last first.
+    """Return objects shared by tensors of equal size; the object freed last is reused first.
 
     For sizes in bytes and for batch, height, width and channels.
 
@@ -36,7 +36,7 @@ def last_freed_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[
 
 
 def lowest_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[Size]:
-    """Return objects reused by tensors of the same size, the one with the lowest id first.
+    """Return objects shared by tensors of equal size; the lowest object id is reused first.
 
     For textures of two or three dimensions.
 

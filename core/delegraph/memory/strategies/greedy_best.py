@@ -1,4 +1,4 @@
-"""GREEDY_BEST: the better one of two greedy strategies."""
+"""GREEDY_BEST: runs two greedy strategies and takes the smaller result."""
 
 from __future__ import annotations
 

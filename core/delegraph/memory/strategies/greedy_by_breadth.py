@@ -13,7 +13,7 @@ from delegraph.memory.task_profiles import num_tasks
 
 
 def greedy_by_breadth(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
-    """Return objects; a tensor takes the smallest free one that holds it, else grows the largest.
+    """Assign the smallest free object that holds the tensor, else enlarge the largest object.
 
     Tensors come by the task of the greatest breadth, which is the sum of the sizes in use, and
     within a task by size.
@@ -41,7 +41,7 @@ def greedy_by_breadth(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
 
 
 def _by_breadth(records: Sequence[ByteRecord]) -> list[int]:
-    """Return the tensors by the rank of the broadest task that uses them, then by size."""
+    """Return the tensors by the rank of the broadest task that uses each one, then by size."""
     tasks = num_tasks(records)
     change = np.zeros(tasks + 1, np.int64)
     for size, first_task, last_task in records:
@@ -56,7 +56,7 @@ def _by_breadth(records: Sequence[ByteRecord]) -> list[int]:
 
 
 def _by_preference(object_sizes: Sequence[int], size: int) -> Iterator[int]:
-    """Yield the objects that hold *size*, ascending by size, then the others, descending."""
+    """Yield objects that hold *size*, smallest first, then smaller objects, largest first."""
     yield from sorted(
         range(len(object_sizes)),
         key=lambda i: (object_sizes[i] < size, abs(object_sizes[i] - size), i),
@@ -69,7 +69,7 @@ def _is_free(schedule: Sequence[tuple[int, int]], first_task: int, last_task: in
 
 
 class _RangeMinimum:
-    """Tells the minimum of any range of *values* from those of two overlapping powers of two."""
+    """Finds the minimum of any range of *values*, by a table of minima over powers of two."""
 
     def __init__(self, values: NDArray[np.int64]) -> None:
         self._levels = [values]
@@ -78,7 +78,7 @@ class _RangeMinimum:
             self._levels.append(np.minimum(level[:-step], level[step:]))
 
     def __call__(self, first: int, last: int) -> int:
-        """Return the minimum of values *first* to *last*, itself included."""
+        """Return the minimum of the values from *first* to *last*, both included."""
         bits = (last - first + 1).bit_length() - 1
         level = self._levels[bits]
         return int(min(level[first], level[last + 1 - (1 << bits)]))

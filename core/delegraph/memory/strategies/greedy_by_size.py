@@ -17,7 +17,7 @@ _ASSIGNED = np.iinfo(np.int64).max  # in place of a distance: looked at no more
 
 
 def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssignment:
-    """Return offsets; a tensor goes into the smallest gap that holds it, the lowest of equal ones.
+    """Return offsets: each tensor gets the smallest gap that holds it, at the lowest offset.
 
     Args:
         records: sizes in bytes.
@@ -40,7 +40,7 @@ def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssi
 
 
 def size_distance_priority(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
-    """Return objects; a tensor takes the one that is in use closest to it in time.
+    """Return objects: each tensor gets the object whose uses are closest to it in time.
 
     Tensors come by the number of objects that must be as large as they are, then by that distance
     in time, which changes as objects are assigned, then by size.
@@ -85,7 +85,7 @@ class _Queue:
         self._start = self._group = self._taken = 0
 
     def pop(self) -> tuple[int, int]:
-        """Return the next tensor and its object, which is a new one if its id is unused."""
+        """Return the next tensor and its object; an unused object id means a new object."""
         if self._taken == self._stops[self._group]:
             self._start, self._group = self._taken, self._group + 1
         self._taken += 1
@@ -100,7 +100,7 @@ class _Queue:
         return int(self._order[place]), object_id
 
     def _assign(self, place: int, object_id: int) -> None:
-        """Note that the tensor at *place* uses the object: others come closer to it or lose it."""
+        """Record the object of the tensor at *place*, and update the distances of other tensors."""
         first_task, last_task = int(self._firsts[place]), int(self._lasts[place])
         schedule = self._schedules[object_id]
         was_free = self._free(schedule)
@@ -140,14 +140,14 @@ def _positions(records: Sequence[ByteRecord], sizes: NDArray[np.int64]) -> NDArr
 def _gaps(
     firsts: NDArray[np.int64], lasts: NDArray[np.int64], first_task: int, last_task: int
 ) -> NDArray[np.int64]:
-    """Return the tasks between each interval and another one; _NEVER if they intersect."""
+    """Number of tasks between each interval and the given one; _NEVER if they intersect."""
     gaps = np.maximum(firsts - last_task, first_task - lasts)
     gaps[gaps <= 0] = _NEVER
     return gaps
 
 
 def _distance(schedule: Sequence[tuple[int, int]], first_task: int, last_task: int) -> int:
-    """Return the tasks to the closest use in a schedule; _NEVER if one is at the same time."""
+    """Number of tasks to the closest use in a schedule; _NEVER if a use overlaps."""
     place = bisect_left(schedule, (last_task + 1,))
     after = schedule[place][0] - last_task if place < len(schedule) else _NEVER
     before = first_task - schedule[place - 1][1] if place else _NEVER

@@ -1,4 +1,4 @@
-"""GREEDY_IN_ORDER: a tensor takes over the free object whose size is closest to its own."""
+"""GREEDY_IN_ORDER: a tensor takes over the free object whose size is closest to the tensor's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def greedy_in_order(
     records: Sequence[ByteRecord],
     reallocation_graph: Sequence[Sequence[int]] | None = None,
 ) -> ObjectsAssignment[int]:
-    """Return objects that grow when a larger tensor takes them over.
+    """Return objects; an object grows when a larger tensor takes it over.
 
     Without a graph a new object is made only while none is free.
 
@@ -83,7 +83,7 @@ def _closest_permitted(
 def greedy_in_order_by_dimensions(
     records: Sequence[ShapeRecord],
 ) -> ObjectsAssignment[tuple[int, ...]]:
-    """Return objects that cover, in every dimension, all tensors that use them; none grows.
+    """Return objects that are as large as all their tensors in every dimension and never grow.
 
     Of the objects that cover a tensor the one with the fewest elements to spare is taken, of equal
     ones that freed first.

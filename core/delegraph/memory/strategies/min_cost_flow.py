@@ -1,4 +1,4 @@
-"""MINCOSTFLOW: who takes over whose memory is an assignment problem."""
+"""MINCOSTFLOW: chooses which tensor takes over which tensor's memory as an assignment problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NONE = -1
 
 
 def min_cost_flow(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
-    """Return objects; each tensor has one of its own or takes over that of a finished one.
+    """Return objects: a tensor gets a new object or takes over a finished tensor's object.
 
     The first costs the tensor's bytes, the second what the tensor is larger by; the sum of the
     costs is the smallest possible. It estimates the memory: in a chain of tensors that take over
@@ -76,14 +76,14 @@ class _Flow:
         return [taker for taker, feeder in enumerate(self._feeder) if feeder == self._source]
 
     def successors(self, tensor: int) -> list[int]:
-        """Return the tensor and those that take over its memory one after the other."""
+        """Return the tensor followed by the tensors that take over its memory in turn."""
         chain = [tensor]
         while (taker := self._fed[chain[-1]]) != _NONE:
             chain.append(taker)
         return chain
 
     def augment(self) -> bool:
-        """Send one more unit along the cheapest path; return whether there was one."""
+        """Send one unit along the cheapest path; return whether a path existed."""
         before = self._cheapest_paths()
         vertex = int(before[self._sink])
         if vertex == _NONE:
@@ -98,7 +98,7 @@ class _Flow:
         return True
 
     def _cheapest_paths(self) -> NDArray[np.int64]:
-        """Return the vertex before each on its cheapest path, ``[2n + 2], int64``; _NONE if none.
+        """Vertex before each vertex on its cheapest path, ``[2n + 2], int64``, or _NONE.
 
         Of paths that cost the same the one found first counts, so the order of the search matters:
         rounds, in each of which the vertices that came closer in the one before are settled.

@@ -1,4 +1,4 @@
-"""The objects that tensors are using, in the order in which they become free."""
+"""Queue of the objects in use, ordered by the task at which they become free."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 
 class ObjectsInUse:
-    """A queue of objects, those that become free first in front; among equals the lower id.
+    """Queue of objects; the object that becomes free first leads, of equals the lower id.
 
     >>> queue = ObjectsInUse()
     >>> queue.add(object_id=0, last_task=4)

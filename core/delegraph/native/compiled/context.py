@@ -1,4 +1,4 @@
-"""A ``TfLiteContext`` over one of Delegraph's subgraphs, for the code of a compiled delegate.
+"""A ``TfLiteContext`` for one of Delegraph's subgraphs, passed to compiled delegates.
 
 One struct stands for a subgraph as long as that lives; its functions work while Delegraph calls
 the delegate, and return an error at other times. What they raise never reaches C: it is kept, the
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class Owner(Protocol):
-    """A compiled delegate, as its contexts and kernels see it."""
+    """The part of a compiled delegate that its contexts and kernels use."""
 
     address: int
     """Of the ``TfLiteDelegate``."""
@@ -32,20 +32,20 @@ class Owner(Protocol):
         """Return the name that logs show."""
 
     def native_context(self, context: DelegateContext) -> NativeContext:
-        """Return the context of another subgraph; the same one as long as that lives."""
+        """Return the native context of another subgraph, created once per subgraph."""
 
     def address_of_owner(self, delegate: object | None) -> int:
-        """Return the address that stands for a tensor's or node's delegate; 0 for none."""
+        """Return the address that represents a tensor's or node's delegate; 0 for none."""
 
     def retain(self) -> None:
-        """Keep the native delegate for one more kernel."""
+        """Count one more kernel that uses the native delegate."""
 
     def release(self) -> None:
-        """Undo one :meth:`retain`."""
+        """Undo one call of :meth:`retain`."""
 
 
 class NativeContext:
-    """The struct of one subgraph for one delegate, and what its functions work on.
+    """C struct of one subgraph for one delegate, with the objects that its functions use.
 
     Made by ``context_of`` of :mod:`delegraph.native.compiled.context_functions`, which writes its
     functions.
@@ -86,7 +86,7 @@ class NativeContext:
         self._calls.append(context)
 
     def end(self) -> None:
-        """Undo the last :meth:`begin`."""
+        """End the call that the last :meth:`begin` began."""
         self._calls.pop()
         if not self._calls:
             self._lent.clear()
@@ -124,7 +124,7 @@ class NativeContext:
         return self._calls[-1]
 
     def lend(self, memory: Any) -> int:
-        """Return the address of a ctypes object; it lives until the outermost call ends."""
+        """Return the address of a ctypes object, valid until the outermost call ends."""
         self._lent.append(memory)
         return addressof(memory)
 
@@ -174,7 +174,7 @@ class NativeContext:
     # -- other subgraphs -----------------------------------------------------------------------
 
     def acquire(self, index: int) -> NativeContext:
-        """Return another subgraph's context; it works until released, or the outermost call ends.
+        """Return another subgraph's context, valid until its release or the outermost call's end.
 
         Raises:
             ArgumentError: the model has no such subgraph.
@@ -189,7 +189,7 @@ class NativeContext:
         return other
 
     def release(self, index: int) -> None:
-        """Let another subgraph's context rest again."""
+        """Release another subgraph's context, which :meth:`acquire` returned."""
         other = self._acquired.pop(index, None)
         if other is not None:
             other.end()
@@ -197,7 +197,7 @@ class NativeContext:
     # -- errors --------------------------------------------------------------------------------
 
     def report(self, message: str) -> None:
-        """Keep an error message for the delegate's caller; log it where there is none."""
+        """Store an error message for the delegate's caller; outside a call, log the message."""
         if self._calls:
             self.messages.append(message)
         else:
@@ -207,12 +207,12 @@ class NativeContext:
         logger.warning("delegate %r reports: %s", self.delegate.name(), message)
 
     def fail(self, error: BaseException) -> None:
-        """Keep what a function of the context raised."""
+        """Store an exception that a function of the context raised."""
         self._failure = error
         self.report(in_words(error))
 
     def check(self, status: int, function: str, said_before: Sequence[str] = ()) -> None:
-        """Reject a status other than OK of a call in progress; log what was reported.
+        """Raise an error for a status other than OK; log the messages of a successful call.
 
         Args:
             status: what the delegate's function returned.

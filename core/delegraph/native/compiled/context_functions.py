@@ -1,4 +1,4 @@
-"""The functions of ``TfLiteContext``: all are there, and do what TFLite's do or say why not.
+"""Implementations of all ``TfLiteContext`` functions; unsupported ones report an error.
 
 Those of the interpreter for microcontrollers, which are null pointers in the full runtime, return
 an error and report it; ``AllocatePersistentBuffer``, ``ResizeTensorExplicit`` and ``GetTensor``
@@ -42,7 +42,7 @@ _FUNCTIONS: dict[str, Function] = {}
 
 
 def _write_functions(native: NativeContext) -> None:
-    """Fill every function pointer of a context's struct; they find the context by its address."""
+    """Fill every function pointer of a context's struct, and register the context's address."""
     for name, function in _callbacks().items():
         setattr(native.struct, name, ctypes.cast(function, ctypes.c_void_p).value)
     _contexts[native.address] = native
@@ -53,7 +53,7 @@ Contexts = WeakKeyDictionary[DelegateContext, NativeContext]
 
 
 def context_of(owner: Owner, made: Contexts, context: DelegateContext) -> NativeContext:
-    """Return an owner's struct of a subgraph: the one *made* before, or a new one."""
+    """Return an owner's native context of a subgraph; create it at the first request."""
     found = made.get(context)
     if found is None:
         found = made[context] = NativeContext(owner, context)
@@ -78,7 +78,7 @@ def _failed(signature: tuple[Any, ...]) -> Any:
 
 
 def _contained(function: Function, failed: Any) -> Function:
-    """Return *function* for C: it finds the context, and lets no exception out."""
+    """Wrap *function* for C: it looks the context up and stores any exception."""
 
     def call(address: int, *arguments: Any) -> Any:
         native = _contexts.get(address)
@@ -101,7 +101,7 @@ def _report(address: int, message: str) -> None:
 
 
 def _function(function: Function) -> Function:
-    """Register what stands in the slot of the same name."""
+    """Register *function* for the struct field of the same name in camel case."""
     _FUNCTIONS["".join(part.title() for part in function.__name__.split("_"))] = function
     return function
 
@@ -170,7 +170,7 @@ def acquire_subgraph_context(native: NativeContext, index: int, context: Any) ->
 
 @_function
 def release_subgraph_context(native: NativeContext, index: int) -> None:
-    """Let the context of another subgraph rest."""
+    """Release the context of another subgraph."""
     native.release(index)
 
 
@@ -195,7 +195,7 @@ def add_tensors(native: NativeContext, count: int, first: Any) -> None:
 
 @_function
 def resize_tensor(native: NativeContext, tensor: int, dims: int) -> None:
-    """Set a tensor's shape; *dims* belongs to the runtime from here on."""
+    """Set a tensor's shape; the runtime owns *dims* from now on."""
     _resize(native, tensor, dims)
 
 
@@ -224,7 +224,7 @@ def _resize(native: NativeContext, address: int, dims: int) -> None:
 
 @_function
 def get_tensor(native: NativeContext, index: int) -> int:
-    """Return a tensor's struct."""
+    """Return the address of a tensor's struct."""
     if not 0 <= index < len(native.tensors):
         raise ArgumentError(f"no tensor {index}; the subgraph has {len(native.tensors)}")
     return native.tensors.address_of(index)
@@ -249,7 +249,7 @@ def get_external_context(native: NativeContext, kind: int) -> int | None:
 
 @_function
 def set_external_context(native: NativeContext, kind: int, context: int | None) -> None:
-    """Store a pointer."""
+    """Store a pointer to an external context of this kind."""
     native.external_contexts[kind] = context or 0
 
 

@@ -49,7 +49,7 @@ _ReportError = CFUNCTYPE(None, c_char_p)
 
 
 class NativeDelegate(Delegate):
-    """A compiled delegate at an address; its maker keeps it alive.
+    """A compiled delegate at a C address, which its creator keeps alive.
 
     Args:
         address: of the ``TfLiteDelegate``.
@@ -92,30 +92,30 @@ class NativeDelegate(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
-        """The flags of the struct, without those that mean nothing here."""
+        """Flags of the C struct, without the flags that have no effect here."""
         return DelegateFlags(self._struct.flags & _FLAGS)
 
     def name(self) -> str:
-        """Return the library's file name without its endings."""
+        """Return the library's file name without extension."""
         return library_name(self.path)
 
     def prepare(self, context: DelegateContext) -> None:
-        """Call the delegate's ``Prepare``."""
+        """Call the C function ``Prepare`` of the delegate."""
         native = self.native_context(context)
         with native.called(context):
             status = self._function("Prepare")(native.address, self.address)
             native.check(status, "Prepare")
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
-        """Call the delegate's ``CopyFromBufferHandle``."""
+        """Call the C function ``CopyFromBufferHandle`` of the delegate."""
         self._copy("CopyFromBufferHandle", context, tensor)
 
     def copy_to_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
-        """Call the delegate's ``CopyToBufferHandle``."""
+        """Call the C function ``CopyToBufferHandle`` of the delegate."""
         self._copy("CopyToBufferHandle", context, tensor)
 
     def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
-        """Call the delegate's ``FreeBufferHandle``, if it has one."""
+        """Call the C function ``FreeBufferHandle`` of the delegate, if there is one."""
         if not self._struct.FreeBufferHandle:
             return
         native = self.native_context(context)
@@ -144,23 +144,23 @@ class NativeDelegate(Delegate):
     # -- for its contexts and kernels ----------------------------------------------------------
 
     def native_context(self, context: DelegateContext) -> NativeContext:
-        """Return the struct's owner for a subgraph; the same one as long as that lives."""
+        """Return the native context of a subgraph, created once per subgraph."""
         return context_of(self, self._contexts, context)
 
     def _get_native_delegate_pointer(self) -> int:
-        """Return the address, under the name that the official class has for it."""
+        """Return the delegate's C address, as the official class does under this name."""
         return self.address
 
     @staticmethod
     def address_of_owner(delegate: object | None) -> int:
-        """Return the address that stands for a tensor's or node's delegate; 0 for none."""
+        """Return the address that represents a tensor's or node's delegate; 0 for none."""
         return address_of_owner(delegate)
 
     def retain(self) -> None:
-        """Keep the native delegate for one more kernel; nothing where it is somebody else's."""
+        """Do nothing: the native delegate's creator keeps it alive."""
 
     def release(self) -> None:
-        """Undo one :meth:`retain`."""
+        """Do nothing: the native delegate's creator keeps it alive."""
 
 
 class ExternalDelegate(NativeDelegate):
@@ -187,24 +187,24 @@ class ExternalDelegate(NativeDelegate):
             self._plugin.release()
 
     def retain(self) -> None:
-        """Keep the native delegate for one more kernel."""
+        """Count one more kernel that uses the native delegate."""
         assert self._plugin is not None
         self._plugin.retain()
 
     def release(self) -> None:
-        """Undo one :meth:`retain`."""
+        """Undo one call of :meth:`retain`."""
         assert self._plugin is not None
         self._plugin.release()
 
     @property
     def _library(self) -> Any:
-        """The library as ctypes has it; programs call its further functions under this name."""
+        """The loaded library, for programs that call more of its functions."""
         assert self._plugin is not None
         return self._plugin.loaded
 
 
 def address_of_owner(delegate: object | None) -> int:
-    """Return the address that stands for a delegate, in Python or compiled; 0 for none."""
+    """Return the address that represents a delegate, in Python or compiled; 0 for none."""
     if delegate is None:
         return 0
     return delegate.address if isinstance(delegate, NativeDelegate) else _some_other_delegate()
@@ -212,7 +212,7 @@ def address_of_owner(delegate: object | None) -> int:
 
 @cache
 def _some_other_delegate() -> int:
-    """Return an address that is no delegate's that was loaded: it stands for all in Python."""
+    """Return the address that represents all delegates written in Python."""
     _IMMORTAL.append(TfLiteDelegate())
     return ctypes.addressof(_IMMORTAL[-1])
 
@@ -221,7 +221,7 @@ _IMMORTAL: list[Any] = []
 
 
 def library_name(library: str) -> str:
-    """Return a library's file name without its endings.
+    """Return a library's file name without extension.
 
     >>> library_name("/usr/lib/libedgetpu.so.1")
     'libedgetpu'
@@ -231,7 +231,7 @@ def library_name(library: str) -> str:
 
 
 class _Plugin:
-    """The native delegate; destroyed when neither its Python object nor a kernel uses it."""
+    """A loaded native delegate, destroyed when neither Python nor a kernel uses it."""
 
     def __init__(self, library: str, options: Mapping[str, Any]) -> None:
         self.loaded = _open(library)
@@ -265,11 +265,11 @@ class _Plugin:
         return address
 
     def retain(self) -> None:
-        """Count one more user."""
+        """Increase the number of users by one."""
         self._users += 1
 
     def release(self) -> None:
-        """Count one user less; destroy the delegate with the last."""
+        """Decrease the number of users by one; destroy the delegate after the last one."""
         self._users -= 1
         if self._users == 0:
             self._destroy(self.address)
@@ -291,7 +291,7 @@ def _failed(library: str, reason: str) -> str:
 
 
 def require_right_platform(name: str) -> None:
-    """Reject a platform whose C structs are not those known.
+    """Raise an error on a platform whose C struct layouts are not known.
 
     Raises:
         DelegateLoadError: this is one; *name* is what was asked for.
@@ -305,7 +305,7 @@ def require_right_platform(name: str) -> None:
 
 
 def _is_right_platform() -> bool:
-    """Whether the structs and the C library are what they are taken for."""
+    """Return whether the platform has the known struct layouts and C library."""
     return (
         sys.implementation.name == "cpython"
         and ctypes.sizeof(c_void_p) == 8

@@ -71,7 +71,7 @@ def kernel_registration(
 
 
 class ExternalKernel:
-    """One node that compiled functions compute.
+    """A node whose kernel is a set of compiled C functions.
 
     Raises:
         DelegateError: the registration has no ``invoke``.
@@ -114,7 +114,7 @@ class ExternalKernel:
         return self._struct.builtin_data, 0
 
     def prepare(self, context: Any) -> Eval:
-        """Let the functions prepare the node; return what invokes it.
+        """Call the C ``prepare`` of the node, and return the evaluation.
 
         Raises:
             OperatorError: the delegate returned an error.
@@ -128,7 +128,7 @@ class ExternalKernel:
         return self._eval(context)
 
     def _take_over(self, context: Any) -> None:
-        """Read back what the delegate has set in the structs of the node's tensors."""
+        """Copy the changes that the delegate made in the tensor structs back to Python."""
         tensors, node = self._native.tensors, self._structs.node
         for index in _present(node.outputs):
             tensors[index].read_allocation(context)
@@ -178,7 +178,7 @@ class ExternalKernel:
         )
 
     def free(self) -> None:
-        """Let the delegate free what its ``init`` returned."""
+        """Call the C ``free`` function with the result of ``init``."""
         native = self._native
         try:
             if self._free is not None and self._struct.user_data:

@@ -11,7 +11,7 @@ from delegraph.native.abi import libc, malloc
 
 
 class LibcMemory:
-    """A block of libc memory that arrays keep alive; freed with the last of them.
+    """A block of libc memory that arrays keep alive, freed with the last array.
 
     Attributes:
         address: where it is; None once :meth:`forget` was called.
@@ -24,7 +24,7 @@ class LibcMemory:
 
     @classmethod
     def of(cls, size: int) -> LibcMemory:
-        """Return a new block, uninitialised.
+        """Allocate a new block of *size* bytes, uninitialised.
 
         Raises:
             MemoryError: there is not that much memory.
@@ -32,11 +32,11 @@ class LibcMemory:
         return cls(malloc(size), size)
 
     def forget(self) -> None:
-        """Free nothing: C code has freed or reallocated the block."""
+        """Give up ownership of the block, since C code has freed or reallocated it."""
         self.address = None
 
     def array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Return the block as an array that keeps it alive."""
+        """Return an array over the block; the array keeps the block alive."""
         block = np.asarray(self)
         count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         return block[:count].view(dtype).reshape(shape)

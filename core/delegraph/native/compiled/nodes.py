@@ -33,7 +33,7 @@ _LISTS = ("inputs", "outputs", "intermediates", "temporaries")
 
 
 class NativeNode:
-    """One node and its registration.
+    """C structs of one node and its registration.
 
     Attributes:
         node: the node they describe.
@@ -63,7 +63,7 @@ class NativeNode:
 
     @property
     def addresses(self) -> tuple[int, int]:
-        """Where node and registration are."""
+        """Addresses of the structs of node and registration."""
         return addressof(self.struct), addressof(self.registration)
 
     @property
@@ -78,7 +78,7 @@ class NativeNode:
             self.struct.inputs = malloc_int_array(self.node.inputs)
 
     def read_inputs(self) -> None:
-        """Let the node read what the struct says, which a delegate may have changed."""
+        """Copy the inputs from the C struct to the node, in case a delegate has changed them."""
         inputs = ints_at(self.struct.inputs)
         if inputs != self.node.inputs:
             self.node.inputs = inputs
@@ -109,7 +109,7 @@ class NativeNode:
 
 
 def params_struct(params: DelegateParams, delegate: int, kept: list[Any]) -> Any:
-    """Return a partition as ``TfLiteDelegateParams``; what it points to is appended to *kept*."""
+    """Return a partition as ``TfLiteDelegateParams``; append the memory it refers to to *kept*."""
     lists = [
         int_array(values)
         for values in (params.nodes_to_replace, params.input_tensors, params.output_tensors)

@@ -71,7 +71,7 @@ def _of_python(functions: Sequence[Callable[[Any], object]]) -> dict[str, AnyCus
 
 
 class OfficialResolver:
-    """A C++ resolver that registerers have filled; it lives as long as its interpreter."""
+    """A C++ resolver filled by registerers, which lives as long as its interpreter."""
 
     def __init__(self, official: Any, registerers: Sequence[Registerer]) -> None:
         self.ops: dict[str, AnyCustomOp] = {}
@@ -102,7 +102,7 @@ class OfficialResolver:
         return c_void_p.from_address(self._table + 8 * index).value or 0
 
     def _require_known_table(self) -> None:
-        """Look for ADD before anything else is believed.
+        """Check the layout of the C++ object by looking up the operator ADD.
 
         Raises:
             UnsupportedRuntimeError: the first function in the table does not find it.
@@ -118,7 +118,7 @@ class OfficialResolver:
         )
 
     def find(self, name: str) -> tuple[int, ...] | None:
-        """Return the functions of a custom operator; None for one that is not in the resolver."""
+        """Return the addresses of a custom operator's functions, or None if it is unknown."""
         address = _FindCustom(self.slot(1))(self._address, name.encode(), _VERSION)
         if not address:
             return None
@@ -149,23 +149,23 @@ class _CustomOpOwner:
         return self._name
 
     def native_context(self, context: DelegateContext) -> NativeContext:
-        """Return the struct's owner for a subgraph; the same one as long as that lives."""
+        """Return the native context of a subgraph, created once per subgraph."""
         return context_of(self, self._contexts, context)
 
     @staticmethod
     def address_of_owner(delegate: object | None) -> int:
-        """Return the address that stands for a tensor's delegate; 0 for none."""
+        """Return the address that represents a tensor's delegate; 0 for none."""
         return address_of_owner(delegate)
 
     def retain(self) -> None:
         """Do nothing: the library stays loaded."""
 
     def release(self) -> None:
-        """Do nothing."""
+        """Do nothing: the library stays loaded."""
 
 
 @cache
 def _empty_model() -> bytes:
-    """Return a model without operators; there must be a tensor."""
+    """Return a model without operators and with one tensor, the smallest valid model."""
     subgraph = tables.SubGraph(tensors=(tables.Tensor(shape=(1,)),))
     return write_model(tables.Model(version=3, subgraphs=(subgraph,), buffers=(tables.Buffer(),)))

@@ -60,7 +60,7 @@ _CONVENTIONS = {
 
 
 def convention() -> Convention | None:
-    """Return this platform's convention; None where it is not known."""
+    """Return this platform's calling convention, or None if it is not known."""
     return _CONVENTIONS.get((sys.platform, platform.machine()))
 
 
@@ -123,7 +123,7 @@ def formatted(
 
 
 class _X86List(ctypes.Structure):
-    """``va_list`` of x86-64 System V."""
+    """C struct of ``va_list`` on x86-64 System V."""
 
     _fields_ = [
         ("gp_offset", c_int),
@@ -134,7 +134,7 @@ class _X86List(ctypes.Structure):
 
 
 class _ArmList(ctypes.Structure):
-    """``va_list`` of AArch64 Linux."""
+    """C struct of ``va_list`` on AArch64 Linux."""
 
     _fields_ = [
         ("stack", c_void_p),
@@ -146,7 +146,7 @@ class _ArmList(ctypes.Structure):
 
 
 def _x86_64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tuple[Any, Any]:
-    """Return the registers saved as a prologue does, and a ``va_list`` after two arguments."""
+    """Return saved registers and a ``va_list`` that starts after two arguments, for x86-64."""
     saved = (ctypes.c_uint8 * (6 * 8 + 8 * 16))()
     start = ctypes.addressof(saved)
     (c_uint64 * 4).from_address(start + 16)[:] = [*integers]
@@ -156,7 +156,7 @@ def _x86_64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tu
 
 
 def _aarch64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tuple[Any, Any]:
-    """Return the registers saved as a prologue does, and a ``va_list`` after two arguments."""
+    """Return saved registers and a ``va_list`` that starts after two arguments, for AArch64."""
     saved = (ctypes.c_uint8 * (6 * 8 + 8 * 16))()
     start = ctypes.addressof(saved)
     (c_uint64 * 6).from_address(start)[:] = [*integers]

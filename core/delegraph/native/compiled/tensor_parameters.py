@@ -32,7 +32,7 @@ class _TfLiteSparsity(Structure):
 
 
 def write_quantization(struct: Any, quantization: Quantization) -> list[Any]:
-    """Describe a tensor's quantization in its struct; return what the struct then points to.
+    """Write a tensor's quantization to its struct; return the memory that the struct refers to.
 
     Blockwise scales are tensors of their own in TFLite, and not here: such a tensor has none.
     """
@@ -53,7 +53,7 @@ def write_quantization(struct: Any, quantization: Quantization) -> list[Any]:
 
 
 def write_sparsity(struct: Any, sparsity: Sparsity) -> list[Any]:
-    """Describe the storage order of a constant in its struct; return what that then points to."""
+    """Write a constant's sparsity to its struct; return the memory that the struct refers to."""
     order, blocks = int_array(sparsity.traversal_order), int_array(sparsity.block_map or ())
     dimensions = (_TfLiteDimensionMetadata * len(sparsity.dim_metadata))()
     kept: list[Any] = [order, blocks, dimensions]

@@ -44,7 +44,7 @@ _PLANNED = (AllocationType.ARENA_RW, AllocationType.ARENA_RW_PERSISTENT)
 
 
 class TensorStruct:
-    """One struct and what it was last given.
+    """C struct of one tensor, with the values last written to it.
 
     Args:
         address: of the struct.
@@ -80,7 +80,7 @@ class TensorStruct:
             self._describe()
 
     def _describe(self) -> None:
-        """Write what never changes."""
+        """Write the fields that never change, such as the name and the quantization."""
         struct, tensor = self.struct, self.tensor
         name = tensor.name.encode()
         unknown = tensor.shape_signature if -1 in tensor.shape_signature else ()
@@ -95,7 +95,7 @@ class TensorStruct:
             self._kept += write_sparsity(struct, tensor.sparsity)
 
     def release(self) -> None:
-        """Free what the struct owns, and clear it."""
+        """Free the memory that the struct owns, and clear the struct."""
         libc().free(self.struct.dims)
         ctypes.memset(ctypes.addressof(self.struct), 0, SIZE)
         self._data = self._memory = self._strings = None
@@ -103,7 +103,7 @@ class TensorStruct:
     # -- from Delegraph to C -------------------------------------------------------------------
 
     def write(self, owner: int) -> None:
-        """Write all but the data.
+        """Write all fields of the struct except the data.
 
         Args:
             owner: the address that stands for the tensor's delegate.
@@ -126,7 +126,7 @@ class TensorStruct:
         struct.data_is_stale = tensor.data_is_stale
 
     def take_dims(self, dims: int) -> None:
-        """Own *dims*, which hold the tensor's shape; free the ones before."""
+        """Take ownership of *dims*, the tensor's present shape; free the old dimensions."""
         libc().free(self.struct.dims)
         self.struct.dims = dims
         self._shape = self.tensor.shape
@@ -151,7 +151,7 @@ class TensorStruct:
         self._data = self._memory = self._strings = self.struct.data = None
 
     def write_data_to_fill(self) -> None:
-        """Point to what C may write: dynamic data in memory that C may reallocate."""
+        """Point to memory that C may write; data of dynamic tensors may be reallocated by C."""
         tensor = self.tensor
         if not tensor.is_dynamic:
             self.write_data()
@@ -163,7 +163,7 @@ class TensorStruct:
             np.copyto(tensor.data, before)
 
     def allocate(self) -> None:
-        """Give the tensor libc memory for its current shape, uninitialised."""
+        """Allocate libc memory for the tensor's present shape, uninitialised."""
         tensor = self.tensor
         self._own(LibcMemory.of(tensor.bytes))
 
@@ -177,7 +177,7 @@ class TensorStruct:
             self.write_data()
 
     def provide_memory(self) -> None:
-        """Give working memory to a tensor that a delegate has added, unless it has enough."""
+        """Allocate working memory for a tensor that a delegate added, unless it has enough."""
         tensor = self.tensor
         is_planned = tensor.allocation_type in _PLANNED
         if (
@@ -205,7 +205,7 @@ class TensorStruct:
     # -- from C to Delegraph -------------------------------------------------------------------
 
     def read_description(self, context: Any) -> None:
-        """Take over type, allocation and shape that a delegate has given a tensor it added.
+        """Read type, allocation and shape that a delegate set for a tensor it added.
 
         Raises:
             OperatorError: C has no such type.
@@ -232,7 +232,7 @@ class TensorStruct:
             context.set_dynamic(self.tensor)
 
     def read_state(self, delegate: object) -> None:
-        """Take over what a delegate has said of a buffer of its own."""
+        """Read the buffer handle and the stale flag that a delegate set."""
         struct, tensor = self.struct, self.tensor
         if struct.buffer_handle != tensor.buffer_handle:
             tensor.buffer_handle = struct.buffer_handle
@@ -270,7 +270,7 @@ class TensorStruct:
 
 
 class TensorStructs:
-    """The structs that stand for ``context.tensors`` of one subgraph.
+    """C structs of all tensors of one subgraph.
 
     Args:
         tensors: the subgraph's; those there now are the model's.

@@ -1,4 +1,4 @@
-"""What a delegate sees of a subgraph in an official interpreter: its ``TfLiteContext``, in Python.
+"""``DelegateContext`` for a subgraph of an official interpreter, over its ``TfLiteContext``.
 
 Nodes are copied while the delegate is applied, for the runtime moves them when it adds some, and
 most of its functions are closed to kernels later on.
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class LiteRtContext(ModelContext, ProfiledContext):
-    """The ``DelegateContext`` of one application of a delegate to one subgraph.
+    """The ``DelegateContext`` for one application of a delegate to one subgraph.
 
     Attributes:
         address: of the ``TfLiteContext``.
@@ -58,7 +58,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
     """
 
     def __init__(self, address: int, host: Host, position: tuple[int, int] | None = None) -> None:
-        """Read the subgraph.
+        """Read tensors, nodes and execution plan of the subgraph.
 
         Args:
             address: of the ``TfLiteContext``.
@@ -82,7 +82,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @cached_property
     def findings(self) -> Findings:
-        """What a check of the model's nodes has found, in the shapes when it is first asked for."""
+        """Result of the check of the model's nodes, for the shapes at the first access."""
         return check_subgraph(self, self.spec, self.operators, self._nodes)
 
     # -- reading the runtime -------------------------------------------------------------------
@@ -117,7 +117,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         )
 
     def _aligned(self) -> dict[int, OperatorSpec]:
-        """Give the model's nodes what the file knows of them; return the operator of each."""
+        """Match the runtime's nodes with the file's operators; return the operator of each node."""
         own = {i: found for i, found in self._nodes.items() if found[0].delegate is None}
         identities = [
             NodeIdentity(i, kind.builtin_code, kind.custom_name, node.inputs, node.outputs)
@@ -144,7 +144,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @property
     def recommended_num_threads(self) -> int:
-        """Threads that the user grants; -1 when that is left open."""
+        """Number of threads that the user allows; -1 when the user has not said."""
         return self._native.recommended_num_threads
 
     @property
@@ -154,16 +154,16 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @property
     def cancellation(self) -> None:
-        """None: the official interpreter does not tell delegates that it is to stop."""
+        """Always None, since the official interpreter does not tell delegates to stop."""
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """What a kernel asks before it takes memory of its own: this runtime sets no limit."""
+        """Limit for a kernel's own memory: that of the machine, since LiteRT sets none."""
         return MemoryLimit.of_machine()
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:
-        """Resources of this delegate's kernels in one interpreter; not the runtime's own."""
+        """Resources of this delegate's kernels in one interpreter, separate from the runtime's."""
         return self._resources
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -175,17 +175,17 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @cached_property
     def barred(self) -> Mapping[int, Rejection]:
-        """Nodes that this delegate does not get: by the user's rules or a general one."""
+        """Nodes that this delegate may not take, with the rule or general reason."""
         rules = self._host.barred(self.subgraph_index)
         kept_off = {i: rules[o.index] for i, o in self.operators.items() if o.index in rules}
         return {**kept_off, **self.refused_nodes}
 
     def get_execution_plan(self) -> tuple[int, ...]:
-        """Return the node indices in execution order, as they were when this was applied."""
+        """Return the node indices in execution order, as of the delegate's application."""
         return self._plan
 
     def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
-        """Return a node and its implementation; see ``DelegateContext``."""
+        """Return a node and its registration; see ``DelegateContext``."""
         if node_index not in self._nodes:
             raise ArgumentError(f"no node {node_index}; the subgraph has {len(self._nodes)}")
         return self._nodes[node_index]
@@ -222,7 +222,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
             self._nodes[index] = self._read_node(index)
 
     def _claimable(self, nodes: Sequence[int]) -> list[int]:
-        """Return *nodes* without repetition, and without those that this delegate does not get.
+        """Return *nodes* without duplicates and without nodes that this delegate may not take.
 
         Raises:
             ArgumentError: one is not in the plan; old runtimes crash on such.
@@ -234,7 +234,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return [i for i in dict.fromkeys(map(int, nodes)) if i not in self.barred]
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
-        """Return why a partition without a kernel is left; see ``DelegateContext``."""
+        """Return a rejection for a partition whose kernel failed; see ``DelegateContext``."""
         return self._host.partition_failed(self.subgraph_index, self.operators, params, error)
 
     def _write_inputs(self) -> None:
@@ -248,7 +248,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @contextmanager
     def delegating(self) -> Iterator[None]:
-        """Let the delegate claim nodes; afterwards the runtime's functions are closed to it."""
+        """Allow the delegate to claim nodes in this block; afterwards claims are errors."""
         try:
             yield
         finally:
@@ -274,7 +274,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return self._acquired[index]
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
-        """Raise an error: C++ delegates can do that, the C interface has no function for it."""
+        """Raise an error: only C++ delegates can do this in LiteRT, not the C interface."""
         raise DelegateError("LiteRT lets only C++ delegates compute the subgraphs of others")
 
     def subgraph(self, index: int) -> CallableSubgraph:
@@ -312,7 +312,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return WorkingMemory(tuple(shape), np.dtype(dtype))
 
     def add_tensors(self, count: int) -> int:
-        """Append tensors; return the index of the first. They are scalars of FLOAT32 at first."""
+        """Append *count* scalar FLOAT32 tensors; return the index of the first one."""
         self._require_delegating("tensors can be added")
         first = self._native.add_tensors(count) if count > 0 else len(self.native_tensors)
         for index in range(first, first + max(count, 0)):
@@ -323,7 +323,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return first
 
     def set_tensor_type(self, tensor: Tensor, type: TensorType) -> None:
-        """Give a tensor that was added by a delegate its type."""
+        """Set the element type of a tensor that a delegate added."""
         if tensor.index < len(self.spec.tensors):
             raise ArgumentError(f"{tensor!r} belongs to the model and keeps its type")
         if type not in tensor_types.C_TYPES:
@@ -332,7 +332,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         tensor.type, tensor.dtype, tensor.data = type, NUMPY_DTYPES[type], None
 
     def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
-        """Say that a delegate keeps a tensor's values itself; see ``DelegateContext``."""
+        """Record that a delegate keeps a tensor's value; see ``DelegateContext``."""
         native, address = self.native_tensors.native(tensor.index), self._host.address
         if native.delegate not in (None, address):
             raise DelegateError(f"{tensor!r} belongs to another delegate")

@@ -106,7 +106,7 @@ def _loaded(model: AnyModel) -> Model:
 
 @dataclass(slots=True)
 class Claims:
-    """What a delegate has of one subgraph, since it was applied last.
+    """Operators and partitions of one subgraph that a delegate claimed when last applied.
 
     Attributes:
         operators: the model's operator of each node of the runtime, by node index.
@@ -131,7 +131,7 @@ class _Resources(dict[Any, Any]):
 
 
 class LiteRtDelegate:
-    """A delegate, and the C struct that stands for it.
+    """A Python delegate together with the C struct that LiteRT calls.
 
     The struct is never freed: an interpreter may use its address after this object is gone, and
     finds out by the number in it. It takes 56 bytes.
@@ -187,16 +187,16 @@ class LiteRtDelegate:
 
     @property
     def delegate_name(self) -> str:
-        """The delegate's name, or its type's when even that fails."""
+        """Name of the delegate, or of its type if ``name()`` fails."""
         return delegate_name(self.delegate)
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """What it did wrong while Delegraph's kernels stepped in."""
+        """Failures of the delegate after which Delegraph's kernels took over."""
         return self.failures.incidents.all()
 
     def _get_native_delegate_pointer(self) -> int:
-        """Return the address of the struct; the interpreters' constructors ask for it.
+        """Return the address of the C struct, which interpreters ask for when constructed.
 
         Raises:
             UnsupportedRuntimeError: the runtime that asks has other structs than those known.
@@ -207,7 +207,7 @@ class LiteRtDelegate:
     # -- what C calls, by way of the thunks ----------------------------------------------------
 
     def apply(self, context: int) -> None:
-        """See ``CalledDelegate``."""
+        """Apply the delegate to a subgraph; see ``CalledDelegate``."""
         seen = LiteRtContext(context, self)
         claims = Claims(seen.operators, [])
         self.claims[seen.subgraph_index] = claims
@@ -221,12 +221,12 @@ class LiteRtDelegate:
         claims.rejections = {**self.delegate.rejections(), **seen.barred}
 
     def new_kernel(self, context: int, params: int) -> LiteRtKernel:
-        """See ``CalledDelegate``."""
+        """Return the kernel of a new delegate node; see ``CalledDelegate``."""
         replacing = next(r for r in reversed(self._applying.now) if r.address == context)
         return replacing.new_kernel(self, params)
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
-        """See ``CalledDelegate``."""
+        """Copy a tensor from or to the delegate's buffer; see ``CalledDelegate``."""
         seen = self._buffers.get((context, handle))
         if seen is None:
             raise ArgumentError(f"delegate {self.delegate_name!r} has no buffer {handle}")
@@ -241,7 +241,7 @@ class LiteRtDelegate:
             self.delegate.copy_to_buffer_handle(seen, found)
 
     def free_buffer_handle(self, context: int, handle: int) -> None:
-        """See ``CalledDelegate``."""
+        """Free a buffer of the delegate; see ``CalledDelegate``."""
         seen = self._buffers.pop((context, handle), None)
         if seen is not None:
             self.delegate.free_buffer_handle(seen, handle)
@@ -249,15 +249,15 @@ class LiteRtDelegate:
     # -- what contexts need --------------------------------------------------------------------
 
     def barred(self, subgraph_index: int) -> Mapping[int, Rejection]:
-        """See ``Host``."""
+        """Return the nodes that rules forbid to this delegate; see ``Host``."""
         return {} if self.rules is None else self.rules.barred(subgraph_index, self.delegate_name)
 
     def resources(self, primary: int) -> dict[Any, Any]:
-        """See ``Host``."""
+        """Return the resources of one interpreter; see ``Host``."""
         return self._resources.setdefault(primary, _Resources())
 
     def forget_resources(self) -> None:
-        """Let go of what the kernels of all interpreters have kept or shared; they are closed.
+        """Clear the kept and shared objects of the kernels of all interpreters.
 
         A context refers to itself by its nodes, so this would wait for the garbage collector.
         """
@@ -271,33 +271,33 @@ class LiteRtDelegate:
         params: DelegateParams,
         error: DelegateError,
     ) -> Rejection:
-        """See ``Host``."""
+        """Return a rejection for a failed partition, or raise its error; see ``Host``."""
         return self.failures.partition_failed(subgraph_index, operators, params, error)
 
     def delegate_at(self, address: int | None) -> object | None:
-        """See ``Host``."""
+        """Return the Python delegate whose C struct has this address; see ``Host``."""
         found = _by_address.get(address or 0)
         return None if found is None else found.delegate
 
     def keep_buffer(self, context: BufferContext, handle: int) -> None:
-        """See ``Host``."""
+        """Record the context of a buffer handle; see ``Host``."""
         self._buffers[context.address, handle] = context
 
     def registration(self, operator: OperatorSpec, other: Registration) -> Registration:
-        """See ``Host``."""
+        """Return Delegraph's registration of an operator; see ``Host``."""
         try:
             return self._resolver.resolve(operator)
         except UnsupportedModelError:
             return other
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
-        """See ``Host``."""
+        """Prepare the replacement of nodes, and return the C registration; see ``Host``."""
         replacing = self._applying.now[-1]
         replacing.registration, replacing.next_index, replacing.kernels = registration, first, []
         return _native_registration(registration.name), self.address
 
     def end_replacing(self) -> list[LiteRtKernel]:
-        """See ``Host``."""
+        """Return the kernels made since ``begin_replacing``; see ``Host``."""
         return self._applying.now[-1].kernels
 
 
@@ -306,7 +306,7 @@ _by_address: WeakValueDictionary[int, LiteRtDelegate] = WeakValueDictionary()
 
 @dataclass(slots=True)
 class _Replacing:
-    """The state of one application."""
+    """State of one application of a delegate."""
 
     address: int
     context: LiteRtContext
@@ -339,7 +339,7 @@ class _Replacing:
 
 
 class _Applying(threading.local):
-    """What a thread applies at the moment; two may share a delegate."""
+    """The applications in progress in the present thread."""
 
     def __init__(self) -> None:
         self.now: list[_Replacing] = []

@@ -1,4 +1,4 @@
-"""What becomes of it when a delegate fails in an official interpreter, and what has gone wrong."""
+"""Handling and record of a delegate's failures in an official interpreter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LiteRtOnFailure = Literal["raise", "fallback"]
 
 
 class Failures:
-    """What users choose for one delegate, and its incidents.
+    """Failure policy of one delegate, and its incidents.
 
     Args:
         delegate: the delegate.
@@ -67,7 +67,7 @@ class Failures:
             warn_of(incident, heir)
 
     def guarded(self, registration: Registration) -> Registration:
-        """Return the registration of one of its nodes, with what happens where that fails."""
+        """Return the registration of a delegate node, with handling of its failures."""
         return registration if self._raises else with_fallback(registration, self._node_failed)
 
     def _node_failed(
@@ -84,7 +84,7 @@ class Failures:
         params: DelegateParams,
         error: DelegateError,
     ) -> Rejection:
-        """Return why a partition is left to the runtime; see ``DelegateContext``.
+        """Return a rejection that leaves a partition to the runtime, or raise the error.
 
         Raises:
             DelegateError: *error*, where users do not accept that, or the runtime may not have the
@@ -114,5 +114,5 @@ class Failures:
 
 
 def _is_foreign(operator: OperatorSpec) -> bool:
-    """Whether an operator is none of those that the runtime ships."""
+    """Return whether an operator is a custom one that the runtime does not ship."""
     return operator.is_custom and operator.name not in OP_TABLE

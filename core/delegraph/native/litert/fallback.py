@@ -34,7 +34,7 @@ _Pairs = list[tuple[Tensor, Tensor]]
 
 
 def with_fallback(registration: Registration, report: Report) -> Registration:
-    """Return the registration of one delegate node, whose failures are reported and made good.
+    """Return a registration whose failures are reported and replaced by Delegraph's kernels.
 
     Args:
         registration: the delegate's.
@@ -45,7 +45,7 @@ def with_fallback(registration: Registration, report: Report) -> Registration:
 
 
 class _Guard:
-    """Runs one delegate node, and Delegraph's kernels where it fails."""
+    """Runs one delegate node; on a failure, Delegraph's kernels compute the node."""
 
     _kernels: PartitionKernels | None = None
 
@@ -54,7 +54,7 @@ class _Guard:
         self._report = report
 
     def prepare(self, context: Any, node: Node) -> Eval:
-        """Prepare the delegate's node, or the kernels in its place; return what runs."""
+        """Prepare the delegate's node, or Delegraph's kernels instead; return the evaluation."""
         self._close()
         kernels = self._kernels = PartitionKernels(context, node)
         try:
@@ -90,7 +90,7 @@ class _Guard:
         self._report(kernels.context, kernels.node, told or phase, error)
 
     def free(self, user_data: Any) -> None:
-        """Free what the delegate has, and the kernels."""
+        """Free the delegate's kernel and Delegraph's kernels."""
         if self._registration.free is not None:
             self._registration.free(user_data)
         self._close()
@@ -101,7 +101,7 @@ class _Guard:
 
 
 class PartitionKernels:
-    """Computes a partition in the runtime's memory, from one preparation to the next.
+    """Computes a partition with Delegraph's kernels, on the official runtime's tensors.
 
     Nothing is made before it is needed.
 
@@ -130,7 +130,7 @@ class PartitionKernels:
     # -- getting ready -------------------------------------------------------------------------
 
     def obstacle(self) -> str:
-        """Return why the kernels cannot compute the partition; empty when they can."""
+        """Text that says why the kernels cannot compute the partition; empty when they can."""
         if self._obstacle is None:
             try:
                 self._open()
@@ -164,7 +164,7 @@ class PartitionKernels:
         self._interpreter = interpreter
 
     def _require_own_state(self) -> None:
-        """Refuse a partition that keeps values where an interpreter of its own has not got them.
+        """Raise an error for a partition whose state a separate interpreter does not have.
 
         Raises:
             DelegateError: it does.
@@ -193,7 +193,7 @@ class PartitionKernels:
                 self.context.resize_tensor(tensor, inner.shape)
 
     def _is_open(self) -> bool:
-        """Whether shapes are known only while invoking: those of inputs, or some inside."""
+        """Return whether the shape of an input or inner tensor is known only during invoke."""
         if any(tensor.is_dynamic for _, tensor in self._inputs):
             return True
         return self._fit().subgraph().has_dynamic_tensors
@@ -211,7 +211,7 @@ class PartitionKernels:
     # -- running -------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Compute the outputs.
+        """Compute the outputs of the partition with Delegraph's kernels.
 
         Raises:
             NodeError: a kernel failed.
@@ -229,7 +229,7 @@ class PartitionKernels:
             np.copyto(tensor.data, result.data)
 
     def close(self) -> None:
-        """Release the interpreter."""
+        """Close the interpreter of the partition."""
         if self._interpreter is not None:
             self._interpreter.close()
 

@@ -1,4 +1,4 @@
-"""The delegates that an official interpreter is made with, and those it is made without."""
+"""Delegates with which an official interpreter is constructed, and failed ones left out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AnnouncedDelegates(list[Any]):
 
 
 def split_delegates(delegates: Sequence[Any], isolation: Isolation) -> list[Any]:
-    """Return delegates with all but those that are an official interpreter's turned to ours.
+    """Convert *delegates* to Delegraph's, except those that belong to an official interpreter.
 
     Raises:
         ArgumentError: a single name instead of a list.
@@ -44,7 +44,7 @@ def split_delegates(delegates: Sequence[Any], isolation: Isolation) -> list[Any]
 
 
 def failed_while_made(delegates: Sequence[LiteRtDelegate], error: Exception) -> None:
-    """Record that default delegates failed while an interpreter was made, which has none of them.
+    """Record that default delegates failed; the interpreter was then made without them.
 
     Raises:
         DefaultDelegateWarning: where users turn warnings into errors.

@@ -1,4 +1,4 @@
-"""Lets our delegates only into runtimes whose C structs are those of :mod:`delegraph.native.abi`.
+"""Admits Delegraph's delegates only to runtimes whose C structs match :mod:`delegraph.native.abi`.
 
 A version that was tried is let in at once. Any other one is checked in a process of its own, since
 a wrong layout may crash: :mod:`delegraph.native.litert.self_check` runs a small model with a
@@ -45,7 +45,7 @@ _TIMEOUT = 120  # seconds; importing TensorFlow takes ten
 
 
 def require_known(namespace: Mapping[str, Any]) -> None:
-    """Reject the interpreter module with these globals unless it is known.
+    """Raise an error unless the interpreter module with these globals is known.
 
     Raises:
         UnsupportedRuntimeError: its runtime cannot take our delegates; the message says why.
@@ -64,7 +64,7 @@ _refusals: dict[tuple[str, str], str | None] = {}
 
 
 def _refusal_of(namespace: Mapping[str, Any]) -> str | None:
-    """Return why a runtime is refused, None when it is not."""
+    """Return why a runtime is refused; None when it is accepted."""
     platform_refusal = unsupported_platform()
     if platform_refusal is not None:
         return platform_refusal
@@ -78,7 +78,7 @@ def _refusal_of(namespace: Mapping[str, Any]) -> str | None:
 
 
 def unsupported_platform() -> str | None:
-    """Return why no official runtime of this platform can be used; None when they can."""
+    """Return why no official runtime works on this platform; None when they do."""
     found = f"{platform.python_implementation()} on {sys.platform} {platform.machine()}"
     wanted = "64-bit little-endian CPython on Linux or macOS"
     is_right = (
@@ -97,7 +97,7 @@ def is_known(runtime: OfficialRuntime) -> bool:
 
 
 def kept_verdict(runtime: OfficialRuntime) -> str | None:
-    """Reason why an untried runtime is refused; None when it is accepted.
+    """Return why an untested runtime is refused, from the cache or a new check; None if accepted.
 
     It is checked when there is no verdict in the user's cache that can be used, and the verdict is
     kept there; the log says when that is not possible.
@@ -140,7 +140,7 @@ def _read_verdicts() -> dict[str, str | None]:
 
 
 def check(runtime: OfficialRuntime) -> str | None:
-    """Run the self-check of a runtime in a process of its own; return why it is refused."""
+    """Check a runtime in a separate process; return why it is refused, or None."""
     if runtime.package not in MODULES:
         return f"{runtime.package} is none of the official runtimes: {', '.join(sorted(MODULES))}"
     try:

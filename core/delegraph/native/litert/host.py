@@ -1,4 +1,4 @@
-"""What the contexts of one delegate in an official interpreter need from it."""
+"""The interface through which contexts use their delegate in an official interpreter."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from delegraph.operators.registration import Registration
 
 @dataclass(frozen=True, slots=True)
 class ForeignDelegate:
-    """A delegate that is none of ours, such as XNNPACK."""
+    """A delegate that does not belong to Delegraph, such as XNNPACK."""
 
     kernel_name: str
 
     def name(self) -> str:
-        """Name that its nodes have."""
+        """Name of the delegate, taken from its nodes' kernel name."""
         return self.kernel_name
 
 
 class FallibleKernel(Protocol):
-    """A kernel that may have failed where C does not take no for an answer."""
+    """A kernel that stores its error when C gives no way to report the failure."""
 
     error: BaseException | None
 
 
 class BufferContext(DelegateContext, Protocol):
-    """A context in which a delegate may keep values of tensors in buffers of its own."""
+    """A context whose tensors may have buffers of the delegate."""
 
     address: int
     """Of the ``TfLiteContext``."""
@@ -44,7 +44,7 @@ class BufferContext(DelegateContext, Protocol):
 
 
 class Host(ProfiledHost, Protocol):
-    """A delegate, as its contexts see it."""
+    """The part of a delegate that its contexts use."""
 
     model: Model
     numerics: Numerics
@@ -67,7 +67,7 @@ class Host(ProfiledHost, Protocol):
         params: DelegateParams,
         error: DelegateError,
     ) -> Rejection:
-        """Return why a partition is left; see ``DelegateContext``.
+        """Return a rejection for a failed partition; see ``DelegateContext``.
 
         Args:
             subgraph_index: which subgraph.
@@ -77,16 +77,16 @@ class Host(ProfiledHost, Protocol):
         """
 
     def delegate_at(self, address: int | None) -> object | None:
-        """Return the delegate of ours whose C struct is there; None for others."""
+        """Return the Python delegate whose C struct has this address; None for others."""
 
     def keep_buffer(self, context: BufferContext, handle: int) -> None:
-        """Remember that a buffer belongs to a tensor of this subgraph, until it is freed."""
+        """Record that a buffer belongs to a tensor of this subgraph, until it is freed."""
 
     def registration(self, operator: OperatorSpec, other: Registration) -> Registration:
-        """Return Delegraph's implementation of an operator; *other* where there is none."""
+        """Return Delegraph's registration of an operator, or *other* if there is none."""
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
         """Return the C registration and delegate; new nodes are numbered from *first* on."""
 
     def end_replacing(self) -> Sequence[FallibleKernel]:
-        """Return the kernels made since."""
+        """Return the kernels made since ``begin_replacing``."""

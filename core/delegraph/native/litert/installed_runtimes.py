@@ -1,4 +1,4 @@
-"""The official runtimes that are installed here: which package, which version, which library."""
+"""The installed official runtimes, with package, version and library of each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DISTRIBUTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class OfficialRuntime:
-    """One official runtime.
+    """An installed official runtime.
 
     Attributes:
         package: ``ai_edge_litert``, ``tflite_runtime`` or ``tensorflow``.
@@ -48,7 +48,7 @@ class OfficialRuntime:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the extension, and of the sizes and times of the libraries beside it."""
+        """Hash of the extension module, and of sizes and times of the libraries beside it."""
         digest = hashlib.sha256(self.extension.read_bytes())
         for path in sorted(self.extension.parent.glob("*.so*")):
             status = path.stat()

@@ -161,7 +161,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     # -- running -------------------------------------------------------------------------------
 
     def allocate_tensors(self) -> None:
-        """Let the runtime, and with it the delegates' kernels, prepare for the present shapes.
+        """Prepare the runtime and the delegates' kernels for the present shapes.
 
         Raises:
             PlacementError: nodes are not where ``placement`` wants them.
@@ -194,7 +194,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             return _Runner(self, self._interpreter.get_signature_runner(signature_key))
 
     def __getattr__(self, name: str) -> Any:
-        """Attribute of the official interpreter; calls of it raise our exceptions."""
+        """Return an attribute of the official interpreter; calls of it raise our exceptions."""
         found = getattr(self._interpreter, name)
         return _raising_call(self, found) if callable(found) else found
 
@@ -202,7 +202,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
     @property
     def placement(self) -> Placement:
-        """Which delegate and partition has each node of the model, or why each refused it.
+        """Delegate and partition of each node, with the reasons of delegates that rejected it.
 
         The runtime's own delegates are among them as far as they show: after
         ``allocate_tensors``, in the first subgraph.
@@ -212,25 +212,25 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """What delegates did wrong while ``on_failure`` let the interpreter go on."""
+        """Failures of delegates that ``on_failure`` did not raise as errors."""
         own = (*self._left_out, *self._own)
         return tuple(incident for delegate in own for incident in delegate.incidents)
 
     @property
     def _own(self) -> list[LiteRtDelegate]:
-        """Delegates in Python; the others are official ones."""
+        """Delegates written in Python; the other delegates are official ones."""
         return [delegate for delegate in self._delegates if isinstance(delegate, LiteRtDelegate)]
 
     def modify_graph_with_delegate(self, delegate: Any) -> NoReturn:
-        """Raise ``DelegateError``: LiteRT takes delegates only when an interpreter is made."""
+        """Raise ``DelegateError``: LiteRT accepts delegates only in the constructor."""
         raise self._fixed([d.delegate_name for d in self._own], "and this one")
 
     def remove_delegate(self, name: str) -> NoReturn:
-        """Raise ``DelegateError``: LiteRT gives no delegate back; the text says what to do."""
+        """Raise ``DelegateError``: LiteRT cannot remove a delegate. The text gives advice."""
         raise self._fixed([d.delegate_name for d in self._own if d.delegate_name != name])
 
     def remove_all_delegates(self) -> NoReturn:
-        """Raise ``DelegateError``, as :meth:`remove_delegate` does."""
+        """Raise ``DelegateError``: LiteRT cannot remove a delegate."""
         raise self._fixed([])
 
     def _fixed(self, names: Sequence[str], more: str = "") -> DelegateError:
@@ -241,7 +241,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         )
 
     def _check_placement(self) -> None:
-        """Reject the placement unless it is what ``rules`` and ``require`` ask for.
+        """Raise an error unless the placement meets ``rules`` and ``require``.
 
         Raises:
             PlacementError: nodes are elsewhere.
@@ -257,7 +257,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
     @contextmanager
     def profile(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
-        """Record the nodes of Python's delegates, and what those tell; see ``Profile``.
+        """Record the delegate nodes of Python delegates and their own events; see ``Profile``.
 
         LiteRT tells nothing of its own nodes and delegates: they are in no event.
         """
@@ -300,7 +300,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
     @contextmanager
     def _raising(self, unsaid: Callable[[], str] | None = None) -> Iterator[None]:
-        """Raise what a delegate raised, instead of the runtime's report of it.
+        """Raise the delegate's exception in place of the runtime's error report.
 
         Args:
             unsaid: says what is wrong when the runtime reports a failure without a text.
@@ -334,7 +334,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
 
 def _no_stop() -> None:
-    """Do nothing: the official interpreter cannot be stopped."""
+    """Do nothing, since the official interpreter cannot be stopped."""
 
 
 def _raising_call(interpreter: LiteRtInterpreter, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -346,7 +346,7 @@ def _raising_call(interpreter: LiteRtInterpreter, method: Callable[..., Any]) ->
 
 
 class _Runner:
-    """An official signature runner that raises what delegates raise."""
+    """An official signature runner whose calls raise the exceptions of delegates."""
 
     def __init__(self, interpreter: LiteRtInterpreter, official: Any) -> None:
         self._interpreter = interpreter
@@ -360,7 +360,7 @@ class _Runner:
 
     @property
     def _interpreter_wrapper(self) -> Any:
-        """Part that the official runner calls, for programs that call it in parts."""
+        """Wrapper object of the official runner, for programs that use it directly."""
         return _Wrapper(self._interpreter, self._official._interpreter_wrapper)
 
     def __getattr__(self, name: str) -> Any:
@@ -368,7 +368,7 @@ class _Runner:
 
 
 class _Wrapper:
-    """The official wrapper of the C++ interpreter, whose methods raise what delegates raise."""
+    """The official wrapper of the C++ interpreter; its methods raise exceptions of delegates."""
 
     def __init__(self, interpreter: LiteRtInterpreter, official: Any) -> None:
         self._interpreter = interpreter
@@ -379,7 +379,7 @@ class _Wrapper:
 
 
 class _Messages:
-    """The runtime never clears its error text: each error brings those before along."""
+    """Finds the new part of the runtime's error text, which the runtime never clears."""
 
     def __init__(self) -> None:
         self._said = ""

@@ -23,7 +23,7 @@ _TENSORS: int = TfLiteContext.tensors.offset
 
 
 class LiteRtKernel:
-    """Drives one delegate node, as ``Subgraph`` does in Delegraph's runtime.
+    """Runs one delegate node in LiteRT, as ``Subgraph`` does in Delegraph's runtime.
 
     At each invoke it looks whether the runtime has moved the tensors at the border of the
     partition; only then are the arrays made anew.
@@ -65,7 +65,7 @@ class LiteRtKernel:
             context.tensors[index].delegate = delegate.delegate
 
     def init(self) -> None:
-        """Let the delegate make its kernel; what that raises is kept for :attr:`error`."""
+        """Create the delegate's kernel; store an exception in :attr:`error`."""
         try:
             if self._registration.init is not None:
                 self.node.user_data = self._registration.init(self._context, self.node)
@@ -73,12 +73,12 @@ class LiteRtKernel:
             self.error = error
 
     def free(self) -> None:
-        """Let the delegate free what ``init`` has made."""
+        """Free the result of the delegate's ``init``."""
         if self._registration.free is not None:
             self._registration.free(self.node.user_data)
 
     def prepare(self) -> None:
-        """See ``CalledKernel``."""
+        """Prepare the delegate node; see ``CalledKernel``."""
         if self.error is not None:
             raise self.error
         self._tensors.refresh(self._touched)
@@ -99,7 +99,7 @@ class LiteRtKernel:
             tensor.allocation_type = AllocationType.PERSISTENT_RO
 
     def eval(self) -> None:
-        """See ``CalledKernel``."""
+        """Compute the delegate node; see ``CalledKernel``."""
         if (
             self._tensors.generation != self._generation
             or self._base.value != self._bound_base
@@ -125,7 +125,7 @@ class LiteRtKernel:
             self._write_staleness()
 
     def _bind(self) -> None:
-        """Make arrays of the tensors at the border, and note where they are."""
+        """Make arrays of the node's input and output tensors, and record their addresses."""
         fixed: list[Tensor] = []
         self._open, self._texts = [], []
         for tensor in self._border:

@@ -17,7 +17,7 @@ from delegraph.schema.enums import BuiltinOperator
 
 @dataclass(frozen=True, slots=True)
 class NodeIdentity:
-    """What the runtime says of a node.
+    """Operator and tensors of a node, as the runtime reports them.
 
     Attributes:
         index: the runtime's number of it.
@@ -69,7 +69,7 @@ def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, Op
 
 
 def require_same_types(found: Sequence[int], expected: Sequence[int], subgraph: int) -> None:
-    """Check that tensor types, numbered as in C, begin with those of the model.
+    """Check that the runtime's tensor types, numbered as in C, begin with the model's.
 
     Raises:
         DelegateError: the interpreter runs another model.
@@ -92,7 +92,7 @@ def _is(operator: OperatorSpec, node: NodeIdentity, half: dict[int, int]) -> boo
 
 
 def _float16_constants(subgraph: SubgraphSpec) -> dict[int, int]:
-    """Return the constants that DEQUANTIZE reads: delegates let nodes read those directly."""
+    """Return the constants that DEQUANTIZE reads, which nodes may read directly."""
     return {
         operator.outputs[0]: operator.inputs[0]
         for operator in subgraph.operators

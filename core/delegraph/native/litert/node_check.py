@@ -42,7 +42,7 @@ def check_subgraph(
 
 
 def original_step(step: Step, operator: OperatorSpec) -> Step:
-    """Return a node with the inputs that the model gives it, whatever a delegate made of them."""
+    """Return a node with the inputs that the model file declares."""
     node, registration = step
     return replace(node, inputs=operator.inputs), registration
 

@@ -1,4 +1,4 @@
-"""The placement of a model in an official interpreter, as Delegraph's own gives it."""
+"""The placement of a model in an official interpreter, as a ``Placement``."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def placement_of(
 
 
 def require_allowed(placement: Placement, rules: MatchedRules) -> None:
-    """Return when no node is with a delegate that rules keep it from.
+    """Raise an error if a node runs on a delegate that the rules forbid.
 
     Delegates in Python never get such a node; the runtime's own need not ask.
 
@@ -111,14 +111,14 @@ def require_allowed(placement: Placement, rules: MatchedRules) -> None:
 def _in_order(
     spec: SubgraphSpec, partitions: Sequence[_Partition], delegates: Sequence[LiteRtDelegate]
 ) -> list[_Partition]:
-    """Return partitions in execution order, by the plan that the last delegate of ours left."""
+    """Return partitions in the order of the plan that our last delegate left."""
     claims = [d.claims[spec.index] for d in delegates if spec.index in d.claims]
     last = claims[-1] if claims else NO_CLAIMS
     position = {index: i for i, index in enumerate(last.plan)}
     node_of = {operator.index: index for index, operator in last.operators.items()}
 
     def rank(partition: _Partition) -> int:
-        """Return where its node is, or where the last of its nodes was before a later delegate."""
+        """Position of the delegate node, or of its last node before a later delegate came."""
         if partition.node_index in position:
             return position[partition.node_index]
         places = [position.get(node_of.get(node, -1), node) for node in partition.nodes]
@@ -138,7 +138,7 @@ def _partitions(spec: SubgraphSpec, delegates: Sequence[LiteRtDelegate]) -> Iter
 def _runtime_partitions(
     spec: SubgraphSpec, known: Sequence[_Partition], official: Any
 ) -> Iterator[_Partition]:
-    """Yield the delegate nodes that are none of ours, with the operators that they must compute.
+    """Yield delegate nodes of other delegates, with the operators that they must compute.
 
     The runtime tells inputs and outputs of a delegate node, which are those of its partition.
     """
@@ -169,7 +169,7 @@ def _is_delegate(op_name: str) -> bool:
 
 
 class _Sizes:
-    """Bytes of a subgraph's tensors, in their present shapes where the runtime tells those."""
+    """Sizes in bytes of a subgraph's tensors, for the present shapes if the runtime has them."""
 
     def __init__(self, spec: SubgraphSpec, official: Any) -> None:
         self._spec = spec
@@ -190,7 +190,7 @@ class _Sizes:
         return 0 if data is None else int(data.nbytes)
 
     def of(self, index: int) -> int | None:
-        """Return the bytes of a tensor's values; None when they are known only while invoking."""
+        """Number of bytes of a tensor's value; None when it is known only during invoke."""
         if index >= len(self._spec.tensors):
             return None
         spec = self._spec.tensors[index]
@@ -246,7 +246,7 @@ def _nodes(
 def _crossings(
     spec: SubgraphSpec, partitions: Mapping[int, _Partition], sizes: _Sizes
 ) -> Iterator[Crossing]:
-    """Yield what goes from one party to another, in execution order of the readers."""
+    """Yield the tensors that cross a boundary, in execution order of the nodes that read them."""
     if not partitions:
         return
     owner = {node: number for number, p in partitions.items() for node in p.nodes}

@@ -1,4 +1,4 @@
-"""The profile that delegates in an official interpreter add to; LiteRT has none for them."""
+"""Profile of Python delegates in an official interpreter, which has none for delegates."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from delegraph.runtime.execution.profile import Profile
 
 
 class ProfiledHost(Protocol):
-    """A delegate, as far as profiles go."""
+    """The part of a delegate that profiling uses."""
 
     profile: Profile | None
     """Where its nodes are recorded; None while no profile is taken."""
 
     @property
     def delegate_name(self) -> str:
-        """The delegate's name."""
+        """Name of the delegate, for the profile."""
 
 
 class ProfiledContext:
-    """What a delegate's context has of profiles; see ``DelegateContext``.
+    """The profiling part of a delegate's context; see ``DelegateContext``.
 
     Attributes:
         spec: the subgraph.
@@ -34,13 +34,13 @@ class ProfiledContext:
 
     @property
     def is_profiling(self) -> bool:
-        """Whether ``LiteRtInterpreter.profile`` records."""
+        """Whether ``LiteRtInterpreter.profile`` is recording."""
         return self._host.profile is not None
 
     def record_event(
         self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
     ) -> None:
-        """Add an operator to the profile of ``LiteRtInterpreter``, if one is being taken."""
+        """Add the run of an operator to the profile, if one is recorded."""
         profile = self._host.profile
         if profile is not None:
             first, *others = (self.operators[node].index for node in (node_index, *fused))

@@ -127,7 +127,7 @@ class _Unguarded(LiteRtDelegate):
 
 
 class _Checking(Delegate):
-    """A delegate whose whole work is one function."""
+    """A delegate for tests, whose work is done by one function."""
 
     def __init__(self, name: str, prepare: Callable[[_Checking, Any], None], flags: int) -> None:
         self._name = name
@@ -156,7 +156,7 @@ class _Checking(Delegate):
 
 
 class _Runs:
-    """Makes interpreters of the model."""
+    """Makes official interpreters of the check's model."""
 
     def __init__(self, module: Any, content: bytes, model: Model) -> None:
         self._module = module
@@ -164,7 +164,7 @@ class _Runs:
         self._model = model
 
     def interpreter(self, *delegates: Delegate) -> Any:
-        """Interpreter with our delegates and no others."""
+        """Return an interpreter with our delegates and without default delegates."""
         own = [_Unguarded(delegate, self._model) for delegate in delegates]
         resolver = self._module.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         try:
@@ -181,7 +181,7 @@ class _Runs:
             raise
 
     def outputs(self, interpreter: Any) -> list[NDArray[np.float32]]:
-        """Outputs of the model for its first shape, and for two others."""
+        """Return the outputs of the model for its first shape and two other shapes."""
         found = []
         for rows in (SHAPE[0], 5, 1):
             interpreter.resize_tensor_input(0, (rows, SHAPE[1]))
@@ -253,7 +253,7 @@ def _claim(nodes: list[int], registration: Registration) -> Callable[[_Checking,
 
 
 def _add(name: str, *, open_shape: bool = False) -> Registration:
-    """Return a kernel that adds; its output's shape may be left open until it runs."""
+    """Return the registration of an addition whose output shape may stay open until it runs."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
         replaced: Any = context
@@ -296,7 +296,7 @@ def _check_flags(run: _Runs) -> None:
 
 
 def _check_order(run: _Runs) -> None:
-    """A second delegate must see the first one's node."""
+    """Check that a second delegate sees the delegate node of the first one."""
     first = _Checking("first", _claim([0], _add("check_kernel")), 1)
     seen: list[int] = []
 
@@ -317,7 +317,7 @@ def _check_order(run: _Runs) -> None:
 
 
 def _check_buffers(run: _Runs) -> None:
-    """A tensor that the delegate keeps must be copied when another kernel reads it."""
+    """Check that a tensor in a delegate's buffer is copied when another kernel reads it."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
         (index,) = node.outputs

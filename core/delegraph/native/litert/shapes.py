@@ -1,4 +1,4 @@
-"""Shapes inside a partition, and constants in front of it, worked out by Delegraph's kernels.
+"""Shapes inside a partition and constants before it, computed by Delegraph's kernels.
 
 Every delegate is promised nodes that Delegraph's kernels take, whatever the shapes.
 ``REQUIRE_PROPAGATED_SHAPES`` promises a delegate's kernel the shapes of all tensors of its
@@ -32,7 +32,7 @@ _WIDENING = (BuiltinOperator.DEQUANTIZE, BuiltinOperator.DENSIFY)
 
 
 def check_shapes(context: LiteRtContext, delegate_node: Node, *, propagates: bool) -> None:
-    """Look at the nodes of a partition where shapes are others than when they were claimed.
+    """Check the nodes of a partition again if shapes have changed since the claim.
 
     Args:
         context: of the subgraph.
@@ -62,7 +62,7 @@ def check_shapes(context: LiteRtContext, delegate_node: Node, *, propagates: boo
 
 
 def widened_constants(context: LiteRtContext, inputs: Iterable[int]) -> dict[int, NDArray[Any]]:
-    """Return those of *inputs* that DEQUANTIZE and DENSIFY make of constants.
+    """Return the inputs that DEQUANTIZE and DENSIFY compute from constants, with values.
 
     Delegraph computes them before nodes are prepared, LiteRT when it first invokes.
     """

@@ -23,7 +23,7 @@ from delegraph.native.abi import (
 
 
 class LiteRtSubgraph:
-    """One subgraph of an official interpreter.
+    """One subgraph of an official interpreter, through its C context.
 
     Most functions work only while a delegate is being applied; the runtime closes them afterwards.
     Each raises DelegateError when the runtime has no such function, or when it fails.
@@ -46,23 +46,23 @@ class LiteRtSubgraph:
 
     @property
     def recommended_num_threads(self) -> int:
-        """Threads that the user grants; -1 when that is left open."""
+        """Number of threads that the user allows; -1 when the user has not said."""
         return int(self._native.recommended_num_threads)
 
     # -- subgraphs -----------------------------------------------------------------------------
 
     def acquire(self, index: int) -> int:
-        """Return the context of another subgraph, its functions open until :meth:`release`."""
+        """Return the context of another subgraph, usable until :meth:`release`."""
         found = c_void_p()
         self._call("AcquireSubgraphContext", index, byref(found))
         return found.value or 0
 
     def release(self, index: int) -> None:
-        """End what :meth:`acquire` began."""
+        """Release the context that :meth:`acquire` returned."""
         self._call("ReleaseSubgraphContext", index)
 
     def position(self, count: int) -> tuple[int, int]:
-        """Return which of *count* subgraphs this is, and the address of the first one's context.
+        """Return the index of this subgraph among *count*, and the first subgraph's context.
 
         Raises:
             DelegateError: none of them.
@@ -87,7 +87,7 @@ class LiteRtSubgraph:
         return ints_at(plan.value)
 
     def node(self, index: int) -> tuple[Any, Any]:
-        """Return the structs of a node and its registration, good until nodes are added.
+        """Return the structs of a node and its registration, valid until nodes are added.
 
         Old runtimes crash on an index that is not there.
         """

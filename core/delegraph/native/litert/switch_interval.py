@@ -1,4 +1,4 @@
-"""How soon a busy Python thread lets others go on, while an official interpreter runs."""
+"""Shortens Python's thread switch interval while an official interpreter runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class _SwitchInterval:
-    """The interpreter's switch interval, lowered while some thread wants that."""
+    """Python's thread switch interval, lowered while at least one thread asks for that."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -25,7 +25,7 @@ class _SwitchInterval:
             sys.setswitchinterval(min(self._wanted))
 
     def restore(self, seconds: float) -> None:
-        """Undo one :meth:`lower`."""
+        """Undo one call of :meth:`lower` with the same *seconds*."""
         with self._lock:
             self._wanted.remove(seconds)
             sys.setswitchinterval(min(self._wanted, default=self._normal))

@@ -1,4 +1,4 @@
-"""Delegraph's tensors over those of a ``TfLiteContext``: same indices, arrays without a copy."""
+"""Delegraph tensors over the tensors of a ``TfLiteContext``: same indices, shared memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KNOWN_WHEN_PREPARED = (AllocationType.MMAP_RO, AllocationType.PERSISTENT_RO)
 
 
 class LiteRtTensors:
-    """The tensors of one subgraph of an official interpreter.
+    """Tensors of one subgraph of an official interpreter.
 
     A tensor keeps its name, quantization and sparsity from the model file; its shape, place and
     values are the runtime's. Arrays are views into memory of the runtime, which may move or free
@@ -49,7 +49,7 @@ class LiteRtTensors:
 
     @property
     def base(self) -> int:
-        """Address of the first; it moves when tensors are added."""
+        """Address of the first tensor; it changes when tensors are added."""
         return int(self._context.tensors)
 
     def address(self, index: int) -> int:
@@ -75,7 +75,7 @@ class LiteRtTensors:
         require_same_types(found, expected, subgraph.index)
 
     def shape(self, index: int) -> tuple[int, ...]:
-        """Return a tensor's dimensions as they are now."""
+        """Return the present dimensions of a tensor."""
         return ints_at(self.native(index).dims)
 
     def data_cell(self, index: int) -> ctypes.c_size_t:
@@ -85,7 +85,7 @@ class LiteRtTensors:
     # -- before nodes are asked about or prepared ----------------------------------------------
 
     def refresh(self, indices: Iterable[int]) -> None:
-        """Take over shapes as they are now; data of all but constants is not there yet."""
+        """Read the present shapes of tensors; remove the data of all but constants."""
         self.generation += 1
         for index in indices:
             tensor, native = self.list[index], self.native(index)
@@ -97,7 +97,7 @@ class LiteRtTensors:
                 tensor.data = _array(tensor, native) if known else None
 
     def _refresh_type(self, tensor: Tensor, native: Any) -> None:
-        """Take over an element type that a kernel has decided, as that of ADD does."""
+        """Read an element type that a kernel, such as that of ADD, has set."""
         type = tensor_types.FROM_C.get(native.type, tensor.type)
         if type is not tensor.type:
             tensor.type, tensor.dtype = type, NUMPY_DTYPES[type]
@@ -111,7 +111,7 @@ class LiteRtTensors:
                 native.type = type
 
     def refresh_all(self) -> None:
-        """Do the same with every tensor, those included that were added since."""
+        """Read the present shapes of all tensors, and append tensors added by the runtime."""
         for index in range(len(self.list), len(self)):
             self.list.append(_added(index, self.native(index)))
         self.refresh(range(len(self.list)))
@@ -119,13 +119,13 @@ class LiteRtTensors:
     # -- while invoking ------------------------------------------------------------------------
 
     def bind(self, tensor: Tensor) -> None:
-        """Give a tensor the shape and the values that it has now."""
+        """Read the present shape and value of a tensor."""
         native = self.native(tensor.index)
         tensor.shape = ints_at(native.dims)
         tensor.data = _array(tensor, native)
 
     def write_strings(self, tensor: Tensor) -> None:
-        """Hand the runtime the strings that a kernel has written; it frees them."""
+        """Copy the strings that a kernel has written to the runtime, which frees them."""
         encoded = encode_strings(tensor.data)
         address = malloc(encoded.nbytes)
         ctypes.memmove(address, encoded.ctypes.data, encoded.nbytes)
@@ -136,7 +136,7 @@ class LiteRtTensors:
 
 
 class WorkingMemory:
-    """Memory of one kernel beside its tensors; see ``OpContext.scratch``."""
+    """Working memory of one kernel; see ``OpContext.scratch``."""
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
@@ -144,7 +144,7 @@ class WorkingMemory:
 
 
 def _array(tensor: Tensor, native: Any) -> NDArray[Any] | None:
-    """Return a tensor's values as ``Tensor.data`` documents them; None while it has none."""
+    """Return a tensor's value in the form of ``Tensor.data``, or None if it has none."""
     address, size = native.data, native.bytes
     if tensor.type in OBJECT_TYPES:
         is_text = tensor.type is TensorType.STRING and address
@@ -169,7 +169,7 @@ def _strings(tensor: Tensor, address: int, size: int) -> NDArray[Any]:
 
 
 def _added(index: int, native: Any) -> Tensor:
-    """Return a tensor that the model does not have: working memory of a kernel, mostly."""
+    """Return a tensor that the model does not have, mostly working memory of a kernel."""
     type = tensor_types.FROM_C.get(native.type, TensorType.FLOAT32)
     return Tensor(index, type, ints_at(native.dims))
 

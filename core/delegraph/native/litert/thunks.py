@@ -1,4 +1,4 @@
-"""The functions that an official interpreter calls: one set for the process, which never dies.
+"""C callbacks for official interpreters: one set for the whole life of the process.
 
 An interpreter may call a delegate's functions long after Python has forgotten the delegate: a view
 of a tensor keeps the native interpreter alive, and its nodes are freed last. So the functions
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 class CalledDelegate(Protocol):
-    """The struct of a delegate, as these functions know it."""
+    """The part of a delegate that the C callbacks use."""
 
     delegate: Delegate
     last_exception: BaseException | None
@@ -44,7 +44,7 @@ class CalledDelegate(Protocol):
 
     @property
     def delegate_name(self) -> str:
-        """For error texts."""
+        """Name of the delegate, for error messages."""
 
     def apply(self, context: int) -> None:
         """Claim nodes of the subgraph whose ``TfLiteContext`` is at that address."""
@@ -53,27 +53,27 @@ class CalledDelegate(Protocol):
         """Return the kernel of a partition, described at address *params*; never raises."""
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
-        """Copy the buffer of a handle ``"from"`` the delegate or ``"to"`` it."""
+        """Copy the buffer of a handle: ``"from"`` the delegate or ``"to"`` the delegate."""
 
     def free_buffer_handle(self, context: int, handle: int) -> None:
-        """Release a buffer."""
+        """Free the buffer of a handle."""
 
 
 class CalledKernel(Protocol):
-    """A delegate's node as these functions know it."""
+    """The part of a delegate node that the C callbacks use."""
 
     @property
     def delegate(self) -> CalledDelegate:
-        """Whose node it is."""
+        """The delegate to which the node belongs."""
 
     def prepare(self) -> None:
         """Get ready for the present shapes."""
 
     def eval(self) -> None:
-        """Compute."""
+        """Compute the outputs of the node."""
 
     def free(self) -> None:
-        """Let go of what it has; called once, last."""
+        """Free the kernel's resources; called once, as the last function."""
 
 
 _handles = itertools.count(1)
@@ -82,13 +82,13 @@ _kernels: dict[int, CalledKernel] = {}
 
 
 class _Raised(threading.local):
-    """What callbacks of this thread could not let out, for each who waits for it."""
+    """Exceptions that C callbacks of this thread stored for the calls that wait for them."""
 
     def __init__(self) -> None:
         self.waiting: list[BaseException | None] = []
 
     def keep(self, error: BaseException) -> None:
-        """Note an exception for the waiting caller, unless there was one before."""
+        """Store an exception for the waiting call, unless one is stored already."""
         if self.waiting and self.waiting[-1] is None:
             self.waiting[-1] = error
 
@@ -107,7 +107,7 @@ def take_raised() -> BaseException | None:
 
 
 def register(delegate: CalledDelegate) -> int:
-    """Return a number for a delegate, good as long as somebody else holds on to it."""
+    """Return a number for a delegate, valid while the caller keeps the delegate alive."""
     handle = next(_handles)
     _delegates[handle] = delegate
     return handle
@@ -122,7 +122,7 @@ _LONGEST_TEXT = 250  # characters; runtimes cut at 1024 bytes, in the middle of 
 
 
 def report(context: int, text: str) -> None:
-    """Add *text* to the runtime's error message; it has no format characters then."""
+    """Append *text* to the runtime's error message, with format characters escaped."""
     pointer = TfLiteContext.from_address(context).ReportError
     if pointer:
         line = text[:_LONGEST_TEXT].replace("\0", " ").replace("%", "%%")
@@ -261,5 +261,5 @@ _names: dict[str, bytes] = {}
 
 
 def interned(name: str) -> bytes:
-    """Return a C string that stays where it is: the runtime keeps the pointer."""
+    """Return a C string at a fixed address, since the runtime keeps the pointer."""
     return _names.setdefault(name, name.encode().replace(b"\0", b" "))

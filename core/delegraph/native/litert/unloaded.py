@@ -1,4 +1,4 @@
-"""Compiled partitions of a file that nothing runs in an official interpreter, and why."""
+"""Compiled partitions that nothing runs in an official interpreter, with the reasons."""
 
 from __future__ import annotations
 

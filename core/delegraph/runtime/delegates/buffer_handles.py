@@ -1,4 +1,4 @@
-"""Tensors whose values a delegate keeps in a buffer of its own.
+"""Tensors whose value is in a delegate's own buffer.
 
 Such a tensor has the delegate and the delegate's handle for the buffer. While ``data_is_stale``
 only the buffer is up to date; any other reader of the tensor has it copied first.
@@ -27,7 +27,7 @@ NO_HANDLE = -1
 
 
 class BufferHandles:
-    """The delegates' buffers of the tensors of one subgraph.
+    """Buffer handles of all tensors of one subgraph.
 
     Args:
         tensors: the tensors, by index; delegates may append some.
@@ -43,7 +43,7 @@ class BufferHandles:
         self._plan = plan
 
     def set_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
-        """See ``DelegateContext.set_buffer_handle``."""
+        """Record the delegate's buffer of a tensor; see ``DelegateContext.set_buffer_handle``."""
         if tensor.delegate not in (None, delegate):
             raise DelegateError(
                 f"{tensor!r} belongs to another delegate", delegate=delegate.name(), phase="copy"
@@ -54,7 +54,7 @@ class BufferHandles:
             self._free(delegate, before)
 
     def make_readable(self, tensor: Tensor) -> None:
-        """Copy a tensor's values from its delegate's buffer when only that has them.
+        """Copy a tensor's value from the delegate's buffer if only the buffer is up to date.
 
         Raises:
             DelegateNodeError: the delegate cannot; the tensor stays stale.
@@ -65,7 +65,7 @@ class BufferHandles:
             tensor.data_is_stale = False
 
     def write_through(self, tensor: Tensor) -> None:
-        """Copy a tensor's values, just set by the user, to its delegate's buffer, if it has one.
+        """Copy the value that the user has set to the delegate's buffer, if there is one.
 
         Raises:
             DelegateNodeError: the delegate cannot.
@@ -101,7 +101,7 @@ class BufferHandles:
         return [tensor.delegate for tensor in self._tensors]
 
     def restore(self, owners: Iterable[object | None]) -> None:
-        """Give tensors their owners back, releasing handles of others.
+        """Set the owner of each tensor again, and release the handles of other owners.
 
         An owner that stayed has its latest handle: it may have released the ones before.
         """
@@ -111,7 +111,7 @@ class BufferHandles:
                 tensor.delegate = owner
 
     def release(self, tensors: Iterable[Tensor]) -> None:
-        """Release the handles of *tensors*, and whose they are."""
+        """Release the buffer handles of *tensors* and remove their owners."""
         for tensor in tensors:
             found = tensor.delegate, tensor.buffer_handle
             tensor.delegate, tensor.buffer_handle, tensor.data_is_stale = None, NO_HANDLE, False

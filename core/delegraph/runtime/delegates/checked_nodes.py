@@ -21,7 +21,7 @@ from delegraph.runtime.execution.steps import Step
 
 
 def order_errors(subgraph: SubgraphSpec) -> dict[int, DelegraphError]:
-    """Return errors of all nodes if one writes what has a value, or reads what a later one makes.
+    """Return errors for all nodes if a tensor is written twice or read before it is written.
 
     Then what nodes read depends on their order, and partitions do not keep it: only tensors tell
     them what comes first. Nodes that wait for each other fit in no partition at all.
@@ -56,7 +56,7 @@ def check_nodes(
     follows_calls: bool = False,
     unknown: Iterable[int] = (),
 ) -> Findings:
-    """Findings of the kernels of *nodes*; no shape that others see changes.
+    """Prepare *nodes* on private copies of their tensors and return the findings.
 
     An operator that decides the element type of its output has done so afterwards.
 
@@ -76,7 +76,7 @@ def check_nodes(
 
 
 class _CheckedNodes(PrivateNodes):
-    """Nodes that are prepared to see whether their kernels take them, and never run."""
+    """Nodes that are prepared only to check whether their kernels accept them."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class _CheckedNodes(PrivateNodes):
         self._left_open_by_kernels: set[int] = set()
 
     def findings(self, unknown: Iterable[int]) -> Findings:
-        """See :func:`check_nodes`."""
+        """Prepare all nodes and return the findings; see :func:`check_nodes`."""
         open_tensors = set(unknown)
         with self.as_computed():
             for state in self.states.values():
@@ -109,7 +109,7 @@ class _CheckedNodes(PrivateNodes):
         return Findings(self._errors, known, left_open, self._custom_errors)
 
     def _left_open(self, node: Node, registration: Registration, unknown: set[int]) -> set[int]:
-        """Prepare a node if that is possible; return its outputs of unknown shape."""
+        """Prepare a node if possible; return its outputs whose shape is unknown."""
         outputs = {*node.outputs}
         can_tell = unknown.isdisjoint(node.inputs) and self._has_kernel(node, registration)
         if not can_tell or node.index in self._errors:
@@ -139,7 +139,7 @@ def _is_builtin(registration: Registration) -> bool:
 
 
 def _forget_frames(error: BaseException | None) -> None:
-    """Let an error that is kept, and all that led to it, keep no frame and so no memory."""
+    """Remove the tracebacks of an error and its causes, so that their memory is freed."""
     while error is not None:
         error.__traceback__ = None
         error = error.__cause__ or error.__context__

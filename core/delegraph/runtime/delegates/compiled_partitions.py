@@ -1,4 +1,4 @@
-"""Delegates that a model file brings along: those of its partitions compiled ahead of time.
+"""Delegates for the partitions in a model file that were compiled ahead of time.
 
 Each runs what one delegate has compiled, by the plugin that the file names. One that cannot be used
 leaves its nodes, with the reason; nothing else runs them.
@@ -46,7 +46,7 @@ from delegraph.plugins.plugin_set import Offer, installed
 
 
 def compilers_of(model: Model) -> list[DelegateAddress]:
-    """Return who has compiled partitions of a file, in the order in which they occur.
+    """Return the delegates that compiled partitions of a file, in order of occurrence.
 
     Raises:
         MalformedModelError: a compiled partition is damaged.
@@ -55,7 +55,7 @@ def compilers_of(model: Model) -> list[DelegateAddress]:
 
 
 def compiled_delegate(compiler: DelegateAddress, *, loads: bool = True) -> Delegate:
-    """Return the delegate that runs what *compiler* has compiled.
+    """Return the delegate that runs the partitions compiled by *compiler*.
 
     Args:
         compiler: a delegate and its distribution.
@@ -66,7 +66,7 @@ def compiled_delegate(compiler: DelegateAddress, *, loads: bool = True) -> Deleg
 
 
 def not_applied(partitions: Iterable[CompiledPartition]) -> str:
-    """Return why nothing runs compiled partitions that no delegate was asked about."""
+    """Text that says why no delegate runs these compiled partitions."""
     made = dict.fromkeys(f"{found.delegate!r} of {found.provider}" for found in partitions)
     return (
         f"compiled by delegate {', '.join(made)}, which was not applied as the file's own "
@@ -79,10 +79,10 @@ def _compiler_of(partition: CompiledPartition) -> DelegateAddress:
 
 
 class _LoadingDelegate(SimpleDelegate):
-    """Gives each compiled node a partition of its own, and the kernel that its plugin makes."""
+    """Makes a partition of each compiled node and loads its kernel from the plugin."""
 
     def replace(self, context: DelegateContext, nodes: list[int]) -> None:
-        """Replace the nodes one after the other: a blob is loaded by one kernel."""
+        """Replace each of *nodes* separately, since one kernel loads one blob."""
         for index in nodes:
             super().replace(context, [index])
 
@@ -98,18 +98,18 @@ class _LoadingDelegate(SimpleDelegate):
             raise self.init_error(in_words(error), params) from error
 
     def prepare_node(self, context: DelegateContext, node: Node) -> Eval:
-        """Prepare the kernel for the node as it was compiled."""
+        """Prepare the kernel with the inputs and outputs of the compiled partition."""
         return prepared_kernel(node.user_data, context, _as_compiled(context, node))
 
 
 class _ShapingDelegate(_LoadingDelegate):
-    """Loads nothing; its nodes cannot run, and give tensors their shapes."""
+    """Gives compiled nodes their output shapes without loading them; they cannot run."""
 
     new_kernel = SimpleDelegate.new_kernel
 
 
 class CompiledDelegate(SimpleDelegateInterface):
-    """Takes the nodes that one delegate has compiled ahead of time.
+    """Takes the nodes that one delegate compiled ahead of time.
 
     Args:
         compiler: the delegate and its distribution.
@@ -122,15 +122,15 @@ class CompiledDelegate(SimpleDelegateInterface):
         self._providers: dict[str, None] = {}  # in order
 
     def name(self) -> str:
-        """Return the name of the delegate that compiled them."""
+        """Name of the delegate that compiled the nodes."""
         return self._compiler.name
 
     def note(self) -> str:
-        """Names of the delegates that compiled them; with versions as soon as nodes are known."""
+        """Text with the distributions that compiled the nodes, with versions once known."""
         return f"compiled by {', '.join(self._providers) or self._compiler.distribution}"
 
     def flags(self) -> DelegateFlags:
-        """Return that shapes may become known late, as long as they are those compiled."""
+        """Flags that allow dynamic tensors; their shapes must be the compiled ones."""
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def is_node_supported_by_delegate(
@@ -151,7 +151,7 @@ class CompiledDelegate(SimpleDelegateInterface):
         return True
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        """Return a kernel that cannot run; the plugin makes those that do."""
+        """Return a kernel that cannot run; the plugin makes the real kernels."""
         return _Unloaded()
 
 
@@ -193,7 +193,7 @@ def offer_of(partition: CompiledPartition) -> Offer:
 def _compiled_node(
     context: DelegateContext, params: DelegateParams
 ) -> tuple[CompiledPartition, DelegateParams, Tensor]:
-    """Compiled partition that a delegate node replaces: its record, its border, its blob."""
+    """Record, inputs and outputs, and blob of the compiled partition in a delegate node."""
     (index,) = params.nodes_to_replace
     compiled, _ = context.get_node_and_registration(index)
     *inputs, blob = compiled.inputs
@@ -202,7 +202,7 @@ def _compiled_node(
 
 
 def _loaded(context: DelegateContext, params: DelegateParams) -> SimpleDelegateKernelInterface:
-    """Return the kernel of a compiled partition, its blob checked before."""
+    """Check the blob of a compiled partition and return the kernel loaded from it."""
     partition, border, blob = _compiled_node(context, params)
     offer = offer_of(partition)
     assert offer.compiler is not None  # offer_of looked
@@ -216,7 +216,7 @@ def _loaded(context: DelegateContext, params: DelegateParams) -> SimpleDelegateK
 
 
 def _as_compiled(context: DelegateContext, node: Node) -> Node:
-    """Return a delegate node with the border that was compiled; its outputs have their shapes."""
+    """Return a delegate node with the compiled inputs and outputs, after setting the shapes."""
     partition, border, _ = _compiled_node(context, node.options)
     for index, shape in zip(border.input_tensors, partition.inputs, strict=True):
         _require_shape(context.tensors[index], shape, partition)
@@ -227,16 +227,16 @@ def _as_compiled(context: DelegateContext, node: Node) -> Node:
 
 
 class _Unloaded(SimpleDelegateKernelInterface):
-    """Stands for a compiled partition and cannot run."""
+    """Kernel of a compiled partition that is not loaded; it cannot run."""
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        """Do nothing."""
+        """Do nothing, since no blob is loaded."""
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        """Do nothing: the outputs have their shapes."""
+        """Do nothing, since the outputs have their shapes already."""
 
     def eval(self, context: DelegateContext, node: Node) -> None:
-        """Refuse."""
+        """Raise an error: the compiled partition was not loaded."""
         raise OperatorError("this compiled partition was not loaded")
 
 

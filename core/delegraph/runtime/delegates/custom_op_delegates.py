@@ -1,4 +1,4 @@
-"""The delegates that a model's custom operators call for, compiled partitions among them."""
+"""Installed delegates for a model's custom operators and compiled partitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delegraph.runtime.isolation.source import DelegateSource
 
 
 def compiled_by(model: Model, isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
-    """Return the delegates of a file's compiled partitions, in the order in which they occur.
+    """Return the delegates of a file's compiled partitions, in order of occurrence.
 
     Args:
         model: the file.
@@ -46,7 +46,7 @@ def called_for(
     asked_for: Sequence[Delegate] = (),
     isolation: Isolation = AS_SPECIFIED,
 ) -> list[Delegate]:
-    """Return the installed delegates that *custom_ops* call for, but for those in *asked_for*.
+    """Return the installed delegates made for *custom_ops*, without those in *asked_for*.
 
     Raises:
         PluginError: the code of one failed.

@@ -1,4 +1,4 @@
-"""The default delegate: it computes the nodes that all others reject, without being asked.
+"""The default delegate, which computes the nodes that all requested delegates reject.
 
 It is to Delegraph what XNNPACK is to the official runtime. Delegates declare that they may be it,
 by ``DelegateSpec.default_rank``.
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 def apply_to_the_rest(session: Session) -> None:
-    """Apply the delegate where it is installed and ready, and is not among those asked for.
+    """Apply the default delegate if it is installed, ready and not requested by name.
 
     Where it fails the model runs without it; see ``default_failures``.
     """
@@ -42,7 +42,7 @@ def apply_to_the_rest(session: Session) -> None:
 
 
 def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
-    """Apply a delegate that users ask for now; what computes the rest stays the last one.
+    """Apply a requested delegate before the default delegate, which stays the last one.
 
     Raises:
         DelegateError: it failed; all are as they were before.
@@ -60,7 +60,7 @@ def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
 
 
 def rest_of(session: Session) -> Delegate | None:
-    """Return the delegate that computes the rest, unless it was taken off."""
+    """Return the default delegate of the session, or None if it was removed."""
     return next((delegate for delegate in session.delegates if delegate is session.rest), None)
 
 

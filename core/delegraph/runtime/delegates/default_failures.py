@@ -1,4 +1,4 @@
-"""What becomes of a delegate that is applied by default and fails: the model runs without it.
+"""Handles failures of default delegates: the model runs without the failed delegate.
 
 There is one rule, whatever the delegate was doing. The core's kernels are asked to do the same. If
 they fail, too, their error is raised, as without the delegate, and the delegate is applied again at
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 
 class Stack(Protocol):
-    """The delegates of one subgraph: ``delegate_stack.DelegateStack``."""
+    """The part of ``delegate_stack.DelegateStack`` that this module uses."""
 
     @property
     def wanted(self) -> list[AppliedDelegate]:
-        """The delegates in force, and those that a resize has taken off."""
+        """The applied delegates, followed by delegates that a resize has removed."""
 
     def start_again(self, delegates: Iterable[AppliedDelegate]) -> None:
         """Take all delegates off; :meth:`reapply` will apply *delegates*."""
 
     def reapply(self) -> None:
-        """Apply those that wait."""
+        """Apply the delegates that a resize has removed."""
 
 
 # -- one that cannot be applied ------------------------------------------------------------------
 
 
 def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bool:
-    """See to a default delegate that could not be applied; the graph is as it was before.
+    """Handle a default delegate that could not be applied; the graph is unchanged.
 
     Args:
         first: the model's first subgraph.
@@ -89,7 +89,7 @@ def allocate(
     wanted: Sequence[AppliedDelegate],
     error: Exception | None,
 ) -> None:
-    """Allocate a subgraph without those of its default delegates that fail or have failed.
+    """Allocate a subgraph without the default delegates that fail or have failed.
 
     Args:
         stack: of the subgraph.
@@ -113,7 +113,7 @@ def allocate(
 def _error_of_allocating(
     stack: Stack, subgraph: Subgraph, delegates: Sequence[AppliedDelegate]
 ) -> Exception | None:
-    """Allocate a subgraph with these delegates; return what went wrong."""
+    """Allocate a subgraph with these delegates; return the error, or None."""
     try:
         if delegates != stack.wanted:
             stack.start_again(delegates)
@@ -132,7 +132,7 @@ def _allocate_without(
     wanted: Sequence[AppliedDelegate],
     error: Exception,
 ) -> None:
-    """Allocate without the default delegate that has failed; without all of them if need be.
+    """Allocate without the failed default delegate; if that fails, without all of them.
 
     Raises:
         Exception: *error*, or a later one, once no default delegate is left.
@@ -160,14 +160,14 @@ def _allocate_without(
 def _without_failed(
     session: SharedState, applied: Sequence[AppliedDelegate]
 ) -> Sequence[AppliedDelegate]:
-    """Return the delegates but those applied by default that have failed in this interpreter."""
+    """Return the delegates without the default ones that failed in this interpreter."""
     return [each for each in applied if not session.has_failed_by_default(each.delegate)]
 
 
 def without_those_off(
     subgraphs: Iterable[Subgraph], delegates: Iterable[Delegate]
 ) -> list[Delegate]:
-    """Return *delegates* but the failed default ones that no subgraph has any more."""
+    """Return *delegates* without the failed default ones that every subgraph has removed."""
     known = [(s.session, (*s.plan.applied, *s.plan.undone)) for s in subgraphs]
     present = {id(each.delegate) for _, applied in known for each in applied}
     session = known[0][0]

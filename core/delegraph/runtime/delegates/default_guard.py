@@ -1,4 +1,4 @@
-"""Nodes of a delegate that is applied by default: what it fails at, Delegraph's kernels compute.
+"""Guard of a default delegate's nodes: when one fails, Delegraph's kernels compute it.
 
 While nothing fails an invoke costs what it costs without a guard, and a copy of the variables where
 a partition changes some.
@@ -25,7 +25,7 @@ from delegraph.runtime.subgraph import Subgraph
 
 
 class DefaultGuard(Guard):
-    """One node of a delegate that is applied by default, from one preparation to the next.
+    """Runs one node of a default delegate and replaces it when it fails.
 
     Where the model's own kernels fail as well, their error is raised: the one that users get
     without the delegate. Where they do not, the delegate is to blame, and runs no more.
@@ -152,7 +152,7 @@ class DefaultGuard(Guard):
         leave_out(session, self.delegate, self._incident(error, phase), error)
 
     def retire(self) -> None:
-        """Let the original nodes run from now on, where Delegraph has kernels for them."""
+        """Run the original nodes from now on, if Delegraph has kernels for them."""
         if self._runs is not None:
             self._subgraph.exchange_eval(self._runs, self._run_in_retirement)
 

@@ -42,7 +42,7 @@ def leave_out(
 def tell(
     session: SharedState, delegate: object, incident: Incident, error: BaseException | None
 ) -> None:
-    """Record, remember and warn of what a default delegate did wrong; see :func:`leave_out`.
+    """Record, remember and report a failure of a default delegate; see :func:`leave_out`.
 
     Raises:
         DefaultDelegateWarning: where users turn warnings into errors.
@@ -97,7 +97,7 @@ def _warning(incident: Incident, heir: str) -> str:
 
 
 def _outside() -> int:
-    """Return the ``stacklevel`` of the first caller outside this package, seen from our caller."""
+    """Return the ``stacklevel`` of the first caller that is not part of Delegraph."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("delegraph."):
         frame, level = frame.f_back, level + 1
@@ -115,13 +115,13 @@ def incident_of(delegate: Delegate, subgraph: int, error: BaseException) -> Inci
 
 
 def blamed(delegates: Sequence[Delegate], error: BaseException) -> Delegate:
-    """Return the delegate that an error names; the last one if it names none of them."""
+    """Return the delegate that an error names; the last delegate if it names none."""
     names = {each.delegate for each in causes(error) if isinstance(each, DelegateError)}
     return next((d for d in delegates if delegate_name(d) in names), delegates[-1])
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error, its cause, the cause of that, and so on."""
+    """Yield an error, its cause, the cause's cause and so on."""
     while error is not None:
         yield error
         error = error.__cause__

@@ -1,4 +1,4 @@
-"""Delegates that a model gets without asking: the user's, those of its custom operators, the CPU's.
+"""Delegates applied without request: configured ones, those of custom operators, the default one.
 
 Those of partitions that were compiled ahead of time come with the file. What looks for delegates is
 imported where there is one to look for.
@@ -29,7 +29,7 @@ def are_wanted(resolver: OpResolverType) -> bool:
 
 
 def configured(isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
-    """Return the delegates that the user's environment or configuration file names, in its order.
+    """Return the delegates that the environment or the configuration file names, in order.
 
     Args:
         isolation: which of them get a process of their own.
@@ -57,7 +57,7 @@ def apply(
     is_left_open: bool,
     takes_more: bool,
 ) -> None:
-    """Apply to a new session what is asked for and, unless *resolver* is against it, defaults.
+    """Apply the requested delegates to a new session, then default ones if *resolver* allows.
 
     Args:
         session: what runs the model.
@@ -96,7 +96,7 @@ def apply(
 
 
 def _has_rest(session: Session) -> bool:
-    """Whether the remaining nodes may go to a delegate that was not named.
+    """Return whether a default delegate may take the remaining nodes.
 
     Not where users say which are the defaults, and not where that delegate would not do what is
     asked for: exact sums of the reference kernels, values of all tensors, nothing left over.
@@ -109,7 +109,7 @@ def _has_rest(session: Session) -> bool:
 def added_to(
     asked_for: Sequence[Delegate], session: Session, resolver: OpResolverType
 ) -> list[Delegate]:
-    """Return the delegates to apply: those that the model gets without asking, then *asked_for*.
+    """Return the delegates to apply: those that the model needs, then *asked_for*.
 
     First come those of its compiled partitions, which nothing else can run. Then, unless *resolver*
     is against it, those that its custom operators call for.

@@ -1,4 +1,4 @@
-"""What the runtime adds to the kernels of a delegate: shapes inside, copies, a failure policy."""
+"""Runtime's part in running a delegate node: inner shapes, buffer copies, the failure policy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DelegateNodePrepare:
     own: Prepare
 
     def __call__(self, context: OpContext, node: Node) -> Eval:
-        """Evaluation that runs the node.
+        """Return the evaluation that runs the delegate node.
 
         Prepared in another context, it is one of the nodes that a later delegate has replaced:
         the runner of those handles the rest.
@@ -49,7 +49,7 @@ class DelegateNodePrepare:
         return self.own(context, node)
 
     def _check_shapes(self, node: Node) -> None:
-        """Look at the original nodes again where shapes are others than when they were claimed.
+        """Check the original nodes again if shapes have changed since the delegate claimed them.
 
         The node's outputs are then as those left them: open where their shapes were.
 

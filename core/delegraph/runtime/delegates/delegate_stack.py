@@ -1,4 +1,4 @@
-"""The delegates of one subgraph: applied in order, each on the plan that those before it left.
+"""The delegates of one subgraph, each applied to the plan that the earlier delegates left.
 
 Source:
     Subgraph::ModifyGraphWithDelegate, UndoAllDelegates and RedoAllDelegates,
@@ -34,7 +34,7 @@ _NEEDS_NO_SHAPES = (
 
 
 class DelegateStack:
-    """Applies delegates to a subgraph, takes them off and applies them again.
+    """Applies delegates to a subgraph, removes them and applies them again.
 
     Args:
         subgraph: the subgraph.
@@ -173,7 +173,7 @@ class DelegateStack:
             )
 
     def _refuse_opened_shapes(self) -> None:
-        """Raise when a delegate has opened a shape after a static one was applied."""
+        """Raise an error if a delegate made a shape dynamic after a static one was applied."""
         subgraph = self._subgraph
         if subgraph.has_dynamic_tensors:
             node, registration, tensor = subgraph.steps.first_open()
@@ -203,7 +203,7 @@ class DelegateStack:
     # -- taking off ----------------------------------------------------------------------------
 
     def take_off_static(self) -> None:
-        """Take all delegates off when what one has depends on shapes; :meth:`reapply` follows.
+        """Remove all delegates if one depends on shapes; the caller then calls :meth:`reapply`.
 
         That is so for static delegates, and where nodes were refused for the shapes before.
         """
@@ -265,7 +265,7 @@ class DelegateStack:
             raise
 
     def reapply_named(self) -> None:
-        """Do what :meth:`reapply` does; default delegates that fail wait for the allocation."""
+        """Apply the removed delegates again; failed default delegates wait for the allocation."""
         wanted = self.wanted
         is_default = self._subgraph.session.is_by_default
         try:
@@ -281,7 +281,7 @@ class DelegateStack:
 
     @property
     def wanted(self) -> list[AppliedDelegate]:
-        """The delegates in force, and those that a resize has taken off."""
+        """The applied delegates, followed by delegates that a resize has removed."""
         return [*self._plan.applied, *self._plan.undone]
 
     def start_again(self, delegates: Iterable[AppliedDelegate]) -> None:
@@ -291,12 +291,12 @@ class DelegateStack:
         self._plan.undone = list(delegates)
 
     def look_again(self) -> None:
-        """Take all delegates off until :meth:`reapply`, and forget what was found of the nodes."""
+        """Remove all delegates until :meth:`reapply`, and forget the findings about the nodes."""
         self.start_again(self.wanted)
         self._checked_shapes = None
 
     def postpone(self, delegate: Delegate) -> None:
-        """Let :meth:`reapply` apply a delegate, after those that wait already."""
+        """Make :meth:`reapply` apply *delegate* after the delegates that wait already."""
         self._plan.undone.append(AppliedDelegate(delegate, {}, {}))
 
     def _apply_again(self, applied: AppliedDelegate) -> None:
@@ -320,7 +320,7 @@ class DelegateStack:
         )
 
     def remove_all(self) -> None:
-        """Take all delegates off for good, those that a resize has taken off too."""
+        """Remove all delegates permanently, with those that a resize has removed."""
         if self._plan.applied and self._base is not None:
             self._subgraph.restore(self._base, shapes=False)
         self._plan.applied, self._plan.undone, self._base = [], [], None

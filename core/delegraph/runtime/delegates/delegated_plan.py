@@ -1,4 +1,4 @@
-"""Nodes and execution order of a subgraph, and how delegates change them.
+"""Nodes and execution order of a subgraph, and the changes that delegates make to them.
 
 Delegate nodes come after the model's own nodes, and the execution plan is made of both; a plan can
 be put back to what it was at any time.
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class DelegatedPlan:
-    """Nodes, registrations and execution plan of one subgraph: lists, and edits of them.
+    """Nodes, registrations and execution plan of one subgraph, with methods to edit them.
 
     Args:
         nodes: the model's nodes, each with its registration.
@@ -67,7 +67,7 @@ class DelegatedPlan:
     # -- reading -------------------------------------------------------------------------------
 
     def node(self, index: int) -> tuple[Node, Registration]:
-        """Return a node and its registration by node index."""
+        """Return the node with *index*, and its registration."""
         return self.nodes[index]
 
     def steps(self) -> Iterator[tuple[Node, Registration]]:
@@ -96,7 +96,7 @@ class DelegatedPlan:
         return None if delegate is None else delegate_name(delegate)
 
     def model_nodes(self, node: Node) -> Iterator[tuple[Node, Registration]]:
-        """Yield the model's nodes that a node stands for, through delegate nodes inside it."""
+        """Yield the model's nodes that a node computes, also through nested delegate nodes."""
         waiting = [node.index]
         while waiting:
             inner, registration = self.nodes[waiting.pop()]
@@ -106,7 +106,7 @@ class DelegatedPlan:
                 waiting += reversed(inner.options.nodes_to_replace)
 
     def producer(self, tensor: int) -> int:
-        """Return the node of the present plan that makes a tensor; -1 when none does."""
+        """Return the index of the node that writes a tensor; -1 when no node does."""
         return next((node.index for node, _ in self.steps() if tensor in node.outputs), -1)
 
     def control_edges(self) -> list[ControlEdge]:
@@ -116,7 +116,10 @@ class DelegatedPlan:
     # -- what a delegate may do ----------------------------------------------------------------
 
     def preview(self, nodes: Sequence[int], context: DelegateContext) -> list[DelegateParams]:
-        """See ``DelegateContext.preview_delegate_partitioning``."""
+        """Return the partitions that *nodes* would form.
+
+        See ``DelegateContext.preview_delegate_partitioning``.
+        """
         barred = {} if self.application is None else self.application.barred
         subsets = self._subsets([index for index in nodes if index not in barred])
         return [_params(s, None, context) for s in subsets if s.type == "kTfPartition"]
@@ -128,7 +131,9 @@ class DelegatedPlan:
         delegate: object,
         context: DelegateContext,
     ) -> None:
-        """See ``DelegateContext.replace_node_subsets_with_delegate_kernels``.
+        """Replace *nodes* by delegate nodes.
+
+        See ``DelegateContext.replace_node_subsets_with_delegate_kernels``.
 
         Where this fails, some new nodes are in the list; restore a snapshot then.
         """
@@ -179,7 +184,10 @@ class DelegatedPlan:
         return index
 
     def absorb(self, other: int) -> None:
-        """See ``DelegateContext.mark_subgraph_as_delegation_skippable``."""
+        """Mark subgraph *other* as computed by the delegate.
+
+        See ``DelegateContext.mark_subgraph_as_delegation_skippable``.
+        """
         self._claiming("a subgraph can be absorbed")
         self.absorbed |= {other}
 
@@ -217,14 +225,14 @@ class DelegatedPlan:
         self._free(snapshot.num_nodes)
 
     def close(self) -> None:
-        """Free every node that wants it, and forget all of them."""
+        """Free all nodes and clear the plan."""
         self._free(0)
         self.execution_plan.clear()
         self.applied.clear()
         self.undone.clear()
 
     def _free(self, first: int) -> None:
-        """Let go of the nodes from index *first* on."""
+        """Free and remove the nodes from index *first* on."""
         removed = self.nodes[first:]
         del self.nodes[first:]
         for node, registration in removed:
@@ -249,7 +257,7 @@ def _params(
 
 
 def delegate_name(delegate: Delegate) -> str:
-    """Return a delegate's name, or its type's when even that fails."""
+    """Return a delegate's name, or the name of its type when ``name()`` fails."""
     try:
         return str(delegate.name())
     except Exception:  # noqa: BLE001 - a plugin's method, and the error at hand matters more

@@ -64,7 +64,7 @@ class KnownFailure(JsonRecord):
 
 
 class FailureMemory:
-    """What is known of the failures of one model's default delegates.
+    """Known failures of one model's default delegates, kept in the cache.
 
     Args:
         content: the model's bytes.
@@ -84,7 +84,7 @@ class FailureMemory:
         self.begin()
 
     def begin(self) -> None:
-        """Take the time: something that may fail begins."""
+        """Note the start time of work that may fail."""
         self._start = time.monotonic()
 
     def recall(self, delegate: object, name: str, inputs: Sequence[Tensor]) -> Incident | None:
@@ -108,7 +108,7 @@ class FailureMemory:
     def keep(
         self, delegate: object, incident: Incident, error: BaseException, inputs: Sequence[Tensor]
     ) -> None:
-        """Remember a failure; where the cache cannot be used nothing is remembered."""
+        """Write a failure to the cache; if the cache cannot be used, do nothing."""
         address = self._addresses.get(id(delegate))
         is_slow = time.monotonic() - self._start >= SLOW
         is_compiling = incident.phase in _COMPILING and not any(_is_passing(error))
@@ -170,7 +170,7 @@ def _is_passing(error: BaseException | None) -> Iterator[bool]:
 
 
 def origin_of(name: str) -> str:
-    """Return the distribution of a delegate with its version, as far as it is known."""
+    """Return the distribution of a delegate with its version, as far as known."""
     for offer in installed().offers():
         if offer.spec.name == name:
             return f"{offer.plugin.distribution} {offer.plugin.version}"

@@ -1,4 +1,4 @@
-"""What users choose for a delegate that fails while invoking, and the record of each failure."""
+"""The user's choice for delegates that fail during invoke, and the record of failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ALMOST = 1 - 1e-9  # a share that adds up to 1 is a little less at times
 
 @dataclass(frozen=True, slots=True)
 class FailurePolicy:
-    """What an interpreter does about delegates that fail.
+    """What an interpreter does when a delegate fails.
 
     Attributes:
         on_failure: None is ``"fallback"`` for delegates in processes of their own, ``"raise"`` for
@@ -65,7 +65,7 @@ class FailurePolicy:
         return Isolation(self.isolate, self.timeout)
 
     def of(self, delegate: object, *, is_default: bool = False) -> FailurePolicy:
-        """Policy for *delegate*: this one, with ``on_failure`` decided.
+        """Return the policy for *delegate*, with a definite ``on_failure``.
 
         Args:
             delegate: the delegate.
@@ -89,7 +89,7 @@ _MOST_INCIDENTS = 1000
 
 
 class Incidents:
-    """The incidents of one interpreter; equal ones are counted, and logged the first time.
+    """Incidents of one interpreter; equal ones are counted, and logged only once.
 
     Error texts may differ at every invoke, so at most a thousand different ones are kept.
     """
@@ -113,12 +113,12 @@ class Incidents:
             self._found[incident] = replace(known, count=known.count + 1)
 
     def all(self) -> tuple[Incident, ...]:
-        """Return them in the order of their first occurrence."""
+        """Return the incidents in the order of their first occurrence."""
         return tuple(self._found.values())
 
 
 class Retires(Protocol):
-    """What runs a delegate's node, without asking each time whether it still may."""
+    """Runs a delegate's node until it is told to run the original nodes instead."""
 
     delegate: object
 
@@ -127,7 +127,7 @@ class Retires(Protocol):
 
 
 class Supervision:
-    """What one interpreter has learnt about its delegates; outlasts every preparation.
+    """Knowledge of one interpreter about its delegates, kept when nodes are prepared again.
 
     Attributes:
         has_warned: whether the warning of a delegate that is applied by default has been given.
@@ -145,11 +145,11 @@ class Supervision:
         return bool(self._quarantined)
 
     def watch(self, running: Retires) -> None:
-        """Have *running* retire once its delegate is quarantined."""
+        """Call ``running.retire()`` once the delegate of *running* is quarantined."""
         self._running.add(running)
 
     def quarantine(self, delegate: object) -> None:
-        """Let nothing of *delegate* run any more."""
+        """Stop running *delegate*: its nodes are computed by Delegraph's kernels from now on."""
         self._quarantined.append(delegate)
         for running in list(self._running):
             if running.delegate is delegate:

@@ -53,7 +53,7 @@ _Expected = tuple[tuple[int, ...] | None, Range | None]
 
 
 class Before(NamedTuple):
-    """What there was before a delegate's node ran."""
+    """State before a delegate's node ran: variables, output arrays and expectations."""
 
     saved: SavedState | None
     arrays: list[tuple[Tensor, tuple[int, ...], Any]]
@@ -61,7 +61,7 @@ class Before(NamedTuple):
 
 
 def guarded(subgraph: Subgraph, node: Node, prepare: Prepare) -> Eval:
-    """Prepare a delegate node, and return its eval under the session's failure policy.
+    """Prepare a delegate node, and return its evaluation under the session's failure policy.
 
     Args:
         subgraph: the node's subgraph.
@@ -76,7 +76,7 @@ def guarded(subgraph: Subgraph, node: Node, prepare: Prepare) -> Eval:
 
 
 class Guard:
-    """One delegate node, from one preparation to the next."""
+    """Runs one delegate node and handles its failures by the failure policy."""
 
     def __init__(self, subgraph: Subgraph, node: Node) -> None:
         self._subgraph = subgraph
@@ -108,7 +108,7 @@ class Guard:
     # -- preparing -----------------------------------------------------------------------------
 
     def prepared(self, prepare: Prepare) -> Eval:
-        """Prepare the delegate's node, or the original ones in its place; return the eval."""
+        """Prepare the delegate's node, or the original nodes instead; return the evaluation."""
         if self._is_quarantined():
             self._size_outputs()
             return self._run_originals
@@ -124,7 +124,7 @@ class Guard:
         return self._guarded(self._subgraph.buffers.reading(step, self._node))
 
     def _guarded(self, step: Eval) -> Eval:
-        """Evaluation that runs the delegate's *step* and handles its failures."""
+        """Return the evaluation that runs the delegate's *step* and handles its failures."""
         self._eval = step
         if isinstance(step, AsyncEval):
             return AsyncEval(self._run, partial(self._start, step), partial(self._finish, step))
@@ -136,7 +136,7 @@ class Guard:
         return self._run_originals
 
     def _wrong_shape(self) -> str | None:
-        """Fault of the shapes that the delegate gave its outputs; None for none."""
+        """Text that describes a wrong output shape of the delegate, or None."""
         if not (self._policy.validate or self._policy.on_failure == "shadow"):
             return None
         if not self._has_kernels():
@@ -161,14 +161,14 @@ class Guard:
     # -- running -------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        """Run the delegate's node; whatever goes wrong, the policy decides."""
+        """Run the delegate's node; the policy handles any error."""
         if self._is_quarantined():
             self._run_originals()
         else:
             self._judged(self._eval, self._before())
 
     def _start(self, step: AsyncEval) -> AnyEvent:
-        """Start the delegate's node; what goes wrong before it runs is settled at once."""
+        """Start the delegate's node; an error before it runs is handled at once."""
         self._at_start = None
         if self._is_quarantined():
             self._run_originals()
@@ -183,7 +183,7 @@ class Guard:
         return event
 
     def _finish(self, step: AsyncEval, started: Started) -> None:
-        """Wait for the delegate's node; whatever has gone wrong, the policy decides."""
+        """Wait for the delegate's node; the policy handles any error."""
         before, self._at_start = self._at_start, None
         if before is not None:
             self._judged(partial(step.finish, started), before)
@@ -194,7 +194,7 @@ class Guard:
         return Before(saved, arrays, self._expectations() if self._policy.validate else [])
 
     def _judged(self, compute: Callable[[], None], before: Before) -> None:
-        """Let the delegate compute, and look at what it has made of the outputs."""
+        """Call *compute* and check the outputs; the policy handles errors and wrong results."""
         try:
             compute()
             for tensor in self._outputs:
@@ -261,7 +261,10 @@ class Guard:
         )
 
     def _is_quarantined(self) -> bool:
-        """Whether the original nodes run; those without kernels stay with any delegate."""
+        """Return whether the original nodes run instead.
+
+        Nodes without kernels stay with the delegate.
+        """
         return self._supervision.is_quarantined(self._delegate) and self._has_kernels()
 
     def _has_kernels(self) -> bool:
@@ -277,7 +280,7 @@ class Guard:
     # -- looking at results --------------------------------------------------------------------
 
     def _finding(self, expected: list[_Expected], saved: SavedState | None) -> str | None:
-        """Fault of the results; None when they are right, or unchecked."""
+        """Text that describes a wrong result; None if the results are right or unchecked."""
         if self._policy.validate:
             finding = self._broken(expected) or self._special(saved)
             if finding is not None:
@@ -298,7 +301,7 @@ class Guard:
         return None
 
     def _expectations(self) -> list[_Expected]:
-        """Facts on each output that are known before it is computed."""
+        """Shape and range of each output, as far as known before it is computed."""
         if self._expected is None:
             if self._has_kernels():
                 with self._originals.as_computed():
@@ -344,7 +347,7 @@ class Guard:
     def _recomputed(
         self, saved: SavedState | None, find: Callable[[SavedState | None], str | None]
     ) -> str | None:
-        """Finding of *find* after the original nodes computed the same.
+        """Compute the original nodes, then return the result of *find*.
 
         Variables are the delegate's again afterwards.
         """
@@ -397,4 +400,4 @@ def phase_of(error: Exception) -> DelegatePhase:
 
 
 def _never_prepared() -> None:
-    """Stand in for an eval until there is one."""
+    """Placeholder for an evaluation until the node is prepared."""

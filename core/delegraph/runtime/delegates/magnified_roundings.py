@@ -43,7 +43,7 @@ _INTEGERS = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT
 
 @dataclass(frozen=True, slots=True)
 class _OneNode:
-    """A node and its border, as :func:`partition_model` takes them."""
+    """A single node as a partition for :func:`partition_model`."""
 
     nodes_to_replace: tuple[int, ...]
     input_tensors: tuple[int, ...]
@@ -91,7 +91,7 @@ def magnified(
 
 
 def _quantizes_floats(step: Step, tensors: Sequence[Tensor]) -> bool:
-    """Whether a node makes integers of its first input, of floats, or of it to meet weights."""
+    """Return whether a node quantizes a float input, to write integers or for integer weights."""
     node, _ = step
     read, written = ([tensors[i] for i in ids if i >= 0] for ids in (node.inputs, node.outputs))
     if not read or read[0].type is not TensorType.FLOAT32:
@@ -106,7 +106,7 @@ def _is_opaque(tensor: Tensor) -> bool:
 
 
 class _Comparison:
-    """Runs nodes one by one, by Delegraph's kernels and by a delegate."""
+    """Runs nodes one by one, with Delegraph's kernels and with a delegate."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class _Comparison:
         self._tolerances = tolerances
 
     def run(self, steps: Sequence[Step], inputs: Sequence[int]) -> str | None:
-        """See :func:`magnified`."""
+        """Run all nodes both ways and compare; see :func:`magnified`."""
         fed = [i for i in inputs if not self._tensors[i].is_constant]
         right: _Values = {i: self._tensors[i].data.copy() for i in fed}
         mine, found = dict(right), None
@@ -146,7 +146,7 @@ class _Comparison:
         return f"roundings were magnified by {found}; each node is right on equal inputs"
 
     def _outputs(self, alone: PartitionModel, values: _Values, *delegates: Delegate) -> _Values:
-        """Return what a node makes of its inputs, by tensor of the whole model.
+        """Run one node and return its outputs, by tensor index of the whole model.
 
         Raises:
             OperatorError: the delegate does not take the node.
@@ -174,7 +174,7 @@ class _Comparison:
 def _are_outside(
     tolerances: Mapping[int, Tolerance | None], found: _Values, expected: _Values
 ) -> bool:
-    """Whether a tensor that is expected is further off than its tolerance."""
+    """Return whether the error of any expected tensor exceeds its tolerance."""
     for index, values in expected.items():
         allowed = tolerances.get(index)
         if allowed is not None and (allowed.compare(found[index], values) > 0).any():

@@ -1,4 +1,4 @@
-"""Which partitions of a delegate do not pay: each is timed against the kernels it replaces.
+"""Finds partitions that save no time, by timing each one against the kernels that it replaces.
 
 The model runs once on made-up data. Whenever a node of the delegate is reached, it and the original
 nodes take turns on what has come in, and the fastest of several runs counts. The delegate's time
@@ -106,7 +106,7 @@ def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[
 
 
 def _run_all(subgraphs: Sequence[Subgraph], trials: Sequence[_Trials]) -> None:
-    """Run the model, then alone the subgraphs in which it has not reached every partition."""
+    """Run the model, then run each subgraph alone that has partitions without measurement."""
     main = subgraphs[0]
     with suppress(DelegraphError):  # _run meets it again, and returns it
         _allocate(main)  # gives called subgraphs their shapes, which may make their nodes anew
@@ -131,12 +131,12 @@ def _forget_allocation(subgraphs: Sequence[Subgraph]) -> None:
 
 
 def _allocate(subgraph: Subgraph) -> None:
-    """Allocate a subgraph as control flow does, with the delegates that a resize took off."""
+    """Allocate a subgraph as for a control-flow call, and apply removed delegates again."""
     subgraph.session.callees[subgraph.spec.index].allocate()
 
 
 def _run(subgraph: Subgraph) -> str:
-    """Run a subgraph on made-up data; return in words why it cannot, empty when it can.
+    """Run a subgraph on generated data; return the reason for a failure, or an empty text.
 
     Raises:
         CallCancelledError: the call in which this happens was asked to stop.
@@ -222,7 +222,7 @@ class _Trials:
         self._num_lost = 0
 
     def begin(self, share: float) -> None:
-        """Let the delegate's nodes measure themselves when they run, *share* seconds each."""
+        """Make the delegate's nodes measure themselves when they run, *share* seconds each."""
         self._share, self._end = share, self._clock() + _LONGEST
         plan = self.subgraph.plan
         for node, registration in list(plan.steps()):
@@ -241,7 +241,7 @@ class _Trials:
                 nodes[node.index] = node, registration
 
     def report(self) -> None:
-        """Log what was kept without being measured, and how many partitions pay."""
+        """Log the partitions kept without measurement, and how many partitions save time."""
         name = self._delegate.name()
         where = f"subgraph {self.subgraph.spec.index}"
         if self.pending:
@@ -312,14 +312,14 @@ class _Trials:
 
 
 class _Variables:
-    """The variables of a subgraph, as they are now."""
+    """Saved values of the variables of a subgraph."""
 
     def __init__(self, subgraph: Subgraph) -> None:
         tensors = [subgraph.tensors[i] for i in subgraph.variables]
         self._values = [(t, t.data.copy()) for t in tensors if t.data is not None]
 
     def put_back(self) -> None:
-        """Give them the values they had."""
+        """Restore the saved values of the variables."""
         for tensor, value in self._values:
             tensor.data[...] = value
 

@@ -1,4 +1,4 @@
-"""What is known of a graph's nodes and tensors before anything runs; ``checked_nodes`` finds it."""
+"""Facts about nodes and tensors known before the first run; ``checked_nodes`` finds them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph.schema.enums import TensorType
 
 
 class KnownTensor(NamedTuple):
-    """What is known of a tensor before anything runs.
+    """Shape, type and perhaps value of a tensor, known before the first run.
 
     Attributes:
         shape: its dimensions.
@@ -44,7 +44,7 @@ class KnownTensor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a check of nodes has found.
+    """Result of a check of nodes: errors, known tensors and open shapes.
 
     Attributes:
         errors: what the kernels of refused nodes said, by node index.
@@ -63,7 +63,7 @@ class Findings:
     def of_prepared(
         cls, tensors: Sequence[Tensor], errors: Mapping[int, DelegraphError]
     ) -> Findings:
-        """Return the findings for a graph that is prepared, and has no shape left open."""
+        """Return the findings of a prepared graph in which every shape is known."""
         return cls(errors, {tensor.index: KnownTensor.of(tensor) for tensor in tensors})
 
     @property
@@ -75,7 +75,7 @@ class Findings:
         }
 
     def raise_first(self, *, needs_shapes: bool) -> None:
-        """Raise the error of the first node that is refused, if one is.
+        """Raise the error of the first refused node, if there is one.
 
         Args:
             needs_shapes: whether custom operators that are refused count, too.
@@ -85,7 +85,7 @@ class Findings:
             raise errors[index].with_traceback(None)  # without that of the last time
 
     def give_shapes(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> None:
-        """Give the tensors that nodes write their shapes, as far as they are known.
+        """Set the known shapes of the tensors that *nodes* write.
 
         Raises:
             UnresolvedOpError: one of the nodes is a custom operator without a kernel.
@@ -103,7 +103,7 @@ class Findings:
                     tensors[index].adopt_type(self.known[index].type)
 
     def hold_for(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> bool:
-        """Whether some of the nodes, fed with *tensors* as they are now, are what they were."""
+        """Return whether the findings about *nodes* are still valid for the present *tensors*."""
         known = self.known
         written = {i for node, _ in nodes for i in node.outputs if i >= 0}
         read = {i for node, _ in nodes for i in node.inputs if i >= 0} - written

@@ -26,7 +26,7 @@ from delegraph.runtime.subgraph import Subgraph
 
 
 class OriginalNodes(PrivateNodes):
-    """The original nodes of one delegate node; nothing is prepared before it is needed.
+    """The original nodes of one delegate node, prepared only when first needed.
 
     A node of an earlier delegate that the partition contains is run by that delegate, or, with
     *only_kernels*, by its own original nodes where all of them have a kernel.
@@ -64,7 +64,7 @@ class OriginalNodes(PrivateNodes):
 
     @contextmanager
     def as_computed(self) -> Iterator[None]:
-        """Do what ``PrivateNodes.as_computed`` does, once nothing goes on that may see it."""
+        """Enter the private state of the nodes, after all asynchronous nodes have ended."""
         self._subgraph.steps.settle()
         with super().as_computed():
             yield
@@ -89,7 +89,7 @@ class OriginalNodes(PrivateNodes):
         return self._noting(node, registration.name, run) if self._notes_results else run
 
     def _noting(self, node: Node, operator: str, run: Eval) -> Eval:
-        """Return an eval that notes what the node wrote, before others write over it."""
+        """Return an evaluation that also records the node's outputs before they are overwritten."""
         notes, tensors = self.computed, self._subgraph.tensors  # not self: that were a circle
 
         def run_and_note() -> None:
@@ -106,7 +106,7 @@ class OriginalNodes(PrivateNodes):
         position = {index: i for i, index in enumerate(self.states)}
 
         def numbered(tensors: Iterable[int]) -> tuple[int, ...]:
-            """Return where the tensors are among those that get memory; -1 for the others."""
+            """Return the positions of *tensors* among the tensors with memory; -1 for others."""
             return tuple(position.get(index, -1) for index in tensors)
 
         nodes = [
@@ -121,7 +121,7 @@ class OriginalNodes(PrivateNodes):
     # -- running -------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Compute the outputs, into memory of their own; :meth:`deliver` hands them over.
+        """Compute the outputs in private memory; :meth:`deliver` copies them to the tensors.
 
         Prepares first where shapes have changed.
 
@@ -132,7 +132,7 @@ class OriginalNodes(PrivateNodes):
         self.timed_run(time.perf_counter)
 
     def timed_run(self, clock: Callable[[], float]) -> float:
-        """Do what :meth:`run` does; return the time by *clock* that the nodes themselves took."""
+        """Compute like :meth:`run`; return the time by *clock* that the nodes took."""
         threads = self._subgraph.session.options.num_threads
         with self.as_computed(), BlasThreads(threads) if self._uses_blas else nullcontext():
             if self._prepared_for != self._known_inputs():
@@ -170,7 +170,7 @@ class OriginalNodes(PrivateNodes):
 def original_nodes(
     subgraph: Subgraph, delegate_node: Node, *, only_kernels: bool
 ) -> tuple[Step, ...]:
-    """Steps of :class:`OriginalNodes`; first those that make an input of constants alone.
+    """Return the steps of :class:`OriginalNodes`, after those that compute constant inputs.
 
     A delegate may take constants as they are stored and leave the DEQUANTIZE in front outside; the
     original nodes read its result, which no other node may need and keep.
@@ -196,7 +196,7 @@ def _replaced(subgraph: Subgraph, delegate_node: Node, only_kernels: bool) -> li
 
 
 def original_node(subgraph: Subgraph, index: int) -> Step:
-    """Return a node with the inputs that the model gives it, whatever a delegate made of them."""
+    """Return a node with the inputs that the model file declares."""
     node, registration = subgraph.plan.node(index)
     operators = subgraph.spec.operators
     if index < len(operators) and node.inputs != operators[index].inputs:

@@ -1,4 +1,4 @@
-"""What a partition changes besides its outputs: variables and resources, kept to be put back."""
+"""Variables and resources that a partition changes, saved so that they can be restored."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SavedState:
             self._resources.update(_copied(self._values))
 
     def values(self) -> Iterator[tuple[Tensor, Any]]:
-        """Yield the variables with the values they had."""
+        """Yield each variable with its saved value."""
         return ((tensor, values) for tensor, _, values in self._variables)
 
 

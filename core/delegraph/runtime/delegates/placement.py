@@ -77,7 +77,7 @@ def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
 
 
 def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> dict[str, str]:
-    """Note of each delegate, on one line; those of one name together."""
+    """Return the notes of the delegates, one line per name."""
     notes: dict[str, list[str]] = {}
     for delegate in delegates:
         try:
@@ -142,7 +142,7 @@ def _partition(
 def _absorbers(
     subgraphs: Sequence[Subgraph], partitions: Iterable[PartitionPlacement]
 ) -> dict[int, PartitionPlacement]:
-    """Return for each subgraph that a delegate computes as a whole the partition that calls it."""
+    """Return, for each subgraph computed as a whole, the partition that calls it."""
     absorbed = frozenset[int]().union(*(subgraph.plan.absorbed for subgraph in subgraphs))
     found: dict[int, PartitionPlacement] = {}
     waiting = [(p, p.subgraph, p.nodes) for p in partitions] if absorbed else []
@@ -181,7 +181,7 @@ def _nodes(
 
 
 def _reasons(subgraph: Subgraph, delegates: Iterable[str]) -> Callable[[int], dict[str, Rejection]]:
-    """Return a function that says why delegates left a node."""
+    """Return a function from a node index to the delegates' reasons for rejecting the node."""
     if is_never_delegated(subgraph.spec.name):
         return lambda index: dict.fromkeys(delegates, _VALIDATES)
     plan = subgraph.plan
@@ -191,7 +191,7 @@ def _reasons(subgraph: Subgraph, delegates: Iterable[str]) -> Callable[[int], di
 
 
 def _crossings(subgraph: Subgraph, partitions: dict[int, int]) -> Iterator[Crossing]:
-    """Yield what goes from one party to another; *partitions* by the index of their node."""
+    """Yield the tensors that cross a boundary; *partitions* is keyed by node index."""
     if not partitions:
         return
     plan = subgraph.plan
@@ -218,7 +218,7 @@ def _crossings(subgraph: Subgraph, partitions: dict[int, int]) -> Iterator[Cross
 
 
 def _is_copied(tensor: Tensor, writer: Node | None, reader: Node | None) -> bool:
-    """Return whether one side works on a delegate's buffer of the tensor and the other does not."""
+    """Return whether the tensor is copied between a delegate's buffer and the host's memory."""
     if tensor.buffer_handle == -1:
         return False
     sides = (None if node is None else node.delegate for node in (writer, reader))
@@ -226,7 +226,7 @@ def _is_copied(tensor: Tensor, writer: Node | None, reader: Node | None) -> bool
 
 
 def _size(subgraph: Subgraph, tensor: Tensor) -> int | None:
-    """Return the bytes of a tensor's values; None when they are known only while invoking.
+    """Number of bytes of a tensor's value; None when it is known only during invoke.
 
     Resources are handles: nothing of theirs crosses over.
     """
@@ -242,7 +242,7 @@ def _size(subgraph: Subgraph, tensor: Tensor) -> int | None:
 
 
 def _stored_size(subgraph: Subgraph, tensor: Tensor) -> int:
-    """Return the bytes of a constant as the file stores it."""
+    """Number of bytes of a constant in the model file."""
     declared = subgraph.spec.tensors
     data = declared[tensor.index].data if tensor.index < len(declared) else tensor.data
     return 0 if data is None else int(data.nbytes)

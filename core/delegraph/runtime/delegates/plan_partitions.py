@@ -24,7 +24,7 @@ _CALLS_SUBGRAPHS = (BuiltinOperator.IF, BuiltinOperator.WHILE, BuiltinOperator.C
 
 
 class PlanPartitioner:
-    """Cuts the execution plans of one subgraph.
+    """Cuts the execution plan of one subgraph into node subsets.
 
     Args:
         spec: what the model declares.
@@ -94,7 +94,7 @@ class PlanPartitioner:
         )
 
     def _has_side_effect(self, node: Node, registration: Registration) -> bool:
-        """Whether a node must keep its order among others of which this is true."""
+        """Return whether a node must keep its order among all nodes with side effects."""
         if registration.builtin_code in _CALLS_SUBGRAPHS:
             return True
         tensors = (self._tensors[i] for i in (*node.inputs, *node.outputs) if i >= 0)

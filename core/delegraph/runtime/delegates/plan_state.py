@@ -1,4 +1,4 @@
-"""What delegates have made of a subgraph, to be put back as it was, and what one may do to it."""
+"""The state of a subgraph's plan: applied delegates, snapshots, and permitted actions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ Barred = Mapping[int, Rejection]
 
 
 class SubgraphState(Enum):
-    """What can be done with a subgraph. Source: Subgraph::State, tflite/core/subgraph.h.
+    """Whether a subgraph can be invoked or changed.
+
+    Source: Subgraph::State, tflite/core/subgraph.h.
 
     * ``UNINVOKABLE``: not before it is allocated.
     * ``INVOKABLE``: it can run.
@@ -34,7 +36,7 @@ class SubgraphState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AppliedDelegate:
-    """A delegate in force.
+    """A delegate that is applied to a subgraph.
 
     Attributes:
         delegate: the delegate.

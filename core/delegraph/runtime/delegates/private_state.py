@@ -1,4 +1,4 @@
-"""Nodes that work on a state of their own: shapes, memory and owners that only they see."""
+"""Nodes that run on private state: shapes, memory and owners that no other node sees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from delegraph.runtime.subgraph_memory import SubgraphMemory
 
 
 class PrivateState:
-    """What a tensor is to the original nodes, while it is something else to everybody.
+    """The state of one tensor for the private nodes, exchanged with its public state.
 
     Attributes:
         tensor: the tensor.
@@ -55,7 +55,7 @@ class PrivateState:
 
 
 class PrivateContext:
-    """The context of a host, except that shapes and memory are those of the private nodes."""
+    """A host's context in which shapes and memory belong to the private nodes."""
 
     def __init__(self, host: OpContext, steps: StepRunner, memory: SubgraphMemory) -> None:
         self._host = host
@@ -64,7 +64,7 @@ class PrivateContext:
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """What a kernel asks before it takes memory of its own."""
+        """Limit to check before a kernel allocates memory of its own."""
         return self._memory.limit
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
@@ -85,7 +85,7 @@ class PrivateContext:
 
 
 class PrivateNodes:
-    """Nodes of a subgraph that somebody else computes, prepared or run on a private state.
+    """Nodes of a subgraph that are prepared or run on a private state of the tensors.
 
     For as long as they are prepared or run, every tensor they write has another shape, memory and
     owner. Constants, inputs, variables and resources are shared.
@@ -128,7 +128,7 @@ class PrivateNodes:
 
     @contextmanager
     def as_computed(self) -> Iterator[None]:
-        """Let the tensors be, within the context, what these nodes make of them."""
+        """Give the tensors their private state during the block, then the public one again."""
         for state in self.states.values():
             state.exchange()
         try:
@@ -138,7 +138,7 @@ class PrivateNodes:
                 state.exchange()
 
     def work_out_shapes(self) -> None:
-        """Prepare the nodes up to the first that leaves a shape open; nothing gets memory.
+        """Prepare the nodes up to the first one with an unknown shape; allocate no memory.
 
         Raises:
             UnresolvedOpError: a custom operator without a kernel is among the nodes.

@@ -1,4 +1,4 @@
-"""From what users write to delegates that can be applied."""
+"""Converts the user's names and objects to delegates that can be applied."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def load_delegate(
     isolate: Isolate | None = None,
     timeout: float | None = None,
 ) -> Delegate:
-    """Return a delegate: an installed one, a compiled one, or that of a Python file.
+    """Return an installed delegate, a compiled library's delegate, or a Python file's delegate.
 
     Args:
         library: name of an installed delegate, as ``delegraph plugins list`` shows it; path of a
@@ -90,7 +90,10 @@ def load_delegate(
 def installed_delegate(
     name: str, options: Mapping[str, Any] | None = None, isolation: Isolation = AS_SPECIFIED
 ) -> Delegate:
-    """Return an installed delegate; see :func:`load_delegate`, which takes libraries, too."""
+    """Return an installed delegate.
+
+    :func:`load_delegate` accepts libraries, too.
+    """
     if not isolation.isolate or _file(name) is not None:  # which none is called
         isolation = isolation.of(installed().find(name).spec)
     if isolation.is_wanted:
@@ -106,7 +109,7 @@ def delegate_from_file(
     isolate: Isolate | None = None,
     timeout: float | None = None,
 ) -> Delegate:
-    """Return the delegate that a Python file defines. Deprecated: :func:`load_delegate` does it."""
+    """Return the delegate of a Python file. Deprecated: use :func:`load_delegate`."""
     warn_deprecated("delegraph.delegate_from_file", "delegraph.load_delegate")
     return delegate_of_file(os.fsdecode(path), options, Isolation(isolate, timeout))
 
@@ -127,7 +130,7 @@ def is_installed_name(name: str) -> bool:
 
 
 def isolated(source: DelegateSource, timeout: float | None) -> Delegate:
-    """Return a delegate in a process of its own."""
+    """Return a delegate that runs in a process of its own."""
     from delegraph.runtime.isolation.delegate import IsolatedDelegate
 
     return IsolatedDelegate(source, timeout)
@@ -136,7 +139,7 @@ def isolated(source: DelegateSource, timeout: float | None) -> Delegate:
 def as_delegates(
     delegates: ManyDelegates | None, isolation: Isolation = AS_SPECIFIED
 ) -> list[Delegate]:
-    """Return delegates in the order in which they are applied.
+    """Convert *delegates* to a list, in the order in which they will be applied.
 
     A list keeps its order. A set, and a mapping of names to options (None for the defaults), have
     none: there the ``rank`` that each installed delegate declares decides, ascending, ties by name.

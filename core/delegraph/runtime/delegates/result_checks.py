@@ -1,4 +1,4 @@
-"""What a delegate may have done wrong to a tensor: pure checks, each with its finding in words."""
+"""Checks of a delegate's result tensors; each check returns its finding as text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"})
 
 
 def wrong_array(tensor: Tensor) -> str | None:
-    """Fault of the array of a computed tensor, apart from its values; None for none."""
+    """Text that describes a wrong type or shape of a computed tensor's array, or None."""
     data = tensor.data
     if not isinstance(data, np.ndarray):
         return f"{tensor!r} holds a {type(data).__name__}, expected an array"
@@ -80,7 +80,7 @@ def wrong_bools(tensor: Tensor) -> str | None:
 
 
 def outside(tensor: Tensor, allowed: Range) -> str | None:
-    """Return a finding when integers are outside their range."""
+    """Return a finding if integers are out of their range, else None."""
     if tensor.is_packed or not tensor.data.size:
         return None
     low, high = int(tensor.data.min()), int(tensor.data.max())
@@ -92,7 +92,7 @@ def outside(tensor: Tensor, allowed: Range) -> str | None:
 def allowed_range(
     node: Node, registration: Registration, output: int, tensor_of: TensorOf
 ) -> Range | None:
-    """Return the range of the integers that a node may give as one of its outputs; None for any.
+    """Return the range of the integers that a node's output may hold; None for any.
 
     Args:
         node: the node that makes the output.
@@ -144,7 +144,7 @@ class Difference:
 def difference(
     tensor: Tensor, found: NDArray[Any], expected: NDArray[Any], tolerance: Tolerance
 ) -> Difference | None:
-    """Return where values of *tensor* are furthest from the expected ones; None for near enough.
+    """Return the largest difference between found and expected values, or None if tolerated.
 
     Both arrays have the same shape; see :meth:`Tolerance.compare`.
     """

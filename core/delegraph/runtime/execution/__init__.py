@@ -1,1 +1,1 @@
-"""Running prepared nodes: the steps, their order, one call at a time, cancelling, profiles."""
+"""Runs prepared nodes: steps, order, one call at a time, cancellation, profiles."""

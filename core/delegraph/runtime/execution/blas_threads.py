@@ -11,7 +11,7 @@ from weakref import ReferenceType, ref
 
 @cache
 def _libraries() -> tuple[Any, ...]:
-    """Return the BLAS libraries of this process; finding them takes milliseconds."""
+    """Return the BLAS libraries of this process; the search takes milliseconds."""
     from threadpoolctl import ThreadpoolController  # here: only models that multiply need it
 
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
@@ -26,7 +26,7 @@ _outside: list[int] = []
 
 
 class BlasThreads:
-    """A context in which NumPy's BLAS uses *count* threads; restored at its end.
+    """Context in which NumPy's BLAS uses *count* threads; its end restores the old number.
 
     Most libraries know one number for the whole process. Where several threads have such a context
     open, the one entered last decides, and the last one to leave restores what was before all.
@@ -69,13 +69,13 @@ def _others(context: BlasThreads | None = None) -> list[BlasThreads]:
 
 
 def _restore(own: list[int], shared: list[int]) -> None:
-    """Give libraries their numbers back: of this thread, or of all where they know one only."""
+    """Restore the thread numbers of the libraries, per thread if the library has such a number."""
     for library, mine, common in zip(_libraries(), own, shared, strict=True):
         _set(library, mine if library.threading_layer == "openmp" else common)
 
 
 def _after_fork() -> None:
-    """Forget the threads that the child does not have: what they hold would never be released."""
+    """Forget the threads that do not exist in the forked child, which would hold the lock."""
     global _lock
     _lock = threading.Lock()
     own = [ref(each) for each in _others() if each._thread == threading.get_ident()]
@@ -89,7 +89,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _set(library: Any, count: int) -> None:
-    """Give a library *count* threads, whichever thread of this process asks.
+    """Set a library's number of threads to *count*, for every thread that calls it.
 
     From version 3.8 on threadpoolctl obeys only the first thread that sets a number, until that
     one lets go of it.

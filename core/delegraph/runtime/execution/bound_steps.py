@@ -1,4 +1,4 @@
-"""Prepared nodes run one after the other, by a function in which everything is bound once."""
+"""Runs prepared nodes one after the other in a function whose arguments are bound once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Runner(Protocol):
 def run_in_order(
     evals: Sequence[Eval], first: int, cancellation: Cancellation, failure: Failure
 ) -> None:
-    """Run nodes, of which the first has position *first*, until one fails or they shall stop.
+    """Run nodes, the first at position *first*, until one fails or a stop is requested.
 
     Raises:
         DelegraphError: what *failure* returned.

@@ -1,4 +1,4 @@
-"""One call at a time: an interpreter that runs refuses other calls, whichever thread makes them."""
+"""Allows one call at a time: a running interpreter refuses other calls from any thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delegraph.runtime.execution.cancellation import Cancellation
 
 
 class Calls:
-    """The turn of an interpreter: the call that has it runs, all others are refused.
+    """Lock of an interpreter: one call runs, and all other calls raise an error.
 
     Args:
         cancellation: what stops the call that runs.
@@ -27,7 +27,7 @@ class Calls:
         self.turn: dict[str, tuple[str, int]] = {}
 
     def run(self, name: str, work: Callable[..., Any], *args: Any) -> Any:
-        """Do *work* and return what it returns, as the only call that runs.
+        """Call *work* and return its result while no other call can run.
 
         ``setdefault`` takes the turn and names its owner in one step: with a lock and a field, an
         interrupt between the two would leave a lock without owner. An interrupt may also end the
@@ -63,13 +63,13 @@ class Calls:
                 self._give_back(mine)
 
     def _give_back(self, mine: tuple[str, int]) -> None:
-        """End the turn of a call, unless it is another call's."""
+        """Release the lock if the call *mine* holds it."""
         if self.turn.get("owner") is mine:
             self._cancellation.forget()
             del self.turn["owner"]
 
     def check(self, name: str) -> None:
-        """Refuse to read what another thread computes; the thread that computes may.
+        """Raise an error if another thread is computing; the computing thread itself may read.
 
         Raises:
             StateError: a call runs in another thread.
@@ -80,7 +80,7 @@ class Calls:
 
 
 def busy_error(call: str, thread: int, name: str) -> StateError:
-    """Return the error of a call that finds another one running.
+    """Return the error for a call made while another call runs.
 
     Args:
         call: the one that runs.

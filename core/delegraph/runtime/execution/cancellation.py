@@ -1,4 +1,4 @@
-"""Stopping a call that runs: by ``Interpreter.cancel``, or when its time is up.
+"""Stops a running call: by ``Interpreter.cancel``, or when its time limit has passed.
 
 One word of memory asks for it. Python reads it before each node, compiled kernels between rows. A
 loop that finds it set stops, and raises the error of :meth:`Cancellation.raise_if_requested`. The
@@ -50,17 +50,17 @@ class Cancellation:
 
     @property
     def is_timed(self) -> bool:
-        """Whether there is a time limit."""
+        """Whether calls have a time limit."""
         return self._watch is not None
 
     def begin(self) -> None:
-        """Forget what was asked of earlier calls, and start the time of a new one."""
+        """Clear old stop requests and start the time limit of a new call."""
         self.forget()
         if self._watch is not None:
             self._watch.begin()
 
     def forget(self) -> None:
-        """Stop the time, and forget what was asked: the call has ended, or puts things back."""
+        """Stop the time limit and clear the stop request, at the end of a call or for cleanup."""
         if self._watch is not None:
             self._watch.end()
         self.word[0] = self.reason = 0
@@ -73,7 +73,7 @@ class Cancellation:
         self.reason = self.word[0] = _TIME_IS_UP
 
     def raise_if_requested(self) -> None:
-        """Raise the error of a call that was asked to stop; nothing where it was not.
+        """Raise the error of a call that was asked to stop; otherwise return.
 
         Raises:
             CallCancelledError: by :meth:`request`.
@@ -90,13 +90,13 @@ class Cancellation:
         raise CallCancelledError("Client requested cancel during Invoke()")
 
     def close(self) -> None:
-        """Let go of the thread that watches the time."""
+        """Stop the thread that watches the time limit."""
         if self._watch is not None:
             self._watch.close()
 
 
 class NestedCancellation(Cancellation):
-    """That of an interpreter whose calls are part of another one's: they stop when that shall.
+    """Cancellation of an interpreter whose calls are part of another interpreter's call.
 
     Args:
         outer: what stops the call that they are part of.
@@ -109,20 +109,20 @@ class NestedCancellation(Cancellation):
 
     @property
     def reason(self) -> int:  # type: ignore[override]  # set by its own call only
-        """Not zero: stop."""
+        """Nonzero if the outer call was asked to stop."""
         return int(self.word[0])
 
     def request(self) -> None:
-        """Nothing: who may stop the call that this one is part of asks that."""
+        """Do nothing: only the outer call can be asked to stop."""
 
     def begin(self) -> None:
-        """Nothing: the call that this one is part of has begun."""
+        """Do nothing: the outer call has begun already."""
 
     def forget(self) -> None:
-        """Nothing: the call that this one is part of shall still stop."""
+        """Do nothing: the outer call keeps its stop request."""
 
     def raise_if_requested(self) -> None:
-        """Raise the error of the call that this one is part of."""
+        """Raise the error of the outer call if it was asked to stop."""
         self._outer.raise_if_requested()
 
 
@@ -172,7 +172,7 @@ class _Watch:
                 return
 
     def _look(self, me: threading.Thread) -> float:
-        """Call if the time is up; return the seconds left, infinity where no call runs."""
+        """Request a stop if the time is up; return the seconds left, or infinity without a call."""
         self._looking.add(me)
         left = self._deadline - monotonic()
         if left <= 0:

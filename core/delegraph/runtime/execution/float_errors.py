@@ -40,7 +40,7 @@ def ignoring_float_errors(work: Work) -> Work:
 
 
 def ignoring_state() -> tuple[ContextVar[Any], Any] | None:
-    """Return NumPy's context variable and what it holds where errors are ignored.
+    """Return NumPy's context variable for float errors and its value that ignores them.
 
     None before NumPy 2, which keeps the state elsewhere.
     """

@@ -1,4 +1,4 @@
-"""``invoke_async``: invokes in a thread of their own, while the caller does something else."""
+"""``invoke_async``: invokes in a background thread while the caller continues."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class InvokesAsync:
         def session(self) -> Session: ...  # noqa: D102 - Interpreter documents it
 
     def invoke_async(self) -> Future[None]:
-        """Run the model on the data set as ``invoke`` does, in a thread of its own.
+        """Run the model on the present inputs like ``invoke``, in a background thread.
 
         Until the Future is done, inputs may not be set nor outputs read: such calls raise
         ``StateError``. Close waits for it. Several interpreters may run at the same time.
@@ -47,7 +47,7 @@ class InvokesAsync:
         return self._background.start(*self._background_invoke(), keep=self)
 
     def _background_invoke(self) -> tuple[Run, Callable[[], None]]:
-        """Function that runs an invoke as the only call, and function that asks it to stop."""
+        """Return a function that invokes as the only call, and a function that stops it."""
         self._views.require_none()
         run, invoke = self.session.calls.run, self.session.subgraphs[0].invoke
         return lambda begin: run("invoke_async", begin, invoke), self.session.cancellation.request
@@ -58,7 +58,7 @@ class InvokesAsync:
 
 
 class Background:
-    """Runs one call at a time in a thread, which ends with the interpreter."""
+    """Runs one call at a time in a background thread, which ends with the interpreter."""
 
     def __init__(self) -> None:
         self._process = 0
@@ -66,7 +66,7 @@ class Background:
         self._last: weakref.ref[AsyncInvoke] | None = None
 
     def start(self, run: Run, stop: Callable[[], None], *, keep: object) -> AsyncInvoke:
-        """Start an invoke, and return once it is the only call that runs.
+        """Start an invoke, and return when it holds the interpreter's lock.
 
         Args:
             run: runs it.
@@ -98,7 +98,7 @@ class Background:
         return self._pool
 
     def require_idle(self, name: str, *, even_here: bool = False) -> None:
-        """Refuse a call while another one runs here; that one may call, unless *even_here*.
+        """Raise an error if a background call runs, except for calls from its own thread.
 
         Raises:
             StateError: one runs.
@@ -108,7 +108,7 @@ class Background:
             raise busy_error("invoke_async", running.thread, name)
 
     def close(self) -> None:
-        """Wait for the call that runs here, unless it is the one that asks; end the threads."""
+        """Wait for the background call, unless it is the caller itself; end the threads."""
         running = self._running()
         if running is not None and running.thread != threading.get_ident():
             wait([running])
@@ -123,7 +123,7 @@ class Background:
 
 
 class AsyncInvoke(Future[None]):
-    """What ``invoke_async`` returns.
+    """Future of an invoke in a background thread.
 
     Attributes:
         thread: identifier of the thread that runs it; 0 before.
@@ -135,20 +135,20 @@ class AsyncInvoke(Future[None]):
         self.stopping = Stopping(stop)
 
     def cancel(self) -> bool:
-        """Ask the run to stop; return False: it is not over yet, or was before."""
+        """Ask the invoke to stop; return False, since it does not end at once."""
         self.stopping.request()
         return False
 
 
 class Stopping:
-    """Asks a call to stop while it runs, and no call after it."""
+    """Stop request to one call; it has no effect on later calls."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop: Callable[[], None] | None = stop
         self._lock = threading.RLock()  # a signal's handler may ask while its thread is asking
 
     def request(self) -> None:
-        """Ask; nothing once the call is over."""
+        """Ask the call to stop; do nothing if the call is over."""
         with self._lock:
             if self._stop is not None:
                 self._stop()
@@ -160,7 +160,7 @@ class Stopping:
 
 
 def _taken(work: list[Any]) -> Any:
-    """Return the only item of a list, which one taker gets; None for others."""
+    """Remove and return the only item of a list; None if another thread has taken it."""
     try:
         return work.pop()
     except IndexError:
@@ -168,7 +168,7 @@ def _taken(work: list[Any]) -> Any:
 
 
 def _work(work: list[Any]) -> None:
-    """Run a call, and tell its Future how it ended; nothing where it was taken back.
+    """Run a call and set the result of its Future; do nothing if the call was withdrawn.
 
     Names are deleted: an error's traceback leads to this frame, and the Future to the error.
     """

@@ -1,4 +1,4 @@
-"""What a schedule must know of the nodes of a subgraph."""
+"""Tensors, state and dependencies of a subgraph's nodes, as a schedule needs them."""
 
 from __future__ import annotations
 

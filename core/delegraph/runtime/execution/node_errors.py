@@ -1,4 +1,4 @@
-"""The error of a node: which one, what it was doing, why."""
+"""Errors that name the failed node, its action and the cause."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class RefusedByKernel(Exception):
 
 
 def node_error(node: Node, registration: Registration, verb: Verb, error: Exception) -> Exception:
-    """Return the error that says which node failed, at what, and why."""
+    """Return the error with the failed node, its action and the cause."""
     if isinstance(error, RefusedByKernel):
         return error.error
     if isinstance(error, _ALREADY_CLEAR):
@@ -71,7 +71,7 @@ def node_error(node: Node, registration: Registration, verb: Verb, error: Except
 
 
 def explained(node: Node, tensors: Sequence[Tensor], error: Exception) -> Exception:
-    """Return *error*, or its cause: an input that was not set."""
+    """Return *error*, or an error that names the input without a value that caused it."""
     if isinstance(error, RefusedByKernel):
         return error
     for index in node.inputs:
@@ -81,7 +81,7 @@ def explained(node: Node, tensors: Sequence[Tensor], error: Exception) -> Except
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """Return the cause that the :func:`node_error` of *error* has: no error causes itself."""
+    """Return the cause for :func:`node_error` of *error*, without a cycle."""
     if isinstance(error, RefusedByKernel):
         return error.error.__cause__
     return error.__cause__ if isinstance(error, _ALREADY_CLEAR) else error

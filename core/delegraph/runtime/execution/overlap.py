@@ -1,4 +1,4 @@
-"""Nodes that run while others do: starting them, and waiting for them."""
+"""Starts asynchronous nodes, and waits for them while other nodes run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Overlap:
         cancellation: Cancellation,
         failed: Callable[[int, Exception], Exception],
     ) -> None:
-        """Run the nodes.
+        """Run the nodes in the order of the schedule, and wait where the schedule says.
 
         Args:
             evals: what to run in place of the nodes' own evals; None for those.
@@ -82,7 +82,7 @@ class Overlap:
             raise
 
     def settle(self) -> None:
-        """Return when nothing goes on; what went wrong shows when it is waited for in its turn."""
+        """Wait until all started nodes have ended; keep their errors for the proper wait."""
         for started in self._in_flight.values():
             started.settle()
 
@@ -99,7 +99,7 @@ class Overlap:
             del error
 
     def _made(self, evals: Sequence[Eval]) -> Iterator[Action]:
-        """Yield what to do, in order."""
+        """Yield the actions of the schedule in order: wait, start or run."""
         in_flight, waits = self._in_flight, self._waits
         for position, step in enumerate(evals):
             yield from ((i, _finishing(in_flight, i, evals[i])) for i in waits.get(position, ()))

@@ -1,4 +1,4 @@
-"""What ran when: the profile of one or several invokes.
+"""Times of each node's runs: the profile of one or several invokes.
 
 Source:
     OPERATOR_INVOKE_EVENT, tflite/core/api/profiler.h.
@@ -20,7 +20,7 @@ from delegraph.operators.registration import Eval, Node, Registration
 
 @dataclass(frozen=True, slots=True)
 class ProfileEvent:
-    """One run of one node.
+    """Start and duration of one run of one node.
 
     Attributes:
         name: operator name, or the delegate's for a delegate node.
@@ -45,7 +45,7 @@ class ProfileEvent:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Events in the order in which they ended. ``Interpreter.profile`` fills one.
+    """Profile events in the order in which they ended; ``Interpreter.profile`` records them.
 
     Asynchronous nodes are in the order in which they were waited for.
 
@@ -59,11 +59,11 @@ class Profile:
     whole_partitions: bool = False
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the events as dictionaries, as a data frame takes them."""
+        """Return the events as dictionaries, suitable for a data frame."""
         return [asdict(event) for event in self.events]
 
     def _repr_html_(self) -> str:
-        """Return the time of each node, those first that took most, as notebooks show it."""
+        """Return a table of the time of each node, slowest first, which notebooks display."""
         times: dict[tuple[str, int, int, str | None], list[int]] = {}
         for event in self.events:
             key = (event.name, event.subgraph, event.node_index, event.delegate)
@@ -86,14 +86,14 @@ class Profile:
         delegate: str | None = None,
         fused: tuple[int, ...] = (),
     ) -> None:
-        """Append an event; see :class:`ProfileEvent`."""
+        """Append one event; the arguments are the fields of :class:`ProfileEvent`."""
         event = ProfileEvent(name, subgraph, node_index, start, duration, delegate, fused)
         self.events.append(event)
 
     def timed(
         self, step: Eval, node: Node, registration: Registration, subgraph: int, *, is_forced: bool
     ) -> Eval:
-        """Return *step*, adding an event each time it runs.
+        """Return *step* wrapped so that each run adds an event.
 
         A delegate with ``PER_OPERATOR_PROFILING`` adds its own events instead, unless *is_forced*
         or the profile is to have both.
@@ -118,7 +118,7 @@ class Profile:
 
 
 def _timed_async(step: AsyncEval, timed_step: Eval, add: Callable[[int, int], None]) -> AsyncEval:
-    """Return *step*, calling *add* with its start and end, also where it is waited for later.
+    """Return *step* wrapped so that *add* gets the start and end of each run.
 
     Where it ends with a Future, that tells when; else it was when the wait for it was over.
     """

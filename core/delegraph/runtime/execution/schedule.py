@@ -1,4 +1,4 @@
-"""In which order nodes run when some are asynchronous, and where those are waited for.
+"""Order in which nodes run when some are asynchronous, and the places to wait for those.
 
 Asynchronous nodes start as soon as what they need is there, and nothing waits for one while
 something else can run. With A and B asynchronous, and C reading what both write::
@@ -20,7 +20,7 @@ from delegraph.delegation.partitioner import ControlEdge
 
 
 class StateUse(IntEnum):
-    """What a node has to do with state that no tensor of the plan shows.
+    """Whether a node uses state that is not in the tensors of the plan.
 
     Attributes:
         NONE: nothing.
@@ -35,7 +35,7 @@ class StateUse(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a schedule must know of a node.
+    """Tensors and state of a node that a schedule needs to know.
 
     Attributes:
         reads: tensors, by index.
@@ -52,7 +52,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """An order of nodes, with the waits in it.
+    """An order of nodes, with the waits between them.
 
     Attributes:
         order: positions in the plan, in the order in which the nodes run or start.
@@ -69,7 +69,7 @@ class Schedule:
 
 
 def scheduled(tasks: Sequence[Task], edges: Iterable[ControlEdge] = ()) -> Schedule | None:
-    """Return how to run *tasks*; None where nothing can run while another one does.
+    """Return a schedule for *tasks*; None if no tasks can run at the same time.
 
     Takes O((tasks + dependencies) log tasks).
 
@@ -90,7 +90,7 @@ def scheduled(tasks: Sequence[Task], edges: Iterable[ControlEdge] = ()) -> Sched
 
 
 def _dependencies(tasks: Sequence[Task], edges: Iterable[ControlEdge]) -> list[set[int]]:
-    """Return for each task the earlier ones that must be done before it."""
+    """Return, for each task, the earlier tasks that must be done before it."""
     found: list[set[int]] = [set() for _ in tasks]
     written = {tensor for task in tasks for tensor in task.writes}
     writer: dict[int, int] = {}
@@ -114,7 +114,7 @@ def _dependencies(tasks: Sequence[Task], edges: Iterable[ControlEdge]) -> list[s
 
 
 def _add_state(found: list[set[int]], tasks: Sequence[Task]) -> None:
-    """Keep the order of nodes with state; those that only may have some need none among them."""
+    """Add the dependencies between nodes with state, which must keep their order."""
     last: int | None = None
     maybe: list[int] = []
     for position, task in enumerate(tasks):
@@ -130,7 +130,7 @@ def _add_state(found: list[set[int]], tasks: Sequence[Task]) -> None:
 
 
 class _Scheduler:
-    """One run: which tasks are done, which have been started, and what can come next."""
+    """State of one scheduling: tasks that are done, started and ready."""
 
     def __init__(self, tasks: Sequence[Task], dependencies: Sequence[set[int]]) -> None:
         self._tasks = tasks
@@ -148,7 +148,7 @@ class _Scheduler:
         self._waits: dict[int, tuple[int, ...]] = {}
 
     def run(self) -> Schedule:
-        """Return the schedule."""
+        """Build and return the schedule of all tasks."""
         for position, count in enumerate(self._unfinished):
             if not count:
                 self._make_ready(position)
@@ -184,7 +184,7 @@ class _Scheduler:
                 heappush(self._waiting, later)
 
     def _wait_for_what(self, task: int) -> None:
-        """Wait for what a task needs; nothing where that has been waited for already."""
+        """Wait for the running tasks that *task* depends on."""
         self._wait([need for need in self._needs[task] if need in self._in_flight])
 
     def _wait(self, tasks: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
-"""Nodes prepared and run one after the other: every host of kernels goes through here.
+"""Prepares and runs nodes one after the other, for every host of kernels.
 
 Preparation goes up to the first node that leaves a shape open until it has run. What is prepared
 gets memory and runs, and with the shapes then known preparation goes on. With node 1 like that::
@@ -46,14 +46,14 @@ Wrap = Callable[[Eval, Node, Registration], Eval]
 
 @dataclass(slots=True)
 class _Stop:
-    """A node that left shapes open: where preparation goes on, and for which shapes it has."""
+    """A node with open output shapes, where preparation continues, and the shapes it assumed."""
 
     end: int
     shapes: tuple[tuple[int, ...], ...] = ()
 
 
 class StepRunner:
-    """Prepares nodes in order, gives them memory and runs them.
+    """Prepares nodes in order, allocates their memory and runs them.
 
     Args:
         tensors: of the subgraph, by index.
@@ -111,7 +111,7 @@ class StepRunner:
         self._prepare_from(0)
 
     def clear(self) -> None:
-        """Forget the nodes, once none of them goes on."""
+        """Wait for asynchronous nodes, then forget all nodes."""
         self.settle()
         self.overlap = None
         self.nodes.clear()
@@ -126,13 +126,13 @@ class StepRunner:
         return bool(self._stops)
 
     def first_open(self) -> tuple[Node, Registration, int]:
-        """Return the first node that leaves shapes open, and the first output with such a shape."""
+        """Return the first node with an open output shape, and the index of that output."""
         node, registration = self.nodes[self._stops[0].end - 1]
         tensor = next(i for i in node.outputs if i >= 0 and self._tensors[i].is_dynamic)
         return node, registration, tensor
 
     def known_outputs(self) -> set[int]:
-        """Tensors of known shape that the nodes prepared so far write."""
+        """Return the outputs of known shape among the nodes prepared so far."""
         ready = self.nodes[: len(self.evals)]
         return {index for node, _ in ready for index in node.outputs} - self._open
 
@@ -168,7 +168,7 @@ class StepRunner:
         self.evals.append(run)
 
     def follow(self, schedule: Schedule) -> Overlap:
-        """Let the nodes prepared so far run as a schedule says; memory is planned after that."""
+        """Run the nodes prepared so far by *schedule*; memory is planned afterwards."""
         from delegraph.runtime.execution.overlap import (
             Overlap,  # here: only asynchronous nodes need it
         )
@@ -180,12 +180,12 @@ class StepRunner:
         return self.overlap
 
     def settle(self) -> None:
-        """Return when nothing goes on in the background; what has failed shows in its turn."""
+        """Wait until all asynchronous nodes have ended; their errors are raised later."""
         if self.overlap is not None:
             self.overlap.settle()
 
     def allocate(self) -> None:
-        """Give memory to what is prepared; it has been planned.
+        """Allocate the planned memory for all prepared nodes.
 
         Raises:
             NodeError: the tensors do not fit.
@@ -205,7 +205,7 @@ class StepRunner:
     # -- what kernels ask for ------------------------------------------------------------------
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        """See ``OpContext.resize_tensor``."""
+        """Set the shape of a tensor; see ``OpContext.resize_tensor``."""
         assert self._memory is not None, "hosts without memory resize by themselves"
         dims = checked_shape(tensor, shape, self._memory.limit)
         if self.is_running:
@@ -225,7 +225,7 @@ class StepRunner:
             self._memory.allocate_dynamic(tensor)
 
     def _require_free_output(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
-        """Check that an output may be written, and that no node relies on its old shape.
+        """Check that an output may be written, and that no node uses its old shape.
 
         Raises:
             OperatorError: it loses its shape, and it is a variable that has memory, or the node
@@ -244,7 +244,7 @@ class StepRunner:
         self._require_unused(tensor, f"become {list(dims)}")
 
     def _require_unused(self, tensor: Tensor, change: str) -> None:
-        """Check that the node being prepared is the first that uses an output of its."""
+        """Check that the node being prepared is the first one that uses its output *tensor*."""
         if self._first_use is None:
             self._first_use = first_uses(node for node, _ in self.nodes)
         first = self._first_use[tensor.index]
@@ -271,7 +271,7 @@ class StepRunner:
             memory.allocate_dynamic(tensor)
 
     def set_dynamic(self, tensor: Tensor) -> None:
-        """See ``OpContext.set_dynamic``."""
+        """Declare a tensor dynamic; see ``OpContext.set_dynamic``."""
         for node, _ in self.nodes[len(self.evals) : len(self.evals) + 1]:  # being prepared
             if tensor.index in node.outputs and not tensor.is_dynamic:
                 self._require_unused(tensor, "be left open")
@@ -280,7 +280,7 @@ class StepRunner:
         self._left_open.discard(tensor.index)
 
     def leave_open(self, tensor: Tensor) -> None:
-        """Let a tensor be as the node left it that the node being prepared has replaced: open.
+        """Make a tensor dynamic again, as it was for the original node.
 
         Its kernel sees so. If it gives the tensor a shape, the tensor is like any other; if not, it
         has memory for its present shape until the kernel gives it another one while running.
@@ -341,7 +341,7 @@ class StepRunner:
             self.is_running = True
 
     def _forget_stale_preparation(self, stop: int) -> None:
-        """Drop what is prepared after a stop unless the shapes it was made for are still right."""
+        """Discard the preparation after a stop unless the assumed shapes are still right."""
         node, _ = self.nodes[(end := self._stops[stop].end) - 1]
         shapes = tuple(self._tensors[i].shape for i in node.outputs if i >= 0)
         if self._stops[stop].shapes != shapes:
@@ -349,13 +349,13 @@ class StepRunner:
             self._forget_after(end)
 
     def _forget_after(self, end: int) -> None:
-        """Drop what is prepared after a stop, and its memory."""
+        """Discard the preparation after position *end*, with its memory."""
         assert self._memory is not None, "only hosts with memory have open shapes"
         self._forget_from(end)
         self._memory.reset_after(end - 1)
 
     def _forget_from(self, position: int) -> None:
-        """Drop what is prepared from a position on."""
+        """Discard the evaluations of the nodes from *position* on."""
         del self.evals[position:]
         self._stops = [stop for stop in self._stops if stop.end <= position]
 
@@ -383,7 +383,7 @@ class StepRunner:
         return self._failure(position, "invoke", explained(node, self._tensors, error))
 
     def _failure(self, position: int, verb: Verb, error: Exception) -> Exception:
-        """Return the error of a node; that of the whole call where it was asked to stop.
+        """Return the error of a node, or of the whole call if it was asked to stop.
 
         Kernels that others wrote may have wrapped it in an error of their own.
         """

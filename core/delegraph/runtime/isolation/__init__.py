@@ -1,4 +1,4 @@
-"""Delegates in a process of their own: a crash or a hang of one costs its nodes, not the host.
+"""Delegates in separate processes: after a crash or a hang the host process goes on.
 
 The host imports nothing of such a delegate. Its process is asked which nodes it takes, is given
 partitions as ``.tflite`` files, and runs them on memory that both processes have.

@@ -1,4 +1,4 @@
-"""Which nodes an isolated delegate takes: its process is shown the plan as a model, and asked."""
+"""Claims of an isolated delegate: its process gets the plan as a model and answers per node."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Nodes:
 
 
 def movable_nodes(context: DelegateContext) -> tuple[list[int], dict[int, Rejection]]:
-    """Return the nodes of the plan that another process can compute, and why not the others."""
+    """Return the nodes that another process can compute, and rejections for all other nodes."""
     movable, obstacles = [], {}
     for index in context.get_execution_plan():
         if index in context.refused_nodes:
@@ -42,7 +42,7 @@ def movable_nodes(context: DelegateContext) -> tuple[list[int], dict[int, Reject
 
 
 def _obstacle(context: DelegateContext, node: Node) -> Rejection | None:
-    """Return why a node has to stay in the host; None when it does not."""
+    """Return why a node cannot move to another process; None when it can."""
     if node.delegate is not None:
         return Rejection(ISOLATED, "another delegate has it")
     if isinstance(node.options, Table) and any(True for _ in called_subgraphs(node.options)):
@@ -59,7 +59,7 @@ def _obstacle(context: DelegateContext, node: Node) -> Rejection | None:
 
 
 def model_of_nodes(context: DelegateContext, indices: Iterable[int]) -> PartitionModel:
-    """Return nodes of the plan as a model; what others compute are inputs of it.
+    """Return nodes of the plan as a model, whose inputs are the tensors of other nodes.
 
     Raises:
         DelegateError: a node cannot stand alone.

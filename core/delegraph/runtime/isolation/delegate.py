@@ -1,4 +1,4 @@
-"""A delegate that runs in a process of its own, as the host applies it."""
+"""Host side of a delegate that runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NOTE = "in a process of its own"
 
 
 class IsolatedDelegate(SimpleDelegate):
-    """A delegate in a process of its own.
+    """A delegate whose code runs in a process of its own.
 
     The process is started at once, so that a name nobody knows or a wrong option is an error here.
     A process that is lost is none yet: what it costs is decided when the delegate is applied.
@@ -63,11 +63,11 @@ class IsolatedDelegate(SimpleDelegate):
 
     @property
     def rank(self) -> int:
-        """Where it stands among delegates without order, as its spec says."""
+        """Rank in the order of delegates, from the delegate's spec."""
         return int(self._process.facts.get("rank", 0))
 
     def prepare(self, context: DelegateContext) -> None:
-        """Ask the process about the nodes, and replace what it takes.
+        """Ask the process about the nodes, and replace the nodes that it accepts.
 
         A process that is lost over it costs the delegate all nodes, where users accept that.
         """
@@ -88,21 +88,21 @@ class IsolatedDelegate(SimpleDelegate):
 
 
 class _Lease:
-    """Lets the process end when the last interpreter that has asked for it is closed."""
+    """Ends the process when the last interpreter that uses the delegate is closed."""
 
     def __init__(self, process: IsolatedProcess) -> None:
         weakref.finalize(self, process.rest)
 
 
 class _Outside(SimpleDelegateInterface):
-    """What is known in the host of a delegate that is elsewhere."""
+    """Host's view of a delegate in another process."""
 
     def __init__(self, process: IsolatedProcess) -> None:
         self._process = process
         self._rejections: dict[int, Rejection] = {}
 
     def name(self) -> str:
-        """Return the delegate's own name, or the one that users gave."""
+        """Return the delegate's own name, or the user's name for it until that is known."""
         return self._process.name
 
     def initialize(self, context: DelegateContext) -> None:
@@ -138,7 +138,7 @@ class _Outside(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Answer of the process."""
+        """Return the answer of the process about a node."""
         return self._rejections.get(node.index, True)
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
@@ -150,16 +150,16 @@ class _Outside(SimpleDelegateInterface):
         return from_json(DelegateOptions, self._process.facts.get("options", {}))
 
     def flags(self) -> DelegateFlags:
-        """Return whether the delegate takes any shapes; its other abilities stay there."""
+        """Return only the flag for dynamic tensors; the other flags have no effect in the host."""
         flags = DelegateFlags(self._process.facts.get("flags", 0))
         return flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def capabilities(self) -> Capabilities:
-        """Return how exactly the delegate computes; its claims stay there."""
+        """Return the delegate's tolerances; its claims stay in the other process."""
         tolerance = self._process.facts.get("tolerance", {})
         return Capabilities(tolerance=from_json(dict[str, Tolerance], tolerance))
 
     def note(self) -> str:
-        """Return the delegate's note, and that it is isolated."""
+        """Return the delegate's note, with a remark that the delegate is isolated."""
         own = self._process.facts.get("note", "")
         return f"{own}; {_NOTE}" if own else _NOTE

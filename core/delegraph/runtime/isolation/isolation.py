@@ -1,4 +1,4 @@
-"""What users say of a delegate that shall run in a process of its own."""
+"""The user's settings for delegates that run in processes of their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """Whether delegates run in processes of their own, and how long an invoke may take there.
+    """Whether delegates run in separate processes, and the time limit of an invoke there.
 
     Attributes:
         isolate: ``"process"``: each in one; ``"none"``: in this one; None: as its spec says.
@@ -36,7 +36,7 @@ class Isolation:
         check_seconds("timeout", self.timeout)
 
     def of(self, spec: DelegateSpec) -> Isolation:
-        """Isolation of a delegate: the user's settings, and else those of its spec."""
+        """Return the isolation of a delegate: the user's settings, else those of its spec."""
         return Isolation(
             self.isolate or spec.isolate,
             spec.timeout if self.timeout is None and self.isolate != "none" else self.timeout,

@@ -22,7 +22,7 @@ _Pairs = list[tuple[NDArray[Any], Tensor]]
 
 
 class IsolatedKernel(SimpleDelegateKernelInterface):
-    """Hands inputs over and takes outputs back.
+    """Passes inputs to the other process and receives outputs from it.
 
     A child that was lost knows nothing of the partition. The next eval gives it to the new child
     first: as a model, then with its shapes.
@@ -53,7 +53,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         self._child = self._given_to(self._process.living(context.cancellation), context)
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        """Let the other process prepare for the present shapes, and share memory for them."""
+        """Prepare the partition in the other process, and map shared memory for its tensors."""
         self._shapes = [list(tensor.shape) for tensor in self._inputs]
         self._has_shapes = False
         shapes = self._prepared(self._revived(context), context)
@@ -88,7 +88,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
     # -- the other process ---------------------------------------------------------------------
 
     def _revived(self, context: DelegateContext) -> Child:
-        """Return the child that has the partition; a new one is given it."""
+        """Return the child process that has the partition; a new child gets it first."""
         child = self._process.living(context.cancellation)
         if child is not self._child:
             self._has_shapes = False
@@ -116,7 +116,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         return child
 
     def _prepared(self, child: Child, context: DelegateContext) -> list[tuple[int, ...] | None]:
-        """Let a child prepare the partition; return the outputs' shapes, None for open ones."""
+        """Prepare the partition in a child; return the output shapes, None for open ones."""
         answer = self._process.call(
             child,
             "prepare",
@@ -129,7 +129,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         return [None if shape is None else tuple(shape) for shape in answer["shapes"]]
 
     def _share(self, context: DelegateContext, shapes: Sequence[tuple[int, ...] | None]) -> None:
-        """Make memory for inputs and outputs of these shapes, and let the child map it."""
+        """Allocate shared memory for inputs and outputs, and let the child map it."""
         assert self._child is not None  # the caller has just asked it
         pairs = list(zip(self._outputs, shapes, strict=True))
         outputs = [tensor for tensor, shape in pairs if shape is not None]
@@ -157,7 +157,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
     def _take_open(
         self, context: DelegateContext, shapes: Sequence[Sequence[int]], files: Sequence[int]
     ) -> None:
-        """Read the outputs whose shapes were open, without mapping what the child may cut off."""
+        """Read outputs of open shape from a file, unmapped, since the child may shorten it."""
         content = MemoryFile(files[0], 0)
         for tensor, shape in zip(self._open, shapes, strict=True):
             context.resize_tensor(tensor, shape)
@@ -170,7 +170,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
 
 
 def settings_of(context: DelegateContext) -> Mapping[str, Any]:
-    """Return how the host runs its model, for the interpreters of the other process."""
+    """Return the host's settings for the interpreters of the other process."""
     threads = context.recommended_num_threads
     folder = context.cache("isolated", "1").root
     return {

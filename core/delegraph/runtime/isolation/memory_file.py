@@ -1,4 +1,4 @@
-"""Memory that two processes have: a file without a name, so that nothing of it can be left over.
+"""Memory that two processes share: a file without a name, which is freed with its last user.
 
 It ends when no process has it any more, however the processes end.
 """
@@ -23,7 +23,7 @@ _ALIGNMENT = 64
 
 
 class MemoryFile:
-    """A memory file; its descriptor may be sent to another process.
+    """Anonymous file in memory, whose descriptor can be sent to another process.
 
     Attributes:
         file: the descriptor, valid until :meth:`close`.
@@ -44,7 +44,7 @@ class MemoryFile:
 
     @classmethod
     def with_content(cls, content: bytes) -> MemoryFile:
-        """Return a new one that holds *content*."""
+        """Create a memory file that holds *content*."""
         made = cls.of_size(len(content))
         view = memoryview(content)
         written = 0
@@ -53,11 +53,11 @@ class MemoryFile:
         return made
 
     def mapped(self) -> mmap.mmap:
-        """Return the memory; it outlasts the descriptor."""
+        """Map the memory; the mapping stays valid after the descriptor is closed."""
         return mmap.mmap(self.file, self.size)
 
     def close(self) -> None:
-        """Close the descriptor; mapped memory stays while it is used."""
+        """Close the descriptor; mapped memory stays valid while it is used."""
         file, self.file = self.file, -1
         if file >= 0:
             os.close(file)
@@ -83,7 +83,7 @@ def _keep_size(file: int) -> None:
 
 
 def offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
-    """Return where things of *sizes* lie one after the other, each aligned, and the size of all.
+    """Return aligned offsets for blocks of *sizes* in sequence, and the total size.
 
     >>> offsets([10, 0, 64])
     ([0, 64, 64], 128)
@@ -96,7 +96,7 @@ def offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
 
 
 def array_at(memory: Any, offset: int, tensor: Tensor) -> NDArray[Any]:
-    """Return an array as a tensor's ``data`` is, of its present shape, in *memory*."""
+    """Return an array at *offset* in *memory*, in the form of the tensor's ``data``."""
     if tensor.is_packed:
         size = byte_size(tensor.type, tensor.shape)
         return np.ndarray((size,), np.uint8, buffer=memory, offset=offset)

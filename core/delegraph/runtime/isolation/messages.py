@@ -1,4 +1,4 @@
-"""What the host and the process of a delegate say to each other, over a socket.
+"""Messages between the host and the process of a delegate, sent over a socket.
 
 A message begins with eight bytes. They are all that an invoke needs: ``RUN`` with a partition's
 number, and ``DONE``. Everything else has a text of JSON after them, and large data lies in memory
@@ -30,7 +30,7 @@ KEPT_ERRORS = (PluginError, ArgumentError, DelegateLoadError)
 
 
 class Kind(IntEnum):
-    """What a message is.
+    """Kind of a message between host and delegate process.
 
     Attributes:
         RUN: compute the partition with this number.
@@ -48,7 +48,7 @@ class Kind(IntEnum):
 
 
 class Message(NamedTuple):
-    """A message received.
+    """One received message.
 
     Attributes:
         kind: what it is.
@@ -64,7 +64,7 @@ class Message(NamedTuple):
 
 
 class Channel:
-    """One end of the socket between the two processes.
+    """One end of the socket between host and delegate process.
 
     Args:
         connection: the end; :meth:`close` closes it.
@@ -88,7 +88,7 @@ class Channel:
         self._socket.sendall(_HEADER.pack(Kind.DONE, 0, 0))
 
     def send(self, kind: Kind, content: Mapping[str, Any], files: Sequence[int] = ()) -> None:
-        """Send a text, and descriptors of files with it.
+        """Send *content* as JSON text, together with file descriptors.
 
         Raises:
             OSError: the other process has ended.
@@ -99,7 +99,7 @@ class Channel:
         self._socket.sendall(text[sent:])
 
     def receive(self) -> Message:
-        """Return the next message.
+        """Wait for the next message and return it.
 
         Raises:
             EOFError: the other process has ended.
@@ -146,7 +146,7 @@ class Channel:
         return part
 
     def _part(self, receive: Callable[[int], bytes], size: int) -> bytes:
-        """Next bytes, at most *size*, however long they take."""
+        """Receive at most *size* bytes, without a time limit."""
         while True:
             try:
                 part = receive(size)
@@ -158,7 +158,7 @@ class Channel:
             return part
 
     def wait_with(self, while_waiting: Callable[[], object]) -> None:
-        """Call a function from time to time, every :data:`PATIENCE`, while nothing comes."""
+        """Call a function every :data:`PATIENCE` seconds while no message arrives."""
         self._while_waiting = while_waiting
 
     def close(self) -> None:
@@ -167,4 +167,4 @@ class Channel:
 
 
 def _nothing() -> None:
-    """Go on waiting."""
+    """Do nothing while waiting; the default for :meth:`Channel.wait_with`."""

@@ -48,7 +48,7 @@ _DOING: Mapping[DelegatePhase, str] = {
 
 
 class Child:
-    """One process of a delegate, and the socket to it.
+    """A child process that runs a delegate, with the host's socket to it.
 
     Raises:
         OSError: it cannot be started.
@@ -76,11 +76,14 @@ class Child:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is no more: another one that it started may hold its socket."""
+        """Whether the process has ended.
+
+        Its socket may still be open in a process that it started.
+        """
         return self._child.status is not None
 
     def kill(self, grace: float = 0.0) -> int:
-        """End the process, unless it ends by itself within *grace* seconds; return its status."""
+        """Kill the process unless it ends within *grace* seconds; return its exit status."""
         self._child.wait(grace)
         self._child.kill()
         self.end()
@@ -92,7 +95,7 @@ class _TooLong(Exception):
 
 
 class IsolatedProcess:
-    """The process of one delegate, by one child after the other.
+    """Process of one delegate; a lost child process is replaced by a new one.
 
     It does one thing at a time: interpreters that share a delegate take turns.
 
@@ -125,13 +128,13 @@ class IsolatedProcess:
 
     @property
     def name(self) -> str:
-        """The delegate's own name, or the one that users gave."""
+        """The delegate's own name, or the user's name for it until that is known."""
         return str(self.facts.get("name", self.source.shown))
 
     # -- starting ------------------------------------------------------------------------------
 
     def living(self, stop: StopRequest | None = None) -> Child:
-        """Return the child, started if there is none; it has the delegate.
+        """Return the child process with the loaded delegate; start one if there is none.
 
         Raises:
             DelegateProcessError: it was lost while it imported the delegate, or too often.
@@ -236,7 +239,7 @@ class IsolatedProcess:
         say: Callable[[Channel], None],
         stop: StopRequest | None,
     ) -> Message:
-        """Say something and return the reply. Whatever goes wrong in between, the child is ended.
+        """Send a message and return the reply; on any error the child process is ended.
 
         Else a later reply would be taken for that of the next question.
         """
@@ -301,7 +304,7 @@ class IsolatedProcess:
     # -- letting go ----------------------------------------------------------------------------
 
     def drop(self, child: Child, number: int) -> None:
-        """Let a partition's kernels close; later, if something else is being asked just now.
+        """Close the kernels of a partition, or delay this while another request is running.
 
         It may be a garbage collection in the middle of that which calls this.
         """
@@ -317,7 +320,7 @@ class IsolatedProcess:
                 self._lock.release()
 
     def rest(self) -> None:
-        """End the child, which has nothing to do any more; the next question starts another."""
+        """End the idle child process; the next request starts a new one."""
         child, self.child = self.child, None
         if child is not None:
             child.end()

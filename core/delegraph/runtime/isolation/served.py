@@ -1,4 +1,4 @@
-"""What runs in the process of an isolated delegate: the delegate, and the partitions it has."""
+"""Code in the process of an isolated delegate: the delegate and its partitions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Answer = tuple[Mapping[str, Any], Sequence[int]]
 
 
 def serve(channel: int) -> None:
-    """Do what the host asks until it closes the socket.
+    """Answer the host's requests until the host closes the socket.
 
     Args:
         channel: descriptor of the socket.
@@ -84,7 +84,7 @@ def _close(files: Sequence[int]) -> None:
 
 
 def _failure(error: BaseException) -> Mapping[str, Any]:
-    """Return an error for the host, without what this process's interpreter says around it."""
+    """Convert an error for the host, without the wrapper errors of this process's interpreter."""
     node = getattr(error, "node_index", None)
     while isinstance(error, NodeError | DelegateError) and error.__cause__ is not None:
         if in_words(error.__cause__) not in str(error):
@@ -95,7 +95,7 @@ def _failure(error: BaseException) -> Mapping[str, Any]:
 
 
 class _Served:
-    """The delegate of this process; the methods are what the host may ask.
+    """The delegate of this process; its methods are the requests that the host can make.
 
     Attributes:
         partitions: by number.
@@ -108,7 +108,7 @@ class _Served:
         self._count = 0
 
     def load(self, source: Mapping[str, Any]) -> Answer:
-        """Get the delegate; answer what it says of itself."""
+        """Load the delegate; answer its name, flags and other facts."""
         self.delegate = delegate = _delegate_of(DelegateSource.from_json(source))
         options = DelegateOptions()
         if isinstance(delegate, SimpleDelegate):
@@ -125,7 +125,7 @@ class _Served:
         return facts, ()
 
     def claim(self, model: int, settings: Mapping[str, Any]) -> Answer:
-        """Ask the delegate about all nodes of a model; answer why it leaves some."""
+        """Ask the delegate about all nodes of a model; answer its rejections."""
         recorder = _Claims(self.delegate)
         is_simple = isinstance(self.delegate, SimpleDelegate)
         with _interpreter(model, recorder if is_simple else self.delegate, settings) as interpreter:
@@ -133,7 +133,7 @@ class _Served:
         return {"rejections": [(i, rejection_json(why)) for i, why in found.items()]}, ()
 
     def take(self, model: int, settings: Mapping[str, Any]) -> Answer:
-        """Take a partition; answer its number, or why the delegate does not want it."""
+        """Accept a partition; answer its number, or the delegate's rejection."""
         interpreter = _interpreter(model, self.delegate, settings)
         left = _left(interpreter, self.delegate)
         if left:
@@ -155,11 +155,11 @@ class _Served:
         self.partitions[number].share(mmap.mmap(memory, size), inputs, outputs)
 
     def drop(self, number: int) -> None:
-        """Forget a partition."""
+        """Close and remove a partition."""
         self.partitions.pop(number).interpreter.close()
 
     def close(self) -> None:
-        """Forget all partitions."""
+        """Close and remove all partitions."""
         for number in list(self.partitions):
             with contextlib.suppress(Exception):
                 self.drop(number)
@@ -194,7 +194,7 @@ def _interpreter(model: int, delegate: Delegate, settings: Mapping[str, Any]) ->
 
 
 def _left(interpreter: Interpreter, delegate: Delegate) -> dict[int, Rejection]:
-    """Return why *delegate* has left nodes of the model; empty when it has all."""
+    """Return the rejections of nodes that *delegate* did not take; empty when it took all."""
     return {
         node.index: next(iter(node.rejections.values()), NO_REASON)
         for node in interpreter.placement.nodes
@@ -215,11 +215,11 @@ class _Claims(Delegate):
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def name(self) -> str:
-        """Return the delegate's name."""
+        """Return the name of the wrapped delegate."""
         return str(self._delegate.name())
 
     def prepare(self, context: DelegateContext) -> None:
-        """Ask about every node."""
+        """Ask the wrapped delegate about every node of the plan."""
         simple = self._delegate.simple
         simple.initialize(context)
         helper = GraphPartitionHelper(
@@ -230,7 +230,7 @@ class _Claims(Delegate):
 
 
 class _Partition:
-    """A partition, run by an interpreter of its own in which the delegate has every node."""
+    """A partition run by an interpreter of its own, in which the delegate has every node."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
@@ -243,7 +243,7 @@ class _Partition:
     def prepare(
         self, shapes: Sequence[Sequence[int]], memory_limit: int
     ) -> list[Sequence[int] | None]:
-        """Allocate for these shapes of the inputs; return those of the outputs."""
+        """Allocate the partition for these input shapes; return the output shapes."""
         self.interpreter.session.memory_limit.bytes = memory_limit
         for tensor, shape in zip(self._inputs, shapes, strict=True):
             if tensor.shape != tuple(shape):
@@ -252,7 +252,7 @@ class _Partition:
         return [None if tensor.is_dynamic else tensor.shape for tensor in self._outputs]
 
     def share(self, memory: mmap.mmap, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Put inputs, and outputs of known shapes, where the host reads and writes them."""
+        """Place inputs, and outputs of known shape, in the memory shared with the host."""
         fixed = [tensor for tensor in self._outputs if not tensor.is_dynamic]
         for offset, tensor in zip(inputs, self._inputs, strict=True):
             tensor.data = array_at(memory, offset, tensor)
@@ -261,7 +261,7 @@ class _Partition:
             tensor.data = array
 
     def run(self) -> Answer | None:
-        """Compute the outputs; answer those whose shapes were open."""
+        """Compute the outputs; answer the outputs whose shapes were open."""
         self._subgraph.invoke()
         for tensor, array in self._lent:
             self._subgraph.readable(tensor.index)

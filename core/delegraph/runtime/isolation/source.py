@@ -1,4 +1,4 @@
-"""Where the process of a delegate gets it from: a name, or a file; no object can be sent."""
+"""Description from which another process loads a delegate: a name or a file, never an object."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLAIN = (str, int, float, bool, type(None))
 
 @dataclass(frozen=True, slots=True)
 class DelegateSource(JsonRecord):
-    """A delegate as another process can be told of it.
+    """Name, options and kind of a delegate, in a form that another process can load.
 
     Attributes:
         name: of an installed one, with ``dist:`` and options as users write it; or the path of a
@@ -54,12 +54,12 @@ class DelegateSource(JsonRecord):
 
     @property
     def shown(self) -> str:
-        """What messages call the delegate before it says its own name."""
+        """Name for messages, used until the delegate has told its own name."""
         return Path(self.name).stem if self.is_python_file else self.name
 
 
 def _plain(delegate: str, key: object, value: object) -> object:
-    """Return the value of an option as JSON takes it."""
+    """Return the value of an option in JSON form."""
     if isinstance(value, list | tuple) and all(isinstance(item, _PLAIN) for item in value):
         return list(value)
     if isinstance(value, _PLAIN):

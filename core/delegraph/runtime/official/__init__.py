@@ -1,1 +1,1 @@
-"""What the official interpreter has beyond its documented methods, for programs that use it."""
+"""Undocumented members of the official interpreter, for programs that use them."""

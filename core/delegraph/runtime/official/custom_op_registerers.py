@@ -1,4 +1,4 @@
-"""Registerers of custom operators, as the official ``InterpreterWithCustomOps`` takes them.
+"""Registerers of custom operators, in the form of the official ``InterpreterWithCustomOps``.
 
 A registerer is the name of a C function, or a function of Python, that puts operators into a
 resolver, a C++ object at an address.
@@ -24,7 +24,7 @@ only where there are registerers."""
 
 
 class PythonResolver:
-    """What a registerer of Python gets where no official runtime is: it takes operators of Python.
+    """Resolver passed to Python registerers when no official runtime is installed.
 
     Attributes:
         ops: those it was given, by name.
@@ -34,19 +34,19 @@ class PythonResolver:
         self.ops: dict[str, AnyCustomOp] = {}
 
     def add_custom(self, name: str, op: AnyCustomOp) -> None:
-        """Register a custom operator: a ``Registration``, or what ``custom_op`` makes."""
+        """Register a custom operator: a ``Registration``, or a result of ``custom_op``."""
         self.ops[name] = op
 
 
 class Resolver(int, PythonResolver):
-    """The address of the resolver, which takes operators of Python, too."""
+    """Address of the official resolver; operators written in Python can be added, too."""
 
     def __init__(self, address: int) -> None:
         PythonResolver.__init__(self)
 
 
 def registered_ops(registerers: Sequence[Registerer], model: Model) -> CustomOps:
-    """Return the operators that *registerers* provide, of those that a model calls for.
+    """Return the operators from *registerers* that the model uses.
 
     Raises:
         ArgumentTypeError: a registerer is neither a name nor a function.

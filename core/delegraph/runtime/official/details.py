@@ -21,7 +21,7 @@ from delegraph.schema.enums import TensorType
 
 
 def tensor_details(tensor: Tensor) -> dict[str, Any]:
-    """Return the detail dictionary of one tensor, keys and types as the official one has them."""
+    """Return the details of a tensor, with the keys and types of the official interpreter."""
     quantization = tensor.quantization
     if quantization is None:
         scales, zero_points = np.array([], np.float32), np.array([], np.int32)

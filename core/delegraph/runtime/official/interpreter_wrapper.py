@@ -1,4 +1,4 @@
-"""What the official ``Interpreter`` keeps in ``_interpreter``, for programs that call it directly.
+"""The object in the official ``Interpreter._interpreter``, for programs that call it directly.
 
 Nothing of Delegraph's own goes through here.
 
@@ -31,7 +31,7 @@ Ints = NDArray[np.int32]
 
 
 class InterpreterWrapper:
-    """The methods of the official class of this name, with its names, over a session.
+    """Methods of the official class ``InterpreterWrapper``, over a session.
 
     Where an index is out of range and the official one crashes, these raise ``ArgumentError``.
 
@@ -46,7 +46,7 @@ class InterpreterWrapper:
         self._handle = next(_HANDLES)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Refuse to be copied or pickled, as an interpreter does."""
+        """Raise an error: an interpreter cannot be copied or pickled."""
         raise not_copied("InterpreterWrapper")
 
     # -- running -------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ class InterpreterWrapper:
             run("AllocateTensors", session.allocate, self._subgraph(subgraph_index))
 
     def Invoke(self, subgraph_index: int = 0) -> None:
-        """Run a subgraph."""
+        """Run the subgraph with this index."""
         self._session.calls.run("Invoke", self._subgraph(subgraph_index).invoke)
 
     def ResizeInputTensor(self, i: int, value: Any, strict: bool, subgraph_index: int = 0) -> None:
@@ -72,11 +72,11 @@ class InterpreterWrapper:
         session.calls.run("ResizeInputTensor", session.resize_tensor, subgraph, i, value, strict)
 
     def ResetVariableTensors(self) -> None:
-        """Set every variable to zero."""
+        """Set every variable to its initial value."""
         self._session.calls.run("ResetVariableTensors", self._session.reset_variables)
 
     def SetNumThreads(self, num_threads: int) -> None:
-        """Let kernels use so many threads; -1 leaves it open, and 0 means 1.
+        """Set the number of threads of kernels; -1 means the default, and 0 means 1.
 
         Raises:
             ArgumentError: less than -1, which the official class ignores.
@@ -90,7 +90,7 @@ class InterpreterWrapper:
         session.options = replace(session.options, recommended_num_threads=granted)
 
     def ModifyGraphWithDelegate(self, delegate: int) -> None:
-        """Apply the ``TfLiteDelegate`` at an address; the caller keeps it alive."""
+        """Apply the ``TfLiteDelegate`` at an address; the caller must keep it alive."""
         from delegraph.runtime.delegates.compiled_delegates import delegate_at
 
         address = as_index("the address of a delegate", delegate)
@@ -100,7 +100,7 @@ class InterpreterWrapper:
     # -- data ----------------------------------------------------------------------------------
 
     def SetTensor(self, i: int, value: ArrayLike, subgraph_index: int = 0) -> None:
-        """Copy *value* into a tensor."""
+        """Copy *value* into the tensor with index *i*."""
         subgraph = self._subgraph(subgraph_index)
         self._session.calls.run("SetTensor", self._session.write, subgraph, i, value)
 
@@ -111,7 +111,7 @@ class InterpreterWrapper:
         return read_tensor(subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index))
 
     def tensor(self, base_object: object, tensor_index: int, subgraph_index: int = 0) -> Any:
-        """Return a view of a tensor; *base_object* is not needed to keep its memory."""
+        """Return a view of a tensor's memory; *base_object* is ignored."""
         self._session.calls.check("tensor")
         subgraph = self._subgraph(subgraph_index)
         return self._views.of(subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index))
@@ -119,7 +119,7 @@ class InterpreterWrapper:
     # -- description ---------------------------------------------------------------------------
 
     def NumSubgraphs(self) -> int:
-        """Return the number of subgraphs."""
+        """Return the number of subgraphs of the model."""
         return len(self._session.subgraphs)
 
     def NumTensors(self, subgraph_index: int) -> int:
@@ -127,7 +127,7 @@ class InterpreterWrapper:
         return len(self._subgraph(subgraph_index).tensors)
 
     def NumNodes(self) -> int:
-        """Return the number of nodes of the first subgraph, those of delegates included."""
+        """Return the number of nodes of the first subgraph, delegate nodes included."""
         return len(self._subgraph(0).plan.nodes)
 
     def InputIndices(self) -> Ints:
@@ -139,7 +139,7 @@ class InterpreterWrapper:
         return np.array(self._subgraph(0).outputs, np.int32)
 
     def NodeName(self, i: int) -> str:
-        """Return the operator of a node; empty where there is no such node."""
+        """Return the operator name of a node; empty if there is no such node."""
         index = as_index("a node index", i)
         return str(self._node(index)["op_name"]) if 0 <= index < self.NumNodes() else ""
 
@@ -157,7 +157,7 @@ class InterpreterWrapper:
         return node_details(self._subgraph(0), index)
 
     def TensorName(self, i: int, subgraph_index: int) -> str:
-        """Return the name of a tensor; empty where there is no such tensor."""
+        """Return the name of a tensor; empty if there is no such tensor."""
         tensors, index = self._subgraph(subgraph_index).tensors, as_index("a tensor index", i)
         return tensors[index].name if 0 <= index < len(tensors) else ""
 
@@ -171,23 +171,23 @@ class InterpreterWrapper:
         return shape
 
     def TensorSizeSignature(self, i: int, subgraph_index: int) -> Ints:
-        """Return the declared shape of a tensor, -1 where it is open."""
+        """Return the declared shape of a tensor, with -1 for each open dimension."""
         shape: Ints = self._tensor(i, subgraph_index)["shape_signature"]
         return shape
 
     def TensorQuantization(self, i: int, subgraph_index: int) -> tuple[float, int]:
-        """Return scale and zero point of a tensor that has one of each; zeros otherwise."""
+        """Return scale and zero point of a per-tensor quantized tensor, otherwise zeros."""
         pair: tuple[float, int] = self._tensor(i, subgraph_index)["quantization"]
         return pair
 
     def TensorQuantizationParameters(self, i: int, subgraph_index: int) -> tuple[Any, ...]:
-        """Return scales, zero points, the dimension they belong to, and the block size."""
+        """Return scales, zero points, quantized dimension and block size of a tensor."""
         parameters = self._tensor(i, subgraph_index)["quantization_parameters"]
         keys = ("scales", "zero_points", "quantized_dimension", "block_size")
         return tuple(parameters[key] for key in keys)
 
     def TensorSparsityParameters(self, i: int, subgraph_index: int) -> dict[str, Any]:
-        """Return how a sparse tensor is stored; empty for others."""
+        """Return the storage format of a sparse tensor; empty for a dense one."""
         sparsity: dict[str, Any] = self._tensor(i, subgraph_index)["sparsity_parameters"]
         return sparsity
 
@@ -217,7 +217,7 @@ class InterpreterWrapper:
 
 
 def not_copied(what: str) -> ArgumentTypeError:
-    """Return the error of copying or pickling something that has memory, threads and delegates."""
+    """Return the error for copying or pickling an object with memory, threads and delegates."""
     return ArgumentTypeError(
         f"{what} cannot be copied or pickled: it has memory and delegates of its own; make another "
         "one from the same model where you need it"

@@ -1,4 +1,4 @@
-"""What programs use of the official ``Interpreter`` beyond what its documentation shows.
+"""Undocumented members of the official ``Interpreter`` that programs use.
 
 Benchmarks, converters and the official tests call these names with an underscore. They are apart
 from the rest, because nothing of Delegraph's own needs them.
@@ -35,7 +35,7 @@ def warn_of_kept_tensors() -> None:
 
 
 class OfficialMembers:
-    """The base of ``Interpreter`` that has those names."""
+    """Base class of ``Interpreter`` with the official class's undocumented members."""
 
     _views: MemoryViews
     _model_content: Any  # there only where the model was given as bytes
@@ -56,7 +56,7 @@ class OfficialMembers:
         self._experimental_compress_quantization_zero_points = compresses_zero_points
 
     def _all_custom_ops(self, model: Model, given: CustomOps) -> CustomOps:
-        """Return the custom operators of this interpreter: those given, and those registered."""
+        """Return the given custom operators and those of registerers."""
         if not hasattr(self, "_custom_op_registerers"):
             self._custom_op_registerers = []
         if not self._custom_op_registerers:
@@ -78,7 +78,7 @@ class OfficialMembers:
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
-        """What the constructor was given; results are the same."""
+        """The constructor's argument of this name, which has no effect on results."""
         return self._experimental_compress_quantization_zero_points
 
     def _safe_to_run(self) -> bool:
@@ -90,7 +90,7 @@ class OfficialMembers:
         self._views.require_none()
 
     def _native_handle(self) -> int:
-        """Return a number that tells interpreters apart: there is no C++ object to point to."""
+        """Return a number that identifies the interpreter, since no C++ object exists."""
         return self._interpreter.interpreter()
 
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:

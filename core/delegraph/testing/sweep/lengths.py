@@ -63,10 +63,10 @@ def _resized(array: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
 
 
 def stretched_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Another length for an axis of weights and for every axis of that length in the model.
+    """Change the length of an axis of weights, and of every axis of equal length in the model.
 
-    Scales along such axes follow. So do one-dimensional integer constants: at times, values equal
-    to the old length become the new one.
+    The scales along these axes change with them. In one-dimensional integer constants, values equal
+    to the old length sometimes become the new length.
     """
     arrays = {i: x for i in draft.constants() if (x := constant_array(draft, i)) is not None}
     lengths = sorted({n for x in arrays.values() if x.ndim > 1 for n in x.shape if n > 1})

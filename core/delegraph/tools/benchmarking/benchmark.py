@@ -1,4 +1,4 @@
-"""``benchmark``: how long a model takes, by the rules of ``benchmark_model``."""
+"""``benchmark``: the run time of a model, by the rules of ``benchmark_model``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def benchmark(
     clock: Clock | None = None,
     progress: Progress = untold,
 ) -> BenchmarkResult:
-    """Return how long a set-up takes: until it is ready, the first time, and from then on.
+    """Measure a set-up: time until it is ready, first run, and later runs.
 
     Where the system lets it, this resets what it holds to be the most memory that this process ever
     had, ``VmHWM``.
@@ -67,7 +67,7 @@ def measured(
     name: str,
     progress: Progress,
 ) -> BenchmarkResult:
-    """Return how long a model that is ready takes; see :func:`benchmark`."""
+    """Return the run times of an allocated model; see :func:`benchmark`."""
     where = machine()  # its load is that before the runs
     model.stages.skip()
     warmup = _runs(model, control.warm_up, "warming up", progress)

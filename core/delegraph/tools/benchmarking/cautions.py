@@ -1,4 +1,4 @@
-"""Why times may mislead."""
+"""Warnings about conditions in which measured times mislead."""
 
 from __future__ import annotations
 

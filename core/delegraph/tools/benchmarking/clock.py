@@ -1,4 +1,4 @@
-"""What time it is, and waiting; tests give another one."""
+"""A clock with the time and a wait function, which tests replace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Where times come from.
+    """Source of the time for measurements.
 
     Attributes:
         now: seconds since any moment; never goes back.

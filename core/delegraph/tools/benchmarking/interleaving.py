@@ -1,4 +1,4 @@
-"""Runs take turns, so that whatever else the machine does disturbs all of them alike.
+"""Measures runs in turn, so that a disturbance of the machine affects all of them equally.
 
 A block is made of rounds. In a round each takes a turn, in a random order, and then another one in
 the reverse order (A B B A): what drifts meanwhile disturbs all alike, and no order that keeps step
@@ -93,7 +93,7 @@ def interleave_timed(
     seed: int = 0,
     progress: Progress = untold,
 ) -> dict[str, list[Block]]:
-    """Blocks of :func:`interleave`, for functions that return how long they took."""
+    """Return blocks like :func:`interleave`, for functions that return their own run time."""
     rng = np.random.default_rng(seed)
     turns = Turns(runs)
     turns.warm_up()
@@ -123,7 +123,7 @@ def ratio_of(
 def effects_of(
     times: Sequence[Block], others: Sequence[Block], statistic: Statistic = np.min
 ) -> NDArray[np.float64]:
-    """Return the logarithm of the ratio in each block, ``[blocks]``; what verdicts are made of.
+    """Logarithm of the ratio in each block, ``[blocks]``, from which verdicts are made.
 
     By default the quickest run stands for a turn: other work on the machine only ever makes a run
     longer. Of both turns as many runs count, for more runs have a quicker one among them.
@@ -140,7 +140,7 @@ def effects_of(
 def _turn_times(
     block: Block, other: Block, statistic: Statistic
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return one figure for each turn of a block, ``[rounds, 2]``, of either."""
+    """Return one statistic per turn for both sides of a block, ``[rounds, 2]`` each."""
     runs = min(len(block[0][0]), len(other[0][0]))
     one, two = (
         np.array([[statistic(turn[:runs]) for turn in pair] for pair in rounds])
@@ -155,13 +155,13 @@ def all_times(blocks: Sequence[Block]) -> NDArray[np.float64]:
 
 
 def round_order(names: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """Return who takes turns in a round: all in a random order, then all in the reverse order."""
+    """Return the order of turns in a round: a random order, followed by its reverse."""
     order = [names[i] for i in rng.permutation(len(names))]
     return order + order[::-1]
 
 
 def stopwatch(run: Callable[[], object]) -> TimedRun:
-    """Return *run* with a clock round it."""
+    """Return a function that calls *run* and returns its time in seconds."""
 
     def timed() -> float:
         begin = time.perf_counter()
@@ -172,7 +172,7 @@ def stopwatch(run: Callable[[], object]) -> TimedRun:
 
 
 class Turns:
-    """Takes the times of runs in turn; those that fail are left out from then on.
+    """Measures runs in turn; a run that fails is left out from then on.
 
     Attributes:
         failures: the errors of those that failed.
@@ -184,14 +184,14 @@ class Turns:
         self.failures: dict[str, Exception] = {}
 
     def warm_up(self) -> None:
-        """Run each, and see how long it takes; once before the first block."""
+        """Run each function once and note its time, before the first block."""
         for name in self._runs:
             self._attempt(self._warm_up, name)
 
     def block(
         self, seconds: float, rng: np.random.Generator, progress: Progress = untold
     ) -> dict[str, Block]:
-        """Return the rounds of about *seconds*, one at least, of all that have not failed."""
+        """Measure for about *seconds*, at least one round, all runs that have not failed."""
         times: dict[str, Block] = {name: [] for name in self._left()}
         with _no_collector():
             begin, elapsed = time.perf_counter(), 0.0
@@ -208,7 +208,7 @@ class Turns:
         return [name for name in self._runs if name not in self.failures]
 
     def _round(self, order: Sequence[str]) -> dict[str, Round]:
-        """Return the two turns of each that does not fail."""
+        """Return both turns of each run that does not fail."""
         turns = [(name, self._attempt(self._turn, name)) for name in order]
         found: dict[str, Round] = {}
         for name in self._left():
@@ -217,7 +217,7 @@ class Turns:
         return found
 
     def _attempt(self, work: Callable[[str], Result], name: str) -> Result | None:
-        """Result of *work* for a run that has not failed; None for one that has, or does now."""
+        """Call *work* for a run; return None if the run failed before or fails now."""
         if name in self.failures:
             return None
         try:

@@ -1,4 +1,4 @@
-"""Where figures hold: what of this machine, and of now, a time depends on."""
+"""The machine's properties and present state on which run times depend."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GOVERNORS = "cpu*/cpufreq/scaling_governor"
 
 @dataclass(frozen=True, slots=True)
 class Machine(JsonRecord):
-    """What times depend on beside the model and what runs it.
+    """Properties of the machine that affect run times.
 
     Attributes:
         processor: the processor and the memory.

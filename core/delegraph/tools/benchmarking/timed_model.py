@@ -1,4 +1,4 @@
-"""A model that is ready to be timed: allocated, its inputs at hand."""
+"""An allocated model with inputs, ready to be measured."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INIT = ("create delegates", "load", "apply delegates", "allocate")
 
 @dataclass(frozen=True, slots=True)
 class TimedModel:
-    """A set-up that is allocated; :func:`timed_model` makes one.
+    """An allocated set-up with input values; :func:`timed_model` makes one.
 
     Attributes:
         setup: what it is.
@@ -52,7 +52,7 @@ class TimedModel:
     stages: Stages
 
     def run(self) -> float:
-        """Run once; return the seconds of computing alone, without those of copying the inputs."""
+        """Run once; return the seconds of the computation without copying the inputs."""
         self.call.fill(self.values)
         now = self.clock.now
         begin = now()
@@ -61,7 +61,7 @@ class TimedModel:
 
     @property
     def placement(self) -> Placement:
-        """Where the nodes run."""
+        """The delegate or kernel of each node."""
         return self.interpreter.placement
 
     @property
@@ -84,7 +84,7 @@ def timed_model(
     signature: str | None = None,
     clock: Clock | None = None,
 ) -> Iterator[TimedModel]:
-    """Give a set-up that is ready to run, its interpreter closed afterwards.
+    """Context with a set-up that is ready to run; its end closes the interpreter.
 
     Args:
         setup: a model and what runs it.
@@ -117,7 +117,7 @@ def timed_model(
 
 
 def _import_runtime(setup: Setup) -> None:
-    """Import what runs the model, so that it is in no stage's time or memory."""
+    """Import the runtime's modules, so that imports count in no stage."""
     import delegraph.plugins.delegate_file
 
     if setup.runtime == "litert":

@@ -1,4 +1,4 @@
-"""The search for faulty nodes: which smallest sets of them make a probe fail.
+"""Search for the smallest sets of nodes that make a probe fail.
 
 Nothing here knows what a probe is: it is given a set of nodes and says whether the result is right.
 """
@@ -19,7 +19,7 @@ OutcomeKind = Literal["right", "differs", "raised", "crashed", "hung"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a probe.
+    """Result of one probe: right, wrong, or an error.
 
     Attributes:
         kind: ``right``; or why not: the result ``differs``, an exception was ``raised``, the
@@ -32,7 +32,7 @@ class Outcome:
 
     @property
     def fails(self) -> bool:
-        """Whether it is anything but right."""
+        """Whether the probe was not right."""
         return self.kind != "right"
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ RIGHT = Outcome("right")
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One try.
+    """One test of a set of nodes on some inputs.
 
     Attributes:
         nodes: those that a delegate was given; it had none of the other candidates.
@@ -60,12 +60,12 @@ class Probe:
 
 
 class Prober(Protocol):
-    """What tries sets of nodes; each try that is not known yet counts as a probe."""
+    """Tests sets of nodes; each test with an unknown result counts as a probe."""
 
     probes: list[Probe]
 
     def check(self, nodes: Nodes) -> Outcome:
-        """Try with all inputs."""
+        """Test *nodes* with all inputs."""
 
     def probe(self, nodes: Nodes) -> Outcome:
         """Try with the inputs on which the last :meth:`check` failed."""
@@ -77,7 +77,7 @@ class OutOfProbesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A set of nodes that fail when a delegate has them.
+    """A smallest set of nodes that fails when a delegate has all of them.
 
     Attributes:
         nodes: in the order of the model.
@@ -94,7 +94,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search has found.
+    """Result of a search for faulty nodes.
 
     Attributes:
         faults: in the order in which they were found; without them, all is right.
@@ -109,7 +109,7 @@ class Search:
 
 
 def search(nodes: Sequence[Node], prober: Prober) -> Search:
-    """Return the smallest sets of nodes that fail, one after the other, until the rest is right.
+    """Return the smallest failing sets of nodes, found one after the other.
 
     One faulty node of n is named after at most ``floor(log2(n)) + 3`` probes: one with all nodes, a
     binary search, and one with that node alone.
@@ -166,7 +166,7 @@ class _Fails(Protocol):
 
 
 def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
-    """Return nodes that fail together, each of which is needed for that.
+    """Return nodes that fail together, none of which can be left out.
 
     Source:
         Junker, "QuickXplain" (AAAI 2004): the last node of the shortest prefix that fails is one
@@ -192,7 +192,7 @@ def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
 
 
 def contradictions(probes: Sequence[Probe]) -> Iterator[tuple[Probe, Probe]]:
-    """Yield a probe that fails, and one of more nodes that is right on the same inputs.
+    """Yield pairs of a failing probe, and a right one with more nodes on the same inputs.
 
     Each failing one comes once, with the smallest that contradicts it. Then more counts than which
     nodes a delegate has: how they are cut into partitions, or chance.

@@ -82,7 +82,7 @@ class Cause:
         return f" (not compared, since they do not run alone: nodes {nodes})"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the kind, the node, its tensor and the text."""
+        """Return kind, node, tensor and text of the cause."""
         layer = self.layer
         return {
             "kind": self.kind,
@@ -103,7 +103,7 @@ def _extent(found: OutputDifference | None) -> str:
 
 
 def rounding(values: NDArray[Any], details: Mapping[str, Any]) -> Tolerance:
-    """How far a tensor may be off by roundings of the node that computes it.
+    """Tolerance for the rounding errors of the node that computes a tensor.
 
     A step of a quantized tensor; of floats the usual share, of the largest among them.
 
@@ -160,7 +160,7 @@ def cause_of(
 
 
 def with_room_for_all(setup: Setup) -> Setup:
-    """Set-up with room for every tensor at once, unless it has a limit of its own."""
+    """Return the set-up with memory for all tensors at once, unless it sets a limit."""
     if setup.runtime != "delegraph" or setup.memory_limit is not None:
         return setup
     return replace(setup, memory_limit=_ROOM)

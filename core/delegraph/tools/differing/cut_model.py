@@ -1,4 +1,4 @@
-"""Some nodes of a model as a model of its own, with what its inputs were."""
+"""Cuts nodes out of a model as a separate model, with the values of its inputs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def cut_model(
 
 
 def _border(context: DelegateContext, nodes: Sequence[int]) -> _Cut:
-    """Return nodes with the tensors that they read and others compute, and the other way round."""
+    """Return the nodes with the tensors that cross their border in either direction."""
     chosen = frozenset(nodes)
     made: set[int] = set()
     read: set[int] = set()

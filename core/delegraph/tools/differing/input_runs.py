@@ -1,4 +1,4 @@
-"""What a model is fed, run after run: random values, files, or a folder of files."""
+"""Input values for each run of a model: random values, files, or a folder of files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUNS = 50
 
 @dataclass(frozen=True, slots=True)
 class FedRun:
-    """The values of one run.
+    """Input values of one run.
 
     Attributes:
         values: one array for each input, in the order of the model or of the signature.
@@ -47,7 +47,7 @@ class FedRun:
 
 
 class InputRuns:
-    """The values of all runs; each is made when it is asked for, the same each time.
+    """Input values of all runs, made on request and equal at each request.
 
     Args:
         setup: whose model is fed.
@@ -85,7 +85,7 @@ class InputRuns:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Add what may help to an error of computing on these values."""
+        """Add advice about the input values to errors raised in this block."""
         try:
             yield
         except RuntimeError as error:
@@ -126,7 +126,7 @@ def _words_of_runs(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _files(word: str) -> list[str] | None:
-    """Return ``[NAME=]FILE`` for each file of the folder that a word ends in; None without one."""
+    """Return ``[NAME=]FILE`` for each file of the folder in *word*; None without a folder."""
     name, folder = "", word
     if not Path(word).is_dir():
         name, _, folder = word.rpartition("=")

@@ -1,4 +1,4 @@
-"""Parts of a model that are computed one by one, each from values that are given.
+"""Parts of a model that are computed separately from given input values.
 
 A partition is one, and so is each node that has no delegate.
 """
@@ -54,7 +54,7 @@ class Unit:
     def open(
         self, stack: ExitStack, path: Path, setup: Setup, whole: Whole, outputs: Sequence[int]
     ) -> None:
-        """Make the model and its interpreter; :attr:`note` says why where that cannot be done.
+        """Make the unit's model and interpreter; :attr:`note` gives the reason if that fails.
 
         Args:
             stack: closes the interpreter.
@@ -78,7 +78,7 @@ class Unit:
             self._give_up(f"it does not run alone: {in_words(error)}")
 
     def require(self, delegate: str) -> None:
-        """Let nothing count but what *delegate* computes, all nodes of it."""
+        """Accept results only if *delegate* computes all nodes of the unit."""
         self._delegate = delegate
 
     def _inputs(self, spec: SubgraphSpec) -> list[int]:
@@ -93,7 +93,7 @@ class Unit:
         ]
 
     def computed(self, known: Values) -> Values:
-        """Return the outputs that follow from known values; nothing where :attr:`note` says why."""
+        """Return the outputs computed from known values; empty with a reason in :attr:`note`."""
         if self._side is None:
             return {}
         wanted = {self._tensors[int(entry["index"])]: entry for entry in self._side.inputs}
@@ -121,7 +121,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The model that units are cut from: the file, the called subgraph, and who runs its nodes."""
+    """The model from which units are cut: file, subgraph, and the delegate of each node."""
 
     records: tables.Model
     spec: SubgraphSpec

@@ -86,7 +86,7 @@ def _height(difference: OutputDifference | None) -> float | None:
 
 
 def _limits(heights: list[float | None]) -> tuple[float, float]:
-    """Return where equal tensors are drawn, and what cannot be compared."""
+    """Return the heights at which equal tensors and incomparable tensors are drawn."""
     found = [h for h in heights if h is not None and 0 < h < math.inf] or [1e-6]
     return min(found) / 5, max(found) * 5
 
@@ -121,7 +121,7 @@ def _draw_bands(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
 
 
 def _label_nodes(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
-    """Write operator and number under as many nodes as there is room for."""
+    """Label as many nodes as fit with operator and number."""
     step = max(1, math.ceil(len(layers) / 60))
     places = range(0, len(layers), step)
     axes.set_xticks(list(places))

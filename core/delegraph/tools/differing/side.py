@@ -1,4 +1,4 @@
-"""One of the two set-ups that are compared, while it runs."""
+"""One of two compared set-ups, with its running interpreter."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Side:
         self.seconds: list[float] = []
 
     def compute(self, warmup: int = 0) -> None:
-        """Compute on :attr:`values` with variables at zero, and take the time of it.
+        """Compute on :attr:`values` with reset variables, and measure the time.
 
         Args:
             warmup: computations before it.
@@ -70,7 +70,7 @@ class Side:
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
-        """Say in errors that they are the reference's, as the same model may fail on one side."""
+        """Prefix errors in this block with the side, if it is the reference."""
         try:
             yield
         except (RuntimeError, ValueError) as error:

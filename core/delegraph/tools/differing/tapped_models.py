@@ -1,4 +1,4 @@
-"""Models changed so that what is inside of them can be read: more outputs, or a few nodes only.
+"""Changes models so that inner tensors can be read: adds outputs, or keeps a few nodes only.
 
 Reading an inner tensor after ``invoke`` is not enough: its memory may hold another by then. An
 output keeps its own, in every runtime.
@@ -16,7 +16,7 @@ UNIT = "unit"
 
 
 def tapped_model(records: tables.Model, subgraph: int, tensors: Iterable[int]) -> bytes:
-    """Return a model with *tensors* among the outputs of a subgraph and of its signatures.
+    """Return a model in which *tensors* are outputs of a subgraph and of its signatures.
 
     Args:
         records: of the whole model.
@@ -104,7 +104,7 @@ def _named(tensor: int, index: int) -> tables.TensorMap:
 def _used_tensors(
     tensors: Sequence[tables.Tensor], operators: Sequence[tables.Operator], others: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the tensors that operators name, those that hold scales of them, and *others*."""
+    """Return the tensors that operators refer to, with tensors of their scales, and *others*."""
     used = set(others)
     for operator in operators:
         for named in (operator.inputs, operator.outputs, operator.intermediates):
@@ -113,14 +113,14 @@ def _used_tensors(
 
 
 def _scale_tensors(tensor: tables.Tensor) -> dict[str, int]:
-    """Return the tensors that hold the scales of another, by the field that names them."""
+    """Return the tensors that hold a blockwise tensor's scales, by field name."""
     details = None if tensor.quantization is None else tensor.quantization.details
     found = {name: getattr(details, name, -1) for name in ("scales", "zero_points")}
     return {name: index for name, index in found.items() if index >= 0}
 
 
 def _renumbered(tensor: tables.Tensor, numbers: Mapping[int, int]) -> tables.Tensor:
-    """Return a tensor with other numbers for the tensors that hold its scales."""
+    """Return a tensor with new indices for the tensors that hold its scales."""
     scales = {name: numbers[index] for name, index in _scale_tensors(tensor).items()}
     if not scales or tensor.quantization is None or tensor.quantization.details is None:
         return tensor

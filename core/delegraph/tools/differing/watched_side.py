@@ -1,4 +1,4 @@
-"""One of two set-ups while every tensor that its nodes compute is looked at."""
+"""One of two compared set-ups, in which every computed tensor can be read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Inner = Literal["boundaries", "exposed", "alone"]
 
 
 class Watched:
-    """One of the two set-ups, first as it is, then with its inner tensors as outputs.
+    """One of two set-ups: run unchanged first, then with inner tensors as outputs.
 
     Attributes:
         inputs: details of what the call takes.
@@ -53,7 +53,7 @@ class Watched:
         self.notes: list[str] = []
 
     def open(self, stack: ExitStack, folder: Path, inner: Inner) -> None:
-        """Run it as it is, to know partitions and results; then make what watches the tensors."""
+        """Run the set-up unchanged, then make the interpreter with inner tensors as outputs."""
         with ExitStack() as plain_stack:
             plain = self._side_of(plain_stack, self.setup)
             plain.values = self.values

@@ -1,4 +1,4 @@
-"""What set-ups made of the samples of a data set."""
+"""Answers of the set-ups for the samples of a data set."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BadSample(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What every set-up made of every sample.
+    """Answers of every set-up for every sample.
 
     Attributes:
         setups: in the order given; the first is what the others are compared with.
@@ -47,7 +47,7 @@ class Answers:
     resumed: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return all but the rows, of which each task tells its own way."""
+        """Return all fields except the rows, which each task formats itself."""
         return {
             "samples": len(self.keys),
             "resumed": self.resumed,

@@ -1,4 +1,4 @@
-"""Classification of pictures: top-1 to top-10 accuracy of every set-up, and the drop between them.
+"""Picture classification: top-1 to top-10 accuracy of each set-up, and the loss of accuracy.
 
 Source:
     ImagenetImageClassification and TopkAccuracyEvalStage, tflite/tools/evaluation. There, the
@@ -51,7 +51,7 @@ class ClassificationTask:
         }
 
     def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
-        """Check that one picture goes in, and one score for each label comes out.
+        """Check that the model takes one picture and returns one score per label.
 
         Raises:
             ArgumentError: the model has other inputs or outputs, or another number of classes.
@@ -74,7 +74,7 @@ class ClassificationTask:
             )
 
     def inputs(self, sample: PictureFile, details: Sequence[Details]) -> list[NDArray[Any]]:
-        """Return the picture as the model takes it.
+        """Return the picture converted to the model's input.
 
         Raises:
             ArgumentError: it cannot be read.
@@ -116,7 +116,7 @@ def evaluate_classification(
     warmup_runs: int = 1,
     progress: Progress = untold,
 ) -> Classification:
-    """Return how well set-ups classify the same pictures.
+    """Measure how accurately set-ups classify the same pictures.
 
     Args:
         setups: one or several; the others are compared with the first.
@@ -147,7 +147,7 @@ def evaluate_classification(
 
 
 def metadata_labels(model: str) -> tuple[str, ...]:
-    """Return the words of a model's classes that its metadata have.
+    """Return the class labels from the model's metadata.
 
     Raises:
         ArgumentError: they have none.

@@ -1,4 +1,4 @@
-"""How well set-ups classify pictures: accuracy, the drop between them, and what they answer."""
+"""Accuracy of set-ups in picture classification, losses between them, and their answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RANKS = 10
 
 @dataclass(frozen=True, slots=True)
 class Drop(JsonRecord):
-    """What a set-up loses against the first one, on the same pictures.
+    """Accuracy that a set-up loses against the first one, on the same pictures.
 
     Attributes:
         top: how far down the order of scores the truth may be: 1 to 10.
@@ -46,7 +46,7 @@ class Drop(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a set-up says of a picture.
+    """Classes that a set-up returns for a picture.
 
     Attributes:
         word: the best class; None where no score is a number.
@@ -78,7 +78,7 @@ class ChangedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """How well set-ups classify pictures.
+    """Classification accuracy of set-ups on the same pictures.
 
     Attributes:
         labels: words of the model's classes.
@@ -102,7 +102,7 @@ class Classification:
         return float(self._hits(setup, top).mean())
 
     def drop(self, setup: int, top: int = 1) -> Drop:
-        """Drop of a set-up's accuracy against the first one."""
+        """Return the accuracy that a set-up loses against the first one."""
         first, other = self._hits(0, top), self._hits(setup, top)
         lost, gained = int((first & ~other).sum()), int((other & ~first).sum())
         count = len(first)
@@ -115,7 +115,7 @@ class Classification:
         return np.array([row["rank"] is not None and row["rank"] <= top for row in rows])
 
     def changed(self, setup: int) -> list[ChangedAnswer]:
-        """Return the pictures for which a set-up answers another class than the first one."""
+        """Return the pictures whose class differs between a set-up and the first one."""
         rows = zip(self.answers.keys, self.answers.rows[0], self.answers.rows[setup], strict=True)
         return [
             ChangedAnswer(key, self.truths[key], self._answer(first), self._answer(other))
@@ -129,7 +129,7 @@ class Classification:
         return Answer(self.labels[row["best"][0]], row["scores"][0], row["rank"])
 
     def _repr_html_(self) -> str:
-        """Return a row for each set-up, as notebooks show it."""
+        """Return a table of the set-ups, which notebooks display."""
         rows = []
         for i, setup in enumerate(self.answers.setups):
             drop = self.drop(i) if i else None
@@ -154,7 +154,7 @@ class Classification:
         return {"task": "classification", "preprocessing": preprocessing, **shown}
 
     def save_csv(self, path: str) -> None:
-        """Write a line for each picture: its truth, and what every set-up answers.
+        """Write a CSV line per picture: the truth and the answer of every set-up.
 
         Raises:
             ArgumentError: the file cannot be written.

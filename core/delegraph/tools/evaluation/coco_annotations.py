@@ -1,4 +1,4 @@
-"""Reads COCO's annotations of objects: ``instances_val2014.json`` and files of its form."""
+"""Reads COCO's annotations of objects, such as ``instances_val2014.json``."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _json(path: str) -> Any:
 def _entries(
     content: Entry, key: str, path: str, *, optional: bool = False
 ) -> list[tuple[str, Entry]]:
-    """Return the objects of a list, each with its place for messages."""
+    """Return the objects of a list, each with its position for messages."""
     entries = content.get(key, [] if optional else None)
     if not isinstance(entries, list):
         raise ArgumentError(f"{path!r}: expected a list {key!r}, as COCO's annotations have it")
@@ -167,6 +167,6 @@ def _found(value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return a value for a message; long ones are cut."""
+    """Return the text of a value for a message, cut if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

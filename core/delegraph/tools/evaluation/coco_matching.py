@@ -1,4 +1,4 @@
-"""Which detections are right, and when a recall is reached, as COCO defines it.
+"""Matching of detections and recall levels by COCO's definition.
 
 The figures of COCO themselves are those of a library, in :mod:`coco_precision`, which cannot say
 what they are on a draw of pictures. This can, for the intervals.
@@ -63,7 +63,7 @@ class CocoDefinition:
 
 
 def in_pixels(found: Detections, pixels: InPixels) -> Floats:
-    """Return boxes of detections as COCO has them: left, top, width, height; sizes at least 0."""
+    """Convert boxes to COCO's form: left, top, width, height in pixels; sizes at least 0."""
     size = np.array([pixels.height, pixels.width], np.float64)
     low, high = found.boxes[:, :2] * size, found.boxes[:, 2:] * size
     lengths = np.maximum(high - low, 0)

@@ -1,4 +1,4 @@
-"""Average precision as COCO defines it. Needs ``pip install 'delegraph[coco]'``."""
+"""Average precision by COCO's definition. Needs ``pip install 'delegraph[coco]'``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _by_share(figures: Mapping[float, float]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class CocoPrecision(JsonRecord):
-    """COCO's figures; NaN where there is nothing to measure.
+    """COCO's figures of average precision; NaN for a figure without data.
 
     Attributes:
         figures: the twelve of :data:`FIGURES`.
@@ -144,12 +144,12 @@ def _answers(picture: TruePicture, found: Detections) -> Iterator[dict[str, Any]
 
 
 def _numbered(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return entries with numbers from 1: COCO's code takes 0 for none."""
+    """Return entries with ids from 1, since COCO's code takes id 0 for no entry."""
     return [{"id": number, **entry} for number, entry in enumerate(entries, 1)]
 
 
 def _mean(values: NDArray[np.float64]) -> float:
-    """Return the mean of what is known: -1 stands for what is not."""
+    """Return the mean of the known values; -1 marks an unknown value."""
     known = values[values > -1]
     return float(known.mean()) if known.size else np.nan
 

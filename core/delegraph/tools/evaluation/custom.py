@@ -45,11 +45,11 @@ class MetricTask:
     signature_names: Mapping[str, str]
 
     def identity(self) -> Mapping[str, Any]:
-        """Return the metric's name, and what its source says."""
+        """Return the metric's name and a description of its source."""
         return {"name": "custom", "metric": self.metric.name, "source": self.metric.source}
 
     def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
-        """Accept any model: what its inputs need is seen with each row."""
+        """Accept any model, since the inputs are checked with each row."""
 
     def inputs(self, sample: NpzRow, details: Sequence[Details]) -> list[NDArray[Any]]:
         """Return the row's arrays that are inputs; floats are quantized for a quantized input.
@@ -97,7 +97,7 @@ class MetricTask:
         return {"row": self.metric.row(real, sample.arrays(), sample.key)}
 
     def _names(self, position: int, entry: Details) -> list[str]:
-        """Return the names of a tensor, the best first: the signature's, its own, its position."""
+        """Return the names of a tensor, best first: in the signature, its own, its position."""
         names = [self.signature_names.get(entry["name"]), entry["name"], str(position)]
         return list(dict.fromkeys(name for name in names if name))
 
@@ -108,7 +108,7 @@ def _real(values: NDArray[Any], details: Details) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class FigureDrop(JsonRecord):
-    """What a set-up loses against the first one, in one figure.
+    """Loss of one figure of a set-up against the first one.
 
     Attributes:
         drop: the first set-up's figure minus this one's.
@@ -136,7 +136,7 @@ class CustomEvaluation:
     drops: tuple[Mapping[str, FigureDrop], ...]
 
     def _repr_html_(self) -> str:
-        """Return a row for each set-up and figure, as notebooks show it."""
+        """Return a table of set-ups and figures, which notebooks display."""
         rows = []
         for i, setup in enumerate(self.answers.setups):
             for name, figure in self.figures[i].items():
@@ -201,7 +201,7 @@ def evaluate_metric(
 def _drops(
     metric: NamedMetric, first: Sequence[Any], other: Sequence[Any], progress: Progress
 ) -> dict[str, FigureDrop]:
-    """Return the drop in each figure that both have."""
+    """Return the drop in each figure that both set-ups have."""
     whole = metric.total(first), metric.total(other)
     names = [name for name in whole[0] if name in whole[1]]
 

@@ -1,4 +1,4 @@
-"""Detection of objects: mean average precision of every set-up, and the drop between them.
+"""Object detection: mean average precision of every set-up, and the loss of precision.
 
 Open first: ``ground_truth.py`` for what is truly in pictures, ``detections.py`` for what a model
 says, ``average_precision.py`` for the official tool's definition, ``coco_precision.py`` for COCO's.
@@ -32,7 +32,7 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Detection:
-    """How well set-ups detect objects.
+    """Detection precision of set-ups on the same pictures.
 
     Attributes:
         task: what decided the detections.
@@ -52,7 +52,7 @@ class Detection:
         return self.truth.class_names.get(kind) or labels.get(kind, "")
 
     def _repr_html_(self) -> str:
-        """Return the mean average precision of each set-up, as notebooks show it."""
+        """Return a table of the mean average precisions, which notebooks display."""
         rows = [
             (setup, p.tflite.mean, str(p.interval))
             + ((None,) if p.coco is None else (p.coco.figures["AP"],))
@@ -103,7 +103,7 @@ def evaluate_detection(
     warmup_runs: int = 1,
     progress: Progress = untold,
 ) -> Detection:
-    """Return how well set-ups detect objects in the same pictures.
+    """Measure how precisely set-ups detect objects in the same pictures.
 
     Args:
         setups: one or several; the others are compared with the first.
@@ -155,14 +155,14 @@ def evaluate_detection(
 
 
 def _uncut(how: Preprocessing) -> Preprocessing:
-    """Return a preprocessing that cuts nothing out: boxes are parts of the whole picture."""
+    """Return the preprocessing without cropping, since boxes refer to the whole picture."""
     if how.crop == "none":
         return how
     return replace(how, crop="none", reason=f"{how.reason}; but here nothing is cut out")
 
 
 def _require_labels(truth: GroundTruth, labels: Sequence[str]) -> None:
-    """Check that every class of the ground truth has a label, where there are labels.
+    """Check that every class of the ground truth has a label, if labels are given.
 
     Raises:
         ArgumentError: one has none, or is negative.

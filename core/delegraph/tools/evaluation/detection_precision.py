@@ -1,4 +1,4 @@
-"""Precision of detections of several set-ups by both definitions, and the drop between them."""
+"""Detection precision of several set-ups by two definitions, and the loss of precision."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEFINITIONS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Precision:
-    """How well one set-up detects.
+    """Detection precision of one set-up.
 
     Attributes:
         tflite: average precision by the official tool's definition.
@@ -48,7 +48,7 @@ class Precision:
     no_numbers: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return the means, by threshold and by class, of both definitions."""
+        """Return the means by threshold and by class, for both definitions."""
         shares = zip(THRESHOLDS.tolist(), self.tflite.by_threshold().tolist(), strict=True)
         coco = None
         if self.coco is not None and self.coco_interval is not None:
@@ -67,7 +67,7 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class PrecisionDrop(JsonRecord):
-    """What a set-up loses of the mean average precision of the first one, by one definition.
+    """Mean average precision that a set-up loses against the first one, by one definition.
 
     Attributes:
         drop: the difference.
@@ -80,7 +80,7 @@ class PrecisionDrop(JsonRecord):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judgement:
-    """How well set-ups detect, each and against the first one.
+    """Detection precision of every set-up, and the loss against the first one.
 
     Attributes:
         precisions: of every set-up.
@@ -167,7 +167,7 @@ def _official(
 def _coco(
     truth: GroundTruth, found: Sequence[Sequence[Detections]], draw: Draw
 ) -> tuple[list[CocoPrecision] | None, NDArray[np.float64] | None, str | None]:
-    """Return COCO's figures of every set-up, the first one's on draws, or why there are none."""
+    """Return COCO's figures of every set-up and on resampled data, or the reason for none."""
     try:
         require_coco(truth)
     except ArgumentError as error:

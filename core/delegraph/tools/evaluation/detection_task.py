@@ -1,4 +1,4 @@
-"""Asks a model which objects are where in a picture, as the official tool does.
+"""Task that runs a detector on pictures, by the rules of the official tool.
 
 Source:
     ObjectDetectionStage, tflite/tools/evaluation/stages/object_detection_stage.cc.
@@ -53,7 +53,7 @@ class DetectionTask:
         }
 
     def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
-        """Check that one picture goes in, and boxes, classes, scores and a count come out.
+        """Check that the model takes one picture and returns boxes, classes, scores and a count.
 
         Raises:
             ArgumentError: the model has others, or it is not clear which is which.
@@ -66,7 +66,7 @@ class DetectionTask:
         self._order(outputs)
 
     def inputs(self, sample: PictureFile, details: Sequence[Details]) -> list[NDArray[Any]]:
-        """Return the picture as the model takes it.
+        """Return the picture converted to the model's input.
 
         Raises:
             ArgumentError: it cannot be read.
@@ -74,7 +74,7 @@ class DetectionTask:
         return [self.preprocessing.input(sample, details[0])]
 
     def judge(self, sample: PictureFile, outputs: Outputs) -> Row:
-        """Return the detections.
+        """Return the detections in the model's outputs.
 
         Raises:
             ArgumentError: the class of one has no label.
@@ -101,7 +101,7 @@ class DetectionTask:
 
 
 def made_by_models(setups: Sequence[Setup]) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Return for the outputs of each model what the operator that ends detectors makes.
+    """Return, by the outputs of each model, the parts that its postprocessing operator makes.
 
     Raises:
         ArgumentError: two models have the same outputs, in another order.

@@ -1,4 +1,4 @@
-"""What a model detected in a picture, from its four outputs in whichever order they are."""
+"""Detections in a picture, from a detector's four outputs in any order."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _as_named(named: Sequence[str]) -> tuple[int, ...]:
 
 
 def _by_names_and_shapes(outputs: Sequence[Details]) -> tuple[int, ...]:
-    """Return the only order that names and shapes allow, or the official one of those allowed."""
+    """Return the order of outputs that names and shapes allow, preferably the official one."""
     able = [
         {part for part in PARTS if _may_be(part, entry)} & (_said(entry["name"]) or set(PARTS))
         for entry in outputs
@@ -166,7 +166,7 @@ _WORDS = {
 
 
 def _said(name: str) -> set[str]:
-    """Parts that an output's name stands for: several where it is ambiguous, or none.
+    """Return the parts that an output's name suggests; several if it is ambiguous, or none.
 
     >>> sorted(_said("detection_scores")), sorted(_said("StatefulPartitionedCall:1"))
     (['scores'], [])

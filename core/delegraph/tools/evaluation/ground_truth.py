@@ -1,4 +1,4 @@
-"""What is truly in pictures: the objects that detection is measured against."""
+"""Ground truth of detection: the objects that are in each picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delegraph.errors import ArgumentError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InPixels:
-    """What COCO's definition asks for, which ``ground_truth.pb`` has not.
+    """Data that COCO's definition needs and ``ground_truth.pb`` does not have.
 
     Attributes:
         width: of the picture, in pixels.
@@ -51,7 +51,7 @@ class TruePicture:
 
     @property
     def is_dropped(self) -> bool:
-        """Whether the official tool's script drops the picture, as nothing is in it.
+        """Whether the official tool's script drops the picture, since it has no objects.
 
         What has no pixels went through the script before.
         """
@@ -75,7 +75,7 @@ class TruePicture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroundTruth:
-    """Pictures with the objects in them.
+    """All pictures of a data set, with the objects in them.
 
     Attributes:
         source: the file.
@@ -106,5 +106,5 @@ class GroundTruth:
         return replace(self, pictures=tuple(p for p in self.pictures if p.id in wanted))
 
     def first(self, count: int) -> GroundTruth:
-        """Return as many pictures, in their order; all of them for 0."""
+        """Return the first *count* pictures, or all pictures if *count* is 0."""
         return replace(self, pictures=self.pictures[:count]) if count else self

@@ -32,7 +32,7 @@ _SIDES = ("normalized_top", "normalized_left", "normalized_bottom", "normalized_
 
 
 class _WrongBytes(Exception):
-    """The bytes are not what the encoding allows."""
+    """The bytes do not follow the protocol buffer encoding."""
 
 
 def read_ground_truth_proto(path: str) -> GroundTruth:
@@ -97,7 +97,7 @@ def _signed(value: int) -> int:
 
 
 def _one(data: bytes, name: str, fields: dict[str, tuple[int, int]], default: Any) -> Any:
-    """Return a field; of several, the last one counts."""
+    """Return the value of a field; of several values the last one."""
     return [default, *_all(data, name, fields)][-1]
 
 

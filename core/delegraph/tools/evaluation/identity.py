@@ -1,4 +1,4 @@
-"""What decides the results of an evaluation: models, set-ups, task, samples, versions."""
+"""Data that determines the results of an evaluation: models, set-ups, task, samples, versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delegraph.tools.setup import Setup, file_and_options
 def identity(
     setups: Sequence[Setup], task: Mapping[str, Any], samples: Sequence[Sample]
 ) -> dict[str, Any]:
-    """Parts that must be the same for results to be used again, by name.
+    """Return the parts that must be equal for results to be reused, by name.
 
     The content of each sample is not in it: a journal has it beside the sample's results.
 
@@ -35,7 +35,7 @@ def identity(
 
 
 def setup_identity(setup: Setup) -> dict[str, Any]:
-    """Return a set-up with the content of its files in place of their names.
+    """Return a set-up in which digests of its files replace their names.
 
     Raises:
         ArgumentError: a file cannot be read.

@@ -1,4 +1,4 @@
-"""The drop in accuracy from one set-up to another: McNemar's test, and the interval with it."""
+"""Loss of accuracy between two set-ups: McNemar's test and an interval."""
 
 from __future__ import annotations
 

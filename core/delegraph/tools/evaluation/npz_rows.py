@@ -20,7 +20,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class NpzRow:
-    """A row of a ``.npz`` file: of each of its arrays the values at one place of the first axis.
+    """A row of an ``.npz`` file: element i of each of its arrays along the first axis.
 
     Attributes:
         path: of the file.
@@ -59,7 +59,7 @@ class NpzRow:
 
 @lru_cache(maxsize=1)  # rows come file by file
 def _arrays(path: str, stamp: object) -> Arrays:
-    """Return the arrays of a file as it is at a time; those of the last one are kept."""
+    """Return the arrays of a file; the last read file is kept while its time stamp is equal."""
     return read_npz(path)
 
 

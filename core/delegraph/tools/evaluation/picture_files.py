@@ -19,7 +19,7 @@ RAW_SUFFIX = ".rgb8"
 
 @dataclass(frozen=True, slots=True)
 class PictureFile:
-    """A picture, and what is true of it.
+    """A picture file, with its ground truth.
 
     Attributes:
         path: of the file.
@@ -31,12 +31,12 @@ class PictureFile:
 
     @property
     def key(self) -> str:
-        """The file's name."""
+        """Name of the picture's file, without the folder."""
         return os.path.basename(self.path)
 
     @property
     def is_raw(self) -> bool:
-        """Whether it is bytes as the input takes them, row by row, without a header."""
+        """Whether the file holds the input's raw bytes, row by row, without a header."""
         return self.path.endswith(RAW_SUFFIX)
 
     def digest(self) -> str:

@@ -1,4 +1,4 @@
-"""Filters that resize a picture; each framework has its own, and they differ by whole bytes."""
+"""Filters of training frameworks that resize pictures; results differ by whole byte values."""
 
 from __future__ import annotations
 

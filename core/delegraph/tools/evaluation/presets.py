@@ -1,4 +1,4 @@
-"""Preprocessing as the training frameworks do it, each with the reason why it differs."""
+"""Preprocessing of the training frameworks, each with the reason for its steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is evaluated: samples with stable keys, and a task that asks a model about each."""
+"""Interface of evaluation tasks, which run a model on samples with stable keys."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Outputs = Sequence[tuple[Details, NDArray[Any]]]
 
 
 class Sample(Protocol):
-    """One item of a data set; it holds where its content is, not the content."""
+    """One item of a data set; it refers to its content and does not hold it."""
 
     @property
     def key(self) -> str:
-        """Its name, which no other sample of the data set has and which stays."""
+        """Unique and permanent name of the sample in its data set."""
 
     def digest(self) -> str:
-        """Digest of its content, truth included.
+        """Return a digest of the sample's content and ground truth.
 
         Raises:
             ArgumentError: the content cannot be read.
@@ -36,17 +36,17 @@ AnySample = TypeVar("AnySample", bound=Sample, contravariant=True)
 
 
 class Task(Protocol[AnySample]):
-    """Asks a model about samples, and judges its answers.
+    """Runs a model on samples and judges the answers.
 
     Results depend on nothing but :meth:`identity`, the model, and the sample: what an interrupted
     evaluation left is used again when these are the same.
     """
 
     def identity(self) -> Mapping[str, Any]:
-        """Settings that decide the rows, as JSON: its name, options, labels."""
+        """Return the settings that determine the rows, as JSON: name, options, labels."""
 
     def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
-        """Check that a model is one for this task; called once for each set-up.
+        """Check that a model suits the task; called once for each set-up.
 
         Raises:
             ArgumentError: it is not; the message says what was expected.
@@ -60,7 +60,7 @@ class Task(Protocol[AnySample]):
         """
 
     def judge(self, sample: AnySample, outputs: Outputs) -> Row:
-        """Record of a model's answer."""
+        """Return the record of a model's answer for one sample."""
 
 
 def content_digest(content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Which detections are right, and when a recall is reached, as the official tool defines it.
+"""Matching of detections and recall levels by the official tool's definition.
 
 Source:
     tflite/tools/evaluation/stages/utils/image_metrics.cc;
@@ -21,7 +21,7 @@ Floats = NDArray[np.float32]
 
 
 class TfliteDefinition:
-    """Average precision as the official tool computes it, in its arithmetic.
+    """Average precision by the definition and the arithmetic of the official tool.
 
     Detections of the same score come in the order of pictures and outputs; there, in any order.
     """

@@ -1,4 +1,4 @@
-"""Values of operators as Model Explorer shows them on a model's graph: its node data files.
+"""Values of operators as node data files, which Model Explorer shows on the graph.
 
 Needs nothing of Model Explorer: a file is JSON. It opens with the model::
 
@@ -39,7 +39,7 @@ _NOT_FINITE = "#ff00ff"
 
 @dataclass(frozen=True, slots=True)
 class NodeData:
-    """One value for each of some operators: numbers, or words such as a delegate's name.
+    """One value for each of some operators: numbers or words.
 
     Attributes:
         name: what the values are, with the unit: the heading in Model Explorer.
@@ -77,7 +77,7 @@ class NodeData:
         return data
 
     def write(self, path: str | os.PathLike[str], model: Model) -> None:
-        """Write a file of the values of *model*; its folder must exist."""
+        """Write the values of *model* to a file; its folder must exist."""
         text = json.dumps(self.to_json(model), indent=1, allow_nan=False)
         Path(path).write_text(text + "\n", encoding="utf-8")
 
@@ -125,7 +125,7 @@ def graph_ids(model: Model) -> list[str]:
 
 
 def node_keys(spec: SubgraphSpec) -> dict[int, str]:
-    """Return the key that means each operator and no other node of its graph.
+    """Return a key for each operator that identifies it in Model Explorer's graph.
 
     That is its index, but Model Explorer looks a key up among the names of tensors first. So an
     operator that has the number of another node's tensor for an index has the name of one of its

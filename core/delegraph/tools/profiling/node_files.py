@@ -31,7 +31,7 @@ def write_node_files(folder: str | os.PathLike[str], recording: Recording) -> li
 
 
 def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
-    """Return the microseconds a run that each node takes.
+    """Return the microseconds per run of each node.
 
     Nodes that are computed together have the time at the first of them, the others say where it
     is. Where a delegate tells only the time of a whole partition, its nodes say so, in words.
@@ -68,7 +68,7 @@ def _untold(
 
 
 def delegate_data(placement: Placement) -> NodeData:
-    """Return who runs each node."""
+    """Return the name of the delegate or host that computes each node."""
     return NodeData(
         "delegate",
         {
@@ -82,7 +82,7 @@ def delegate_data(placement: Placement) -> NodeData:
 
 
 def rejection_data(placement: Placement) -> NodeData:
-    """Return the constraint that each node which no delegate took does not meet, by delegate."""
+    """Return the unmet constraint of each undelegated node, by delegate."""
     return NodeData(
         "rejection",
         {

@@ -1,4 +1,4 @@
-"""Some runs of a model, with what ran when in them: what every profile is made of."""
+"""Several runs of a model with the times of their events, the basis of every profile."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class TensorFigures:
-    """A tensor after the runs.
+    """Type, shape and size of a tensor after the runs.
 
     Attributes:
         name: may be empty.
@@ -64,7 +64,7 @@ class TensorFigures:
 
 @dataclass(frozen=True)
 class Recording:
-    """Some runs of a set-up, with what ran when in them.
+    """Several runs of a set-up, with the times of their events.
 
     Attributes:
         setup: what ran.
@@ -97,7 +97,7 @@ class Recording:
         return self._nodes.get((event.subgraph, event.node_index))
 
     def is_inside(self, event: ProfileEvent) -> bool:
-        """Return whether a delegate tells of its inside: the time is in its own node's, too."""
+        """Return whether an event is inside a delegate node, whose time includes it."""
         return event.delegate is not None and self.node(event) is not None
 
     def partition(self, event: ProfileEvent) -> PartitionPlacement | None:
@@ -115,7 +115,7 @@ class Recording:
         return () if partition is None else partition.nodes
 
     def borders(self, event: ProfileEvent) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the tensors that what an event is of reads from outside, and what others read."""
+        """Return the tensors that an event's nodes read from other nodes, and those others read."""
         partition = self.partition(event)
         if self.node(event) is None:
             return ((), ()) if partition is None else (partition.inputs, partition.outputs)
@@ -126,11 +126,11 @@ class Recording:
         return tuple(read), tuple(i for i in own[-1].outputs if i >= 0)
 
     def tensor(self, subgraph: int, index: int) -> TensorFigures | None:
-        """Return a tensor; None for one that a delegate has added."""
+        """Return the figures of a tensor; None for one that a delegate added."""
         return self.tensors.get((subgraph, index))
 
     def notes(self) -> Iterator[str]:
-        """Yield what is missing, in words."""
+        """Yield texts about missing data."""
         if self.setup.runtime == "litert":
             yield (
                 "LiteRT does not tell how long its own kernels and XNNPACK take: only delegates "
@@ -150,7 +150,7 @@ def record(
     signature: str | None = None,
     progress: Progress = untold,
 ) -> Recording:
-    """Return some runs of a set-up with what ran when; for its own kernels, delegates' and more.
+    """Run a set-up several times and record the events of kernels, delegates and more.
 
     Args:
         setup: a model and what runs it.
@@ -210,7 +210,7 @@ def _entry(model: Model, signature: str | None) -> int:
 
 
 def _tensors(model: TimedModel, file: Model) -> dict[tuple[int, int], TensorFigures]:
-    """Return the tensors of the file with the shapes that they have now."""
+    """Return the figures of the file's tensors with their present shapes."""
     found = {}
     for spec in file.subgraphs:
         for details in model.interpreter.get_tensor_details(spec.index):

@@ -1,4 +1,4 @@
-"""A recording as https://www.speedscope.app shows it: flame graphs over time, and sums.
+"""Writes a recording for https://www.speedscope.app, as flame graphs over time and sums.
 
 Source:
     https://www.speedscope.app/file-format-schema.json: evented profiles.
@@ -59,7 +59,7 @@ def _profile(name: str, slices: Sequence[Slice], frames: dict[str, int]) -> dict
 
 
 def _events(slices: Iterable[Slice], frames: dict[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield opening and closing, in order of time; what was opened last is closed first."""
+    """Yield the opening and closing events in order of time; the last opened closes first."""
     opened: list[tuple[int, int]] = []  # end and frame
 
     def closed(until: int | None) -> Iterator[dict[str, Any]]:

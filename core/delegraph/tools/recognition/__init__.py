@@ -1,1 +1,1 @@
-"""What a model found in a picture: boxes, faces, poses, classes of pixels."""
+"""Recognizes a model's findings in a picture: boxes, faces, poses, classes of pixels."""

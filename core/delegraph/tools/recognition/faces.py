@@ -23,7 +23,7 @@ _OVERLAP = 0.3
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Anchors of a model: the side of its input, and grids with anchors for each cell.
+    """Anchors of a BlazeFace model: the input's side length, and grids with anchors per cell.
 
     Attributes:
         side: of the input, in pixels.
@@ -42,7 +42,7 @@ _FAMILIES = {
 
 
 def find_faces(seen: Seen) -> Findings | None:
-    """Return the faces that the outputs hold, None when they are not those of BlazeFace.
+    """Return the faces in the outputs, or None when they are not outputs of BlazeFace.
 
     They are ``[1, anchors, 16]``, a box and six points each, and ``[1, anchors, 1]``, the scores.
     """
@@ -90,7 +90,7 @@ def _anchors(family: _Family) -> NDArray[np.float64]:
 
 
 def _overlaps(box: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the area that a box shares with each other, as a part of what both cover, ``[n]``."""
+    """Return the intersection over union of a box with each of *others*, ``[n]``."""
     corners = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     shared = np.clip(corners, 0, None).prod(axis=1)
     both = (box[2:] - box[:2]).prod() + (others[:, 2:] - others[:, :2]).prod(axis=1) - shared

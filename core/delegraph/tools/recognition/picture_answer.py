@@ -1,4 +1,4 @@
-"""What recognizing has to go by: a model's answer about a picture."""
+"""A model's outputs for a picture, with the data that recognition needs."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Seen:
         ]
 
     def least_score(self, *tensors: int) -> float:
-        """Return the score from which on something counts, for scores in these tensors."""
+        """Return the score threshold for these tensors: user's, metadata's or default."""
         said = [self.metadata.tensor(index).score_threshold for index in tensors]
         chosen = [self.threshold, *said, DEFAULT_THRESHOLD]
         return next(value for value in chosen if value is not None)
 
 
 def stated_count(values: NDArray[np.float64]) -> int:
-    """Return the number of results that an output of one number states, 0 for nonsense.
+    """Return the number of results that an output of one number states; 0 if it is invalid.
 
     >>> stated_count(np.array([2.0])), stated_count(np.array([np.nan])), stated_count(np.zeros(0))
     (2, 0, 0)

@@ -49,7 +49,7 @@ _COUNT = len(POINTS)
 
 
 def find_poses(seen: Seen) -> Findings | None:
-    """Return the poses that the outputs hold, None when they hold none."""
+    """Return the poses in the outputs, or None when the outputs hold none."""
     if seen.size is None:
         return None
     for find in (_decoded, _movenet, _movenet_multipose, _heatmaps):
@@ -95,7 +95,7 @@ def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the pose of MoveNet.SinglePose: one output of y, x, score."""
+    """Return the pose of MoveNet.SinglePose, whose output holds (y, x, score) per point."""
     outputs = seen.real()
     if len(outputs) != 1 or outputs[0][1].shape != (1, 1, _COUNT, 3):
         return None
@@ -104,7 +104,7 @@ def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet_multipose(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the poses of MoveNet.MultiPose: 17 times y, x, score, then a box and its score."""
+    """Return the poses of MoveNet.MultiPose: 17 times (y, x, score), then a box with its score."""
     outputs = seen.real()
     if len(outputs) != 1 or outputs[0][1].shape != (1, 6, 3 * _COUNT + 5):
         return None

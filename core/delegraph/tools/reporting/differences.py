@@ -1,4 +1,4 @@
-"""How far layers are off, as the page gets it: for each layer the worst of all runs."""
+"""Differences of layers as data for the page: for each layer the worst of all runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delegraph.tools.differing.layers import LayerDifference, LayersDifference, 
 
 
 def differences_json(found: LayersDifference) -> dict[str, Any]:
-    """Return the layers in execution order, and between what they differ."""
+    """Return the layers in execution order, and the two set-ups compared."""
     return {
         "test": str(found.test),
         "reference": str(found.reference),

@@ -1,4 +1,4 @@
-"""The graph of a model as the page gets it: tensors, nodes, who runs them, and why."""
+"""Graph of a model as data for the page: tensors, nodes, delegates and rejections."""
 
 from __future__ import annotations
 

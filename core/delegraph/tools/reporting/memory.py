@@ -1,4 +1,4 @@
-"""The arena of a model as the page gets it: every plan, and what is in use at each node."""
+"""Memory plans of a model as data for the page, with the bytes in use at each node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delegraph.tools.memory_report import IN_PLACE, MemoryReport
 
 
 def memory_json(report: MemoryReport) -> dict[str, Any]:
-    """Return plans, tensors, operators, and the bytes in use where a tensor comes into use."""
+    """Return plans, tensors, operators, and the bytes in use at each task."""
     tasks, used = live_bytes(report.records, report.alignment)
     return {
         **report.to_json(),

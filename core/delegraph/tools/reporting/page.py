@@ -1,4 +1,4 @@
-"""One HTML document from data, the page's own script and style, and the libraries it draws with.
+"""Builds one HTML document from data, the page's script and style, and drawing libraries.
 
 What a model's file says reaches the document in two places: its name in the title, escaped, and the
 JSON, in which no ``<`` is left. Characters that cannot be seen are told by their codes. The policy
@@ -28,7 +28,7 @@ SCRIPTS = ("layout.js", "tables.js", "graph.js", "details.js", "charts.js", "mai
 
 
 def page(title: str, data: Mapping[str, Any]) -> str:
-    """Return the document.
+    """Return the whole HTML document.
 
     Args:
         title: what the browser calls it; any text.
@@ -46,7 +46,7 @@ def page(title: str, data: Mapping[str, Any]) -> str:
 
 
 def in_script(data: Mapping[str, Any]) -> str:
-    r"""Return JSON that ends no script element, whatever texts are in it.
+    r"""Return JSON that is safe inside a script element, for any texts in *data*.
 
     Texts are made printable; NaN and infinities, which JSON lacks, become null.
 

@@ -1,4 +1,4 @@
-"""How long a model and its operators take, as the page gets it."""
+"""Times of a model and its operators as data for the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_DRAWN = 2000
 
 
 def benchmark_json(result: BenchmarkResult) -> dict[str, Any]:
-    """Return all figures; of the samples those that are drawn, each as ``[run, seconds]``."""
+    """Return all figures, and of the samples the drawn ones, each as ``[run, seconds]``."""
     told = result.to_json()
     del told["samples"]
     return told | {"drawn_runs": _drawn(result.runs)}
