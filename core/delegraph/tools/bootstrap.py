@@ -1,4 +1,4 @@
-"""Intervals of a figure by the bootstrap: what it would have been on other units of the same kind.
+"""Bootstrap intervals: how far a figure would vary on other samples of the same kind.
 
 Units are what is independent of each other: pictures, rows of a data set, blocks of runs. Not
 single runs of a block, which are alike.
@@ -39,7 +39,7 @@ class Interval(JsonRecord):
         return f"{self.low:.4g} to {self.high:.4g}"
 
     def excludes(self, value: float) -> bool:
-        """Return whether *value* lies outside."""
+        """Return whether *value* is outside the interval."""
         return value < self.low or value > self.high
 
 
@@ -78,7 +78,7 @@ def resampled(
 
 
 def percentile_interval(figures: NDArray[np.float64], confidence: float = CONFIDENCE) -> Interval:
-    """Return the interval between the percentiles of resampled figures; those of NaN are left out.
+    """Return the interval between two percentiles of resampled figures, without NaN.
 
     >>> percentile_interval(np.arange(101.0), 0.5)
     Interval(low=25.0, high=75.0, confidence=0.5)

@@ -1,4 +1,4 @@
-"""What is known of the inputs of a call: the author's words, names in signatures, room for them."""
+"""Facts about the inputs of a call: author's descriptions, signature names, memory limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def called_metadata(model: Model, signature: str | None) -> ModelMetadata:
 def signature_names(
     model: Model, signature: str | None, details: Sequence[Details]
 ) -> dict[str, int]:
-    """Return the names that signatures of the first subgraph give its inputs, to positions.
+    """Return the position of each input name in the signatures of the first subgraph.
 
     Where a signature is called, *details* have its names already, and the result is empty.
     """
@@ -39,7 +39,7 @@ def signature_names(
 
 
 def require_room_for(setup: Setup, model: Model, details: Sequence[Details]) -> None:
-    """Check that inputs may have the sizes that the model declares, before they get any values.
+    """Check that inputs of the declared sizes fit in the memory limit, before they get values.
 
     The official interpreter has no limit, so nothing is checked for it.
 

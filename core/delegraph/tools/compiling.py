@@ -51,7 +51,7 @@ Plans = Sequence[Sequence[int | CompiledNode]]
 
 @dataclass(frozen=True, slots=True)
 class CompiledModel:
-    """A model file in which delegates run what they have compiled ahead of time.
+    """A model file with partitions that delegates have compiled ahead of time.
 
     Attributes:
         content: the file.
@@ -66,7 +66,7 @@ class CompiledModel:
     seconds: float
 
     def write(self, path: AnyPath) -> None:
-        """Write the file, as :func:`~delegraph.tools.whole_file.write_whole` does.
+        """Write the model file, as :func:`~delegraph.tools.whole_file.write_whole` does.
 
         Raises:
             ArgumentError: it cannot be written there.
@@ -79,7 +79,7 @@ class CompiledModel:
             raise ArgumentError(f"{target!r} cannot be written: {reason}") from error
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything but the file itself, by name."""
+        """Return all fields by name except the model file itself, for JSON."""
         return {
             "bytes": len(self.content),
             "seconds": self.seconds,
@@ -147,7 +147,7 @@ def _compiling(
 
 
 def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
-    """Apply the delegates, with those before them that give tensors their shapes."""
+    """Apply the compiling delegates, after delegates that resolve custom operators."""
     for compiler in compilers_of(session.model):
         session.apply(compiled_delegate(compiler, loads=False))
     for delegate in called_for(session.unresolved_custom_ops()):
@@ -158,7 +158,7 @@ def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
 
 
 def _plan(subgraph: Subgraph) -> Iterator[int | CompiledNode]:
-    """Yield what a subgraph executes: its own operators by index, and compiled partitions."""
+    """Yield the steps of a subgraph: its own operators by index, and compiled partitions."""
     for node, _ in subgraph.plan.steps():
         if isinstance(node.delegate, CompilingDelegate):
             yield node.delegate.compiled[subgraph.spec.index, node.options.nodes_to_replace]
@@ -167,7 +167,7 @@ def _plan(subgraph: Subgraph) -> Iterator[int | CompiledNode]:
 
 
 def _content(session: Session, plans: Plans) -> bytes:
-    """Return the file in which each subgraph executes its plan."""
+    """Return the model file in which each subgraph executes its plan."""
     content = session.model.content
     if not any(isinstance(step, CompiledNode) for plan in plans for step in plan):
         return content.tobytes()
@@ -194,7 +194,7 @@ def _with_shapes(
 
 
 def _with_control_edges(record: tables.Model, model: Model, plans: Plans) -> tables.Model:
-    """Return a model whose control edges, if it has some, name the operators of *plans*."""
+    """Return the model with its control edges, if any, renumbered to the operators of *plans*."""
     edges = parse_control_edges(model.metadata, len(plans))
     if edges is None:
         return record

@@ -1,4 +1,4 @@
-"""A delegate that claims what another one claims, and compiles partitions instead of running."""
+"""A delegate that claims the nodes of another one, and compiles partitions without running."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from delegraph.tools.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class CompiledNode:
-    """A partition as it is written into the file.
+    """A compiled partition in the form in which the model file stores it.
 
     Attributes:
         partition: what the file says of it.
@@ -59,14 +59,14 @@ class CompiledNode:
     called: tuple[int, ...]
 
     def custom_node(self) -> CustomNode:
-        """Return the operator."""
+        """Return the custom operator that stands for the partition."""
         name = f"{self.partition.delegate}/{self.partition.blob_digest[:16]}"
         options = self.partition.custom_options()
         return CustomNode(CUSTOM_OP, options, self.inputs, self.outputs, self.blob, name)
 
 
 class CompilingDelegate(SimpleDelegate):
-    """Applied like the delegate that it stands for; what it has compiled is in :attr:`compiled`.
+    """Delegate that claims the nodes of an inner one; :attr:`compiled` has its compiled partitions.
 
     Attributes:
         compiled: by index of the subgraph and nodes; also partitions that were not taken after all.
@@ -85,7 +85,7 @@ class CompilingDelegate(SimpleDelegate):
 
 
 def compiling_delegate(address: str, options: Given, progress: Progress) -> CompilingDelegate:
-    """Delegate that compiles the partitions of an installed one.
+    """Return a delegate that compiles the partitions of an installed delegate.
 
     Args:
         address: ``name``, ``dist:name``, either with ``:key=value,key=value`` after it.
@@ -117,7 +117,7 @@ def compiling_delegate(address: str, options: Given, progress: Progress) -> Comp
 
 
 class Compiler:
-    """Compiles partitions of one delegate.
+    """Compiler of the partitions of one delegate.
 
     Args:
         offer: the delegate.
@@ -134,7 +134,7 @@ class Compiler:
         self._progress, self._count = progress, 0
 
     def compiled(self, context: DelegateContext, params: DelegateParams) -> CompiledNode:
-        """Return a partition, compiled.
+        """Compile a partition and return it.
 
         Raises:
             PartitionRejected: it stays as it is.
@@ -186,7 +186,7 @@ def _output_shape(tensor: Tensor) -> tuple[int, ...] | None:
 
 
 class _Compiling(SimpleDelegateInterface):
-    """Answers as another delegate does; its kernels compile when they get their partition."""
+    """Delegate that answers like *inner*; its kernels compile their partition in ``init``."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class _CompilingKernel(SimpleDelegateKernelInterface):
         self._compile(context, params)
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        """Leave the outputs as they are: in the shapes that the host's kernels gave them."""
+        """Do nothing: the outputs keep the shapes from the host's kernels."""
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         raise OperatorError("it is compiled ahead of time and not run")

@@ -1,4 +1,4 @@
-"""What the user's configuration file changes, for ``delegraph plugins doctor``."""
+"""Effects of the user's configuration file, for ``delegraph plugins doctor``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from delegraph.tools.plugin_check import Finding, Level
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A key of the file.
+    """A key of the configuration file, with its value and effect.
 
     Attributes:
         key: ``table.key``.
@@ -39,7 +39,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationReport(JsonRecord):
-    """Which file was read, and what it changes.
+    """The configuration file that was read, and its settings.
 
     Attributes:
         file: its path; None where none was read.
@@ -53,7 +53,7 @@ class ConfigurationReport(JsonRecord):
 
 
 def configuration_report(plugins: PluginSet) -> ConfigurationReport:
-    """Return which file was read, and what it changes for these plugins.
+    """Return the path of the configuration file, and the effect of its settings.
 
     Raises:
         ConfigurationError: it cannot be read, or has a mistake.
@@ -98,7 +98,7 @@ def _settings(user: Configuration, plugins: PluginSet) -> Iterator[Setting]:
 
 
 def _beaten_by(variable: str) -> str:
-    """Remark where a variable wins; empty where it is not set."""
+    """Return a remark if the environment variable overrides the setting, otherwise ""."""
     return f"none: {variable} is set, and wins" if variable in os.environ else ""
 
 

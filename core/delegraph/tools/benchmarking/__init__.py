@@ -1,4 +1,4 @@
-"""How long a model takes, and which of two is faster.
+"""Measures how long a model takes, and which of two set-ups is faster.
 
 Open first: ``benchmark.py``; ``run_control.py`` for how often a model runs, ``timed_model.py`` for
 what is timed, ``result.py`` for the figures, ``machine.py`` for where they hold;

@@ -1,4 +1,4 @@
-"""``benchmark``: how long a model takes, by the rules of ``benchmark_model``."""
+"""``benchmark``: measures how long a model takes, by the rules of ``benchmark_model``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def benchmark(
     clock: Clock | None = None,
     progress: Progress = untold,
 ) -> BenchmarkResult:
-    """Return how long a set-up takes: until it is ready, the first time, and from then on.
+    """Measure how long a set-up takes: until it is ready, in its first run, and in later runs.
 
     Where the system lets it, this resets what it holds to be the most memory that this process ever
     had, ``VmHWM``.
@@ -67,7 +67,7 @@ def measured(
     name: str,
     progress: Progress,
 ) -> BenchmarkResult:
-    """Return how long a model that is ready takes; see :func:`benchmark`."""
+    """Measure how long the runs of an allocated model take; see :func:`benchmark`."""
     where = machine()  # its load is that before the runs
     model.stages.skip()
     warmup = _runs(model, control.warm_up, "warming up", progress)

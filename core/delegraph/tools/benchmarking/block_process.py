@@ -1,4 +1,4 @@
-"""One block of a comparison, in a process of its own.
+"""Runs one block of a comparison in a separate process.
 
 Two interpreters of one model in one process are not equally fast: where their memory lies, and
 which was made first, makes some tenths of a percent to a percent, which stay as long as they live.
@@ -33,7 +33,7 @@ _TELLING = 0.25
 
 @dataclass(frozen=True, slots=True)
 class BlockRequest:
-    """What a block is to do.
+    """Request to a process: the set-ups to time, their inputs, and the duration of the block.
 
     Attributes:
         setups: what takes turns, by name.
@@ -52,7 +52,7 @@ class BlockRequest:
 
 @dataclass(frozen=True, slots=True)
 class BlockTimes:
-    """What a block has given.
+    """Answer of a process: the times of one block, and errors of failed set-ups.
 
     Attributes:
         times: the rounds of each set-up that did not fail.
@@ -107,7 +107,7 @@ def _marked(run: TimedRun, name: str, mark: Callable[[str], object]) -> TimedRun
 
 
 def block_in_a_process(request: BlockRequest, progress: Progress = untold) -> BlockTimes:
-    """Return the times of a block in a process of its own.
+    """Return the times of a block, measured in a separate process.
 
     What ends that process is a failure of whoever ran then; the block begins anew without it.
 
@@ -127,7 +127,7 @@ def block_in_a_process(request: BlockRequest, progress: Progress = untold) -> Bl
 
 
 def _ask(request: BlockRequest, progress: Progress) -> tuple[BlockTimes | Death, str]:
-    """Return the answer of a new process, and the name of what ran last."""
+    """Return the answer of a new process, and the name of the set-up that ran last."""
     with tempfile.TemporaryDirectory() as folder:
         mark = Path(folder, "running")
         mark.touch()
@@ -144,7 +144,7 @@ def _ask(request: BlockRequest, progress: Progress) -> tuple[BlockTimes | Death,
 
 @dataclass(frozen=True)
 class _BlockWork:
-    """A block to be timed.
+    """Work of the process: one block to be timed.
 
     Attributes:
         request: what it is to do.
@@ -155,20 +155,20 @@ class _BlockWork:
     mark: str
 
     def times(self) -> BlockTimes:
-        """Return the times of the block; tell how far it is, now and then."""
+        """Return the times of the block, and report progress from time to time."""
         with _Mark(self.mark) as mark:
             return block_here(self.request, _now_and_then(lambda *told: tell(told)), mark.put)
 
 
 class _Mark:
-    """A name in a file, there to be read when this process has died."""
+    """Name of the running set-up in a file, which stays readable when the process dies."""
 
     def __init__(self, path: str) -> None:
         self._file: IO[bytes] = open(path, "r+b", buffering=0)  # noqa: SIM115 - __exit__ closes it
         self._last = ""
 
     def put(self, name: str) -> None:
-        """Write a name, if it is another one than before."""
+        """Write *name* to the file, if it differs from the last name."""
         if name != self._last:
             self._last = name
             self._file.seek(0)
@@ -185,7 +185,7 @@ _LONGEST_NAME = 20
 
 
 def _now_and_then(progress: Progress) -> Progress:
-    """Progress that calls *progress* at most once every :data:`_TELLING` seconds."""
+    """Return a progress that calls *progress* at most once every :data:`_TELLING` seconds."""
     last = time.monotonic()
 
     def told(what: str, done: float, total: float | None) -> None:

@@ -1,4 +1,4 @@
-"""Why times may mislead."""
+"""Cautions: reasons why measured times may mislead."""
 
 from __future__ import annotations
 

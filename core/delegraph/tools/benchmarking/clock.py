@@ -1,4 +1,4 @@
-"""What time it is, and waiting; tests give another one."""
+"""Source of time and waiting; tests replace it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Where times come from.
+    """Functions that read the time and wait.
 
     Attributes:
         now: seconds since any moment; never goes back.

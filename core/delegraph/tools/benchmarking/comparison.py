@@ -1,4 +1,4 @@
-"""``compare``: is a set-up faster than others, slower, or the same?"""
+"""``compare``: whether a set-up is faster than others, slower, or equally fast."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ DEFINITIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Timed(JsonRecord):
-    """A set-up that took turns with others.
+    """Times of a set-up that took turns with others, and the verdict about it.
 
     Attributes:
         name: the set-up in a line.
@@ -74,20 +74,20 @@ class Timed(JsonRecord):
 
     @property
     def error(self) -> str:
-        """Why it failed, in words; empty where it did not."""
+        """Error of a failed set-up as text; empty if it did not fail."""
         if self.failure is None or isinstance(self.failure, DelegraphError):
             return str(self.failure or "")
         return f"{type(self.failure).__name__}: {self.failure}"
 
     @property
     def median(self) -> float | None:
-        """The median of all runs in seconds; None where it failed."""
+        """Median of all runs in seconds; None for a failed set-up."""
         return float(np.median(all_times(self.blocks))) if self.blocks else None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison(JsonRecord):
-    """A set-up beside others.
+    """Times of a set-up and of the set-ups that it is compared with.
 
     Attributes:
         one: the set-up that all verdicts are about.
@@ -116,15 +116,15 @@ class Comparison(JsonRecord):
 
     @property
     def control(self) -> Ratio:
-        """The ratio of the set-up beside itself."""
+        """Ratio of the set-up's times to its own times: the noise of the comparison."""
         return ratio_of(self.one.blocks, self.again.blocks)
 
     def slower_than(self, share: float) -> list[Timed]:
-        """Return those beside which the set-up is slower by more than *share*, surely."""
+        """Return the set-ups that the tested one is surely slower than, by more than *share*."""
         return [t for t in self.others if t.verdict is not None and t.verdict.is_slower_than(share)]
 
     def _repr_html_(self) -> str:
-        """Return a row for each set-up with its verdict, as notebooks show it."""
+        """Return an HTML table for notebooks, a row for each set-up with its verdict."""
         rows = [
             (t.name, None if t.median is None else 1e3 * t.median, *_words(t))
             for t in (self.one, *self.others)
@@ -134,14 +134,14 @@ class Comparison(JsonRecord):
 
 
 def _words(timed: Timed) -> tuple[str, str]:
-    """Return the ratio and the verdict; none for the compared set-up, an error where there is."""
+    """Return ratio and verdict as text; for a failed set-up, its error."""
     verdict = timed.verdict
     return ("", timed.error) if verdict is None else (str(verdict.ratio), str(verdict))
 
 
 @dataclass(slots=True)
 class _Course:
-    """What has been found so far, by the names that set-ups have among the processes."""
+    """Results of a comparison so far, by the names of set-ups in the processes."""
 
     setups: dict[str, Setup]
     blocks: dict[str, list[Block]] = field(default_factory=dict)
@@ -171,7 +171,7 @@ def compare(
     processes: bool = True,
     progress: Progress = untold,
 ) -> Comparison:
-    """Return whether a set-up is faster than others, slower, or the same.
+    """Return whether a set-up is faster than others, slower, or equally fast.
 
     All take turns, the set-up itself twice: what it differs from itself is the noise floor. A
     set-up among *others* that fails is listed with its error.

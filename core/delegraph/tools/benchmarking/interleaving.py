@@ -1,4 +1,4 @@
-"""Runs take turns, so that whatever else the machine does disturbs all of them alike.
+"""Runs functions in turn, so that disturbances of the machine affect all of them equally.
 
 A block is made of rounds. In a round each takes a turn, in a random order, and then another one in
 the reverse order (A B B A): what drifts meanwhile disturbs all alike, and no order that keeps step
@@ -60,7 +60,7 @@ def interleave(
     seed: int = 0,
     progress: Progress = untold,
 ) -> dict[str, list[Block]]:
-    """Return the times of functions that take turns in this process.
+    """Return the times of functions that run in turn in this process.
 
     >>> times = interleave({"sum": lambda: sum(range(99)), "max": lambda: max(range(99))}, 0.1)
     >>> len(times["sum"]), ratio_of(times["sum"], times["max"]).value > 0
@@ -93,7 +93,7 @@ def interleave_timed(
     seed: int = 0,
     progress: Progress = untold,
 ) -> dict[str, list[Block]]:
-    """Blocks of :func:`interleave`, for functions that return how long they took."""
+    """Return the blocks of :func:`interleave`, for functions that return their own duration."""
     rng = np.random.default_rng(seed)
     turns = Turns(runs)
     turns.warm_up()
@@ -110,7 +110,7 @@ def interleave_timed(
 def ratio_of(
     times: Sequence[Block], others: Sequence[Block], statistic: Statistic = np.min
 ) -> Ratio:
-    """Return the ratio of the times of two that took turns.
+    """Return the ratio of the times of two functions that ran in turn.
 
     Args:
         times: of the one, by block.
@@ -123,7 +123,7 @@ def ratio_of(
 def effects_of(
     times: Sequence[Block], others: Sequence[Block], statistic: Statistic = np.min
 ) -> NDArray[np.float64]:
-    """Return the logarithm of the ratio in each block, ``[blocks]``; what verdicts are made of.
+    """Return the logarithm of the time ratio in each block, ``[blocks]``, the basis of verdicts.
 
     By default the quickest run stands for a turn: other work on the machine only ever makes a run
     longer. Of both turns as many runs count, for more runs have a quicker one among them.
@@ -140,7 +140,7 @@ def effects_of(
 def _turn_times(
     block: Block, other: Block, statistic: Statistic
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return one figure for each turn of a block, ``[rounds, 2]``, of either."""
+    """Return one statistic per turn of a block, ``[rounds, 2]``, for each of two functions."""
     runs = min(len(block[0][0]), len(other[0][0]))
     one, two = (
         np.array([[statistic(turn[:runs]) for turn in pair] for pair in rounds])
@@ -150,18 +150,18 @@ def _turn_times(
 
 
 def all_times(blocks: Sequence[Block]) -> NDArray[np.float64]:
-    """Return the seconds of every run that counts, ``[runs]``."""
+    """Return the seconds of all counted runs, ``[runs]``."""
     return np.concatenate([np.asarray(turn) for block in blocks for pair in block for turn in pair])
 
 
 def round_order(names: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """Return who takes turns in a round: all in a random order, then all in the reverse order."""
+    """Return the order of turns in a round: all names at random, then the same order reversed."""
     order = [names[i] for i in rng.permutation(len(names))]
     return order + order[::-1]
 
 
 def stopwatch(run: Callable[[], object]) -> TimedRun:
-    """Return *run* with a clock round it."""
+    """Return a function that calls *run* and returns its duration in seconds."""
 
     def timed() -> float:
         begin = time.perf_counter()
@@ -172,7 +172,7 @@ def stopwatch(run: Callable[[], object]) -> TimedRun:
 
 
 class Turns:
-    """Takes the times of runs in turn; those that fail are left out from then on.
+    """Times runs in turn; a run that fails is skipped from then on.
 
     Attributes:
         failures: the errors of those that failed.
@@ -184,14 +184,14 @@ class Turns:
         self.failures: dict[str, Exception] = {}
 
     def warm_up(self) -> None:
-        """Run each, and see how long it takes; once before the first block."""
+        """Warm up each run and estimate its duration; called once, before the first block."""
         for name in self._runs:
             self._attempt(self._warm_up, name)
 
     def block(
         self, seconds: float, rng: np.random.Generator, progress: Progress = untold
     ) -> dict[str, Block]:
-        """Return the rounds of about *seconds*, one at least, of all that have not failed."""
+        """Return the rounds of a block of about *seconds*, at least one, for runs that work."""
         times: dict[str, Block] = {name: [] for name in self._left()}
         with _no_collector():
             begin, elapsed = time.perf_counter(), 0.0
@@ -208,7 +208,7 @@ class Turns:
         return [name for name in self._runs if name not in self.failures]
 
     def _round(self, order: Sequence[str]) -> dict[str, Round]:
-        """Return the two turns of each that does not fail."""
+        """Return the two turns of each run that does not fail in this round."""
         turns = [(name, self._attempt(self._turn, name)) for name in order]
         found: dict[str, Round] = {}
         for name in self._left():
@@ -217,7 +217,7 @@ class Turns:
         return found
 
     def _attempt(self, work: Callable[[str], Result], name: str) -> Result | None:
-        """Result of *work* for a run that has not failed; None for one that has, or does now."""
+        """Return the result of *work* for a run; None if the run has failed, or fails now."""
         if name in self.failures:
             return None
         try:

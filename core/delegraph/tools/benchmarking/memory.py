@@ -13,7 +13,7 @@ _RESET_PEAK = "5"
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory of this process that is in RAM, in bytes; None: this system does not tell.
+    """Resident memory of this process in bytes; None if the system does not report it.
 
     Attributes:
         current: now.
@@ -25,7 +25,7 @@ class Memory:
 
 
 def memory(status: str = "/proc/self/status") -> Memory:
-    """Return the memory of this process; on Linux both, elsewhere on POSIX the peak alone.
+    """Return the memory of this process; Linux reports both values, other POSIX systems the peak.
 
     Args:
         status: the file where Linux tells it.
@@ -39,7 +39,7 @@ def memory(status: str = "/proc/self/status") -> Memory:
 
 
 def reset_peak() -> bool:
-    """Make the peak what is resident now; return whether the system lets this process."""
+    """Reset the peak to the present memory; return whether the system allows it."""
     try:
         with open(_CLEAR_REFS, "w", encoding="ascii") as file:
             file.write(_RESET_PEAK)

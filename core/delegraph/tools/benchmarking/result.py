@@ -1,4 +1,4 @@
-"""What a benchmark found, and how it is written down."""
+"""Result of a benchmark, and its output formats."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEFINITIONS = {
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkResult(JsonRecord):
-    """How long a set-up takes, and what memory.
+    """Result of a benchmark: times and memory of a set-up.
 
     Attributes:
         name: what the user calls this; may be empty.
@@ -83,7 +83,7 @@ class BenchmarkResult(JsonRecord):
 
     @property
     def latency(self) -> Latency | None:
-        """The statistics of the runs that count; None without any."""
+        """Statistics of the counted runs; None without any."""
         return Latency.of(self.runs) if self.runs else None
 
     @property
@@ -93,7 +93,7 @@ class BenchmarkResult(JsonRecord):
 
     @property
     def samples(self) -> dict[str, tuple[float, ...]]:
-        """Seconds of every run, of the warm-up and of those that count."""
+        """Seconds of every run, separately for warm-up and counted runs."""
         return {"warmup": self.warmup, "runs": self.runs}
 
     @property
@@ -117,7 +117,7 @@ class BenchmarkResult(JsonRecord):
         return max((s.peak for s in self.stages if s.peak is not None), default=None)
 
     def _repr_html_(self) -> str:
-        """Return the statistics and the stages, as notebooks show it."""
+        """Return an HTML table for notebooks, with the statistics and the stages."""
         times = {"warm-up": self.warmup_latency, "runs": self.latency}
         rows = [
             (what, t.count, *(1e3 * s for s in (t.median, t.mean, t.min, t.max, t.std)))
@@ -132,7 +132,7 @@ class BenchmarkResult(JsonRecord):
         )
 
     def official(self) -> dict[str, Any]:
-        """Return the figures of ``benchmark_model`` by its names and definitions.
+        """Return the figures of ``benchmark_model``, by its names and definitions.
 
         What there is no figure for is None. Milliseconds; kb are 1024 bytes; model_size_mb are
         10^6, the other mb 2^20.

@@ -1,4 +1,4 @@
-"""How often a model runs before it counts, and while it does."""
+"""Number and duration of warm-up runs and counted runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delegraph.tools.benchmarking.clock import Clock
 
 @dataclass(frozen=True, slots=True)
 class RunControl(JsonRecord):
-    """How often a model runs; the defaults are those of ``benchmark_model``.
+    """Number and duration of runs; the defaults are those of ``benchmark_model``.
 
     Attributes:
         runs: at least so many count; 0 with no *min_seconds*: none.
@@ -43,7 +43,7 @@ class RunControl(JsonRecord):
 
     @property
     def warm_up(self) -> RunControl:
-        """What counts for the warm-up."""
+        """Run control for the warm-up."""
         return replace(self, runs=self.warmup_runs, min_seconds=self.warmup_seconds)
 
 
@@ -62,7 +62,7 @@ def run_times(
     clock: Clock,
     told: Callable[[float], object] = bool,
 ) -> array[float]:
-    """Run as often as *control* says, or as long, if that is more, up to its maximum.
+    """Call *run* until *control*'s least number and least time are reached; return all durations.
 
     Source:
         ``BenchmarkModel::Run``, tflite/tools/benchmark/benchmark_model.cc.

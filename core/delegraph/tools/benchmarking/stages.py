@@ -1,4 +1,4 @@
-"""What a model takes until it runs, stage by stage: time and memory."""
+"""Time and memory of the stages before and while a model runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delegraph.tools.benchmarking.memory import Memory, memory, reset_peak
 
 @dataclass(frozen=True, slots=True)
 class Stage(JsonRecord):
-    """A part of the work.
+    """Time and memory of one stage.
 
     Attributes:
         name: ``create delegates``, ``load``, ``apply delegates``, ``allocate``, ``invoke``.
@@ -55,7 +55,7 @@ class Stages:
         self._next()
 
     def end(self, name: str) -> None:
-        """End the present stage, and begin the next one."""
+        """End the current stage under *name*, and begin the next one."""
         seconds = self.clock.now() - self._begin
         now = self.read()
         highest = max((s.peak or 0 for s in self.done), default=self.before.peak or 0)
@@ -65,7 +65,7 @@ class Stages:
         self._next()
 
     def skip(self) -> None:
-        """Leave out what was done since the present stage began."""
+        """Exclude the time since the current stage began."""
         self._next()
 
     def _next(self) -> None:

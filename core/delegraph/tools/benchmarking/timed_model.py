@@ -1,4 +1,4 @@
-"""A model that is ready to be timed: allocated, its inputs at hand."""
+"""A model ready to be timed: allocated, with its inputs prepared."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INIT = ("create delegates", "load", "apply delegates", "allocate")
 
 @dataclass(frozen=True, slots=True)
 class TimedModel:
-    """A set-up that is allocated; :func:`timed_model` makes one.
+    """An allocated set-up with inputs, made by :func:`timed_model`.
 
     Attributes:
         setup: what it is.
@@ -52,7 +52,7 @@ class TimedModel:
     stages: Stages
 
     def run(self) -> float:
-        """Run once; return the seconds of computing alone, without those of copying the inputs."""
+        """Run once; return the seconds of the computation, without the copying of inputs."""
         self.call.fill(self.values)
         now = self.clock.now
         begin = now()
@@ -61,12 +61,12 @@ class TimedModel:
 
     @property
     def placement(self) -> Placement:
-        """Where the nodes run."""
+        """Placement of the model's nodes."""
         return self.interpreter.placement
 
     @property
     def input_bytes(self) -> int:
-        """Bytes of all inputs together; strings by their characters."""
+        """Number of bytes of all inputs together; strings count their characters."""
         return sum(map(_bytes, self.values))
 
 
@@ -84,7 +84,7 @@ def timed_model(
     signature: str | None = None,
     clock: Clock | None = None,
 ) -> Iterator[TimedModel]:
-    """Give a set-up that is ready to run, its interpreter closed afterwards.
+    """Yield a set-up that is ready to run, and close its interpreter afterwards.
 
     Args:
         setup: a model and what runs it.
@@ -117,7 +117,7 @@ def timed_model(
 
 
 def _import_runtime(setup: Setup) -> None:
-    """Import what runs the model, so that it is in no stage's time or memory."""
+    """Import the modules of the runtime, so that the import is in no stage's time or memory."""
     import delegraph.plugins.delegate_file
 
     if setup.runtime == "litert":

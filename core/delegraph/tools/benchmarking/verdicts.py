@@ -1,4 +1,4 @@
-"""Whether one of two is faster, from times in blocks: statistics only, nothing is measured here.
+"""Verdicts about times in blocks: statistics only, without measurements.
 
 Times of neighbours are disturbed together, and a process keeps the luck that its memory has. So
 a block, not a run, is what is drawn again in the bootstrap: the times of a process of its own.
@@ -38,7 +38,7 @@ _MOST_BLOCKS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Ratio(JsonRecord):
-    """A ratio of times, with the interval that holds 95 % of what resampling gives."""
+    """Ratio of times, with the interval of 95 % of resampled ratios."""
 
     value: float
     low: float
@@ -46,7 +46,7 @@ class Ratio(JsonRecord):
 
     @property
     def reach(self) -> float:
-        """How far from 1 the interval goes, as a share."""
+        """Largest distance of the interval from 1, as a share."""
         return max(self.high, 1 / self.low) - 1
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Ratio(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class Verdict(JsonRecord):
-    """How the time of one compares with that of another.
+    """Verdict about the times of two set-ups.
 
     Attributes:
         word: ``faster`` or ``slower``: the whole interval lies beyond the noise floor; ``same``:
@@ -89,7 +89,7 @@ class Verdict(JsonRecord):
 
     @property
     def warning(self) -> str:
-        """What to know of the noise; empty where there is little."""
+        """Warning about noise; empty if there is little."""
         if self.variation < UNSTABLE:
             return ""
         text = f"the ratio varies by {100 * self.variation:.1f} % from block to block"
@@ -98,12 +98,12 @@ class Verdict(JsonRecord):
         return f"{text}; differences below that are not believed"
 
     def is_slower_than(self, share: float) -> bool:
-        """Return whether the one is slower by more than *share*, its whole interval included."""
+        """Return whether the whole interval is slower by more than *share*."""
         return self.word == "slower" and self.ratio.low > 1 + share
 
 
 def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -> Verdict:
-    """Return how the times of one compare with those of another.
+    """Return the verdict about two set-ups, from their blocks and a control.
 
     Args:
         effects: logarithm of the ratio in each block, ``[blocks]``; of :func:`block_effects`.
@@ -121,7 +121,7 @@ def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -
 
 
 def ratio(effects: Array) -> Ratio:
-    """Return the ratio that blocks show, with its interval.
+    """Return the ratio of the blocks' effects, with its interval.
 
     Args:
         effects: as :func:`judge` has them.
@@ -206,7 +206,7 @@ def _ratio(interval: Array) -> Ratio:
 
 
 def _more_blocks(interval: Array, floor: float, blocks: int, same_within: float) -> int | None:
-    """Return how many more blocks would give a verdict, were the ratio what it seems to be.
+    """Estimate how many more blocks would allow a verdict; None if too many.
 
     Both the interval and the floor shrink with the root of the number of blocks.
     """
@@ -219,12 +219,12 @@ def _more_blocks(interval: Array, floor: float, blocks: int, same_within: float)
 
 
 def _root_of_growth(width: float, room: float) -> float:
-    """Return by what a width must be divided to be no more than the room that there is."""
+    """Return the factor by which *width* must shrink to fit in *room*."""
     return width / room if room > 0 else math.inf
 
 
 def _short(value: float) -> str:
-    """Return a ratio with three digits, or three after the point where it is near 1.
+    """Return a ratio as text with three significant digits, or three decimals near 1.
 
     >>> _short(1.0004), _short(26.68), _short(0.00123)
     ('1.000', '26.7', '0.00123')
@@ -233,7 +233,7 @@ def _short(value: float) -> str:
 
 
 def _percent_up(share: float) -> str:
-    """Return a share as percent, rounded up so that what is said holds.
+    """Return a share as percent, rounded up so that a statement about a limit stays true.
 
     >>> _percent_up(0.01201)
     '1.3 %'
