@@ -1,4 +1,4 @@
-"""The search for faulty nodes: which smallest sets of them make a probe fail.
+"""Search for faulty nodes: the smallest sets of nodes that make a probe fail.
 
 Nothing here knows what a probe is: it is given a set of nodes and says whether the result is right.
 """
@@ -19,7 +19,7 @@ OutcomeKind = Literal["right", "differs", "raised", "crashed", "hung"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a probe.
+    """Outcome of a probe: right, or the kind of failure.
 
     Attributes:
         kind: ``right``; or why not: the result ``differs``, an exception was ``raised``, the
@@ -32,7 +32,7 @@ class Outcome:
 
     @property
     def fails(self) -> bool:
-        """Whether it is anything but right."""
+        """Whether the outcome is not ``right``."""
         return self.kind != "right"
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ RIGHT = Outcome("right")
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One try.
+    """One trial of a set of nodes on a delegate, with its outcome.
 
     Attributes:
         nodes: those that a delegate was given; it had none of the other candidates.
@@ -60,12 +60,12 @@ class Probe:
 
 
 class Prober(Protocol):
-    """What tries sets of nodes; each try that is not known yet counts as a probe."""
+    """Interface of an object that tries sets of nodes and counts new trials as probes."""
 
     probes: list[Probe]
 
     def check(self, nodes: Nodes) -> Outcome:
-        """Try with all inputs."""
+        """Try *nodes* with all inputs."""
 
     def probe(self, nodes: Nodes) -> Outcome:
         """Try with the inputs on which the last :meth:`check` failed."""
@@ -77,7 +77,7 @@ class OutOfProbesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A set of nodes that fail when a delegate has them.
+    """A set of nodes that fail together on a delegate.
 
     Attributes:
         nodes: in the order of the model.
@@ -94,7 +94,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search has found.
+    """Result of a search: the faults.
 
     Attributes:
         faults: in the order in which they were found; without them, all is right.
@@ -109,7 +109,7 @@ class Search:
 
 
 def search(nodes: Sequence[Node], prober: Prober) -> Search:
-    """Return the smallest sets of nodes that fail, one after the other, until the rest is right.
+    """Return the smallest sets of nodes that fail, found one by one until the others are right.
 
     One faulty node of n is named after at most ``floor(log2(n)) + 3`` probes: one with all nodes, a
     binary search, and one with that node alone.
@@ -166,7 +166,7 @@ class _Fails(Protocol):
 
 
 def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
-    """Return nodes that fail together, each of which is needed for that.
+    """Return a subset of nodes that fail together, of which none can be left out.
 
     Source:
         Junker, "QuickXplain" (AAAI 2004): the last node of the shortest prefix that fails is one
@@ -192,7 +192,7 @@ def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
 
 
 def contradictions(probes: Sequence[Probe]) -> Iterator[tuple[Probe, Probe]]:
-    """Yield a probe that fails, and one of more nodes that is right on the same inputs.
+    """Yield pairs of a failing probe and a right probe with more nodes, on the same inputs.
 
     Each failing one comes once, with the smallest that contradicts it. Then more counts than which
     nodes a delegate has: how they are cut into partitions, or chance.

@@ -1,4 +1,4 @@
-"""Why outputs are further off than a tolerance: a wrong node, or roundings that nodes magnify.
+"""Cause of differences beyond a tolerance: a wrong node, or roundings that nodes magnify.
 
 Every node runs alone, on the values that the reference has there. One that is further off than by
 roundings is wrong. If none is, and results still drift apart, right nodes have made large
@@ -82,7 +82,7 @@ class Cause:
         return f" (not compared, since they do not run alone: nodes {nodes})"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the kind, the node, its tensor and the text."""
+        """Return kind, node, tensor and text of the cause, for JSON."""
         layer = self.layer
         return {
             "kind": self.kind,
@@ -103,7 +103,7 @@ def _extent(found: OutputDifference | None) -> str:
 
 
 def rounding(values: NDArray[Any], details: Mapping[str, Any]) -> Tolerance:
-    """How far a tensor may be off by roundings of the node that computes it.
+    """Return how far a tensor may differ by roundings of the node that computes it.
 
     A step of a quantized tensor; of floats the usual share, of the largest among them.
 
@@ -160,7 +160,7 @@ def cause_of(
 
 
 def with_room_for_all(setup: Setup) -> Setup:
-    """Set-up with room for every tensor at once, unless it has a limit of its own."""
+    """Return *setup* with memory for every tensor at once, unless it has a memory limit."""
     if setup.runtime != "delegraph" or setup.memory_limit is not None:
         return setup
     return replace(setup, memory_limit=_ROOM)

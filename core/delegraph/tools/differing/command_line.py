@@ -1,4 +1,4 @@
-"""A comparison as the command line that makes it."""
+"""The command line that repeats a comparison."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def diff_command(
 
 
 def setup_words(setup: Setup) -> list[str]:
-    """Return the options that make a set-up, without its model and rules."""
+    """Return the command-line options of a set-up, without its model and rules."""
     words: list[str] = []
     for delegate in setup.delegates or ():
         words += ["-d", delegate if isinstance(delegate, str) else f"<{type(delegate).__name__}>"]

@@ -1,4 +1,4 @@
-"""Some nodes of a model as a model of its own, with what its inputs were."""
+"""Cuts nodes out of a model as a separate model, with the values of its inputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Nodes of the first subgraph and their border."""
+    """Nodes of the first subgraph, with the tensors that cross their border."""
 
     nodes_to_replace: tuple[int, ...]
     input_tensors: tuple[int, ...]
@@ -58,7 +58,7 @@ def cut_model(
 
 
 def _border(context: DelegateContext, nodes: Sequence[int]) -> _Cut:
-    """Return nodes with the tensors that they read and others compute, and the other way round."""
+    """Return nodes with the tensors that they read from, or pass to, other nodes."""
     chosen = frozenset(nodes)
     made: set[int] = set()
     read: set[int] = set()

@@ -1,4 +1,4 @@
-"""``diff``: how far the outputs of one set-up are from those of another, on the same inputs."""
+"""``diff``: how far the outputs of two set-ups differ on the same inputs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Tolerances = Tolerance | Mapping[str, Tolerance]
 
 @dataclass(frozen=True, slots=True)
 class OutputDifference(JsonRecord):
-    """How far one output is off, over all runs.
+    """Difference of one output, over all runs.
 
     Attributes:
         name: of the output, in the test's model or its signature.
@@ -64,17 +64,17 @@ class OutputDifference(JsonRecord):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What keeps values from being compared as they are, each once."""
+        """Reasons why values could not be compared directly, without duplicates."""
         return tuple(dict.fromkeys(d.remark for d in self.runs if d.remark))
 
     @property
     def worst_run(self) -> int:
-        """The run in which an element is furthest off; one that cannot be compared comes first."""
+        """Index of the run with the largest difference; one that cannot be compared comes first."""
         return max(range(len(self.runs)), key=lambda run: _badness(self.runs[run]))
 
     @property
     def worst(self) -> TensorDifference:
-        """The difference of :attr:`worst_run`."""
+        """Difference in :attr:`worst_run`."""
         return self.runs[self.worst_run]
 
     def raw(self) -> dict[str, Spread]:
@@ -82,7 +82,7 @@ class OutputDifference(JsonRecord):
         return _spreads([d.raw for d in self.runs])
 
     def real(self) -> dict[str, Spread]:
-        """Return the same of the numbers that quantised values stand for."""
+        """Spread of each metric on the real numbers of quantized values."""
         return _spreads([d.real for d in self.runs])
 
     def compared(self) -> dict[str, Spread]:
@@ -106,7 +106,7 @@ def _spreads(metrics: Sequence[Metrics | None]) -> dict[str, Spread]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How far the results of one set-up are from those of another.
+    """Differences between the outputs of two set-ups.
 
     Attributes:
         test, reference: the set-ups.
@@ -134,7 +134,7 @@ class Difference:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What is further off than the tolerance, in words; empty where all holds."""
+        """Outputs that differ by more than the tolerance, as text; empty if there are none."""
         if self.tolerance is None:
             return ()
         found = [
@@ -148,7 +148,7 @@ class Difference:
         return (*found, *(f"{name}: only the reference has it" for name in self.only_in_reference))
 
     def _repr_html_(self) -> str:
-        """Return a row for each output, the worst of all runs, as notebooks show it."""
+        """Return an HTML table for notebooks, a row for each output with the worst of all runs."""
         rows = [
             (o.name, o.dtype, *(_worst(o.compared(), m) for m in _SHOWN), "; ".join(o.remarks))
             for o in self.outputs
@@ -159,7 +159,7 @@ class Difference:
         return html_table(title, columns, rows)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it; what is NaN or infinite is a float still."""
+        """Return all fields for JSON; NaN and infinities stay floats."""
         is_one = isinstance(self.tolerance, Tolerance)
         by_name = {"": self.tolerance} if is_one else self.tolerance
         return {
@@ -263,7 +263,7 @@ def diff(
 
 
 class _Found:
-    """What the runs so far have shown."""
+    """Differences of the runs so far."""
 
     def __init__(self) -> None:
         self._runs: list[str] = []
@@ -275,7 +275,7 @@ class _Found:
     def take(
         self, run: FedRun, test: Outputs, reference: Outputs, tolerance: Tolerances | None
     ) -> None:
-        """Compare the outputs of one run."""
+        """Compare the outputs of one run, and record the differences."""
         ours, theirs = [entry for entry, _ in test], [entry for entry, _ in reference]
         pairs, left, right = matched(ours, theirs)
         if not self._runs:
@@ -333,7 +333,7 @@ class _Found:
 
 
 def type_name(details: Details) -> str:
-    """Return the element type of a tensor as tables show it."""
+    """Return the element type of a tensor, as tables show it."""
     dtype = np.dtype(details["dtype"])
     return "string" if dtype.kind == "S" else dtype.name
 
@@ -346,7 +346,7 @@ def outside(
     reference_details: Details,
     tolerance: Tolerance,
 ) -> int:
-    """Return how many elements are further off than *tolerance*; all that cannot be compared.
+    """Return how many elements differ by more than *tolerance*; all, if they cannot be compared.
 
     It counts in stored values, or where these mean different things in the real numbers.
     """
@@ -360,14 +360,14 @@ def outside(
 
 
 def tolerance_of(tolerance: Tolerances | None, name: str) -> Tolerance | None:
-    """Return the tolerance of an output; None where there is none."""
+    """Return the tolerance for the output *name*; None if there is none."""
     if tolerance is None or isinstance(tolerance, Tolerance):
         return tolerance
     return tolerance.get(name, tolerance.get(""))
 
 
 def require_known_outputs(tolerance: Tolerances | None, outputs: Sequence[Details]) -> None:
-    """Return when all outputs that a tolerance names are there.
+    """Check that the model has every output that a tolerance names.
 
     Raises:
         ArgumentError: one is not.

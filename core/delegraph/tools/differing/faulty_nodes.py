@@ -47,7 +47,7 @@ def _nodes(nodes: Sequence[NodePlacement]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Culprit(JsonRecord):
-    """A smallest set of nodes that make the result wrong when a delegate has them.
+    """A smallest set of nodes that make the result wrong when delegates compute them.
 
     Attributes:
         nodes: where they run when nothing keeps them off.
@@ -100,7 +100,7 @@ class Bisection(JsonRecord):
         return not self.culprits and self.baseline is None and self.is_complete
 
     def _repr_html_(self) -> str:
-        """Return a row for each node that is to blame, as notebooks show it."""
+        """Return an HTML table for notebooks, a row for each faulty node."""
         rows = [
             (number, node.subgraph, node.index, node.op, node.delegate, culprit.outcome)
             for number, culprit in enumerate(self.culprits, 1)
@@ -125,7 +125,7 @@ def bisect(
     folder: str | os.PathLike[str] | None = None,
     progress: Progress = untold,
 ) -> Bisection:
-    """Return the smallest sets of nodes that make a result wrong when a delegate has them.
+    """Return the smallest sets of nodes that make a result wrong when delegates compute them.
 
     Each probe keeps the other nodes off the delegates by placement rules, and runs in a process of
     its own. A result is wrong when it is further off than the tolerance, when anything raises, when
@@ -192,7 +192,7 @@ def bisect(
 
 
 def _without_delegates(setup: Setup) -> Setup:
-    """Set-up for the nodes that a probe keeps off the delegates."""
+    """Return the set-up for the nodes that a probe excludes from delegates."""
     own = own_kernels(setup)
     return own if setup.runtime == "delegraph" else replace(own, runtime=setup.runtime)
 
@@ -209,12 +209,12 @@ def _rules_of(setup: Setup) -> PlacementRules:
 
 
 def _is_named(*setups: Setup) -> bool:
-    """Return whether another process can make all delegates from what is written down."""
+    """Return whether all delegates are given by name, so that another process can create them."""
     return all(isinstance(d, str) for setup in setups for d in setup.delegates or ())
 
 
 def _candidates(process: Worker) -> Candidates:
-    """Return the nodes that delegates have; all of the model where they fail at once."""
+    """Return the nodes that delegates claim; all nodes of the model if the delegates fail."""
     try:
         answer = process.ask("candidates")
     except (ArgumentError, PluginError):
@@ -241,7 +241,7 @@ def _culprit(fault: Fault, nodes: dict[Node, NodePlacement]) -> Culprit:
 
 
 def _remarks(result: Search, probes: Probes, nodes: dict[Node, NodePlacement]) -> Iterator[str]:
-    """Yield what a user should know of a search."""
+    """Yield remarks about the search for the user."""
     if result.baseline is not None:
         yield (
             "the result is as wrong when no node is with a delegate that follows rules, so none is "

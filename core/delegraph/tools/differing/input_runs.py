@@ -1,4 +1,4 @@
-"""What a model is fed, run after run: random values, files, or a folder of files."""
+"""Inputs of a model run by run: random values, files, or a folder of files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUNS = 50
 
 @dataclass(frozen=True, slots=True)
 class FedRun:
-    """The values of one run.
+    """Input values of one run.
 
     Attributes:
         values: one array for each input, in the order of the model or of the signature.
@@ -47,7 +47,7 @@ class FedRun:
 
 
 class InputRuns:
-    """The values of all runs; each is made when it is asked for, the same each time.
+    """Input values of all runs, made on request; each run always gets equal values.
 
     Args:
         setup: whose model is fed.
@@ -85,7 +85,7 @@ class InputRuns:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Add what may help to an error of computing on these values."""
+        """Add an explanation to errors from computing on these values."""
         try:
             yield
         except RuntimeError as error:
@@ -114,7 +114,7 @@ class InputRuns:
 
 
 def _words_of_runs(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Words of each run, where folders stand for their files in turn."""
+    """Return the input words of each run, with a folder replaced by its files in turn."""
     files = [_files(word) for word in words]
     counts = sorted({len(found) for found in files if found is not None})
     if len(counts) > 1:
@@ -126,7 +126,7 @@ def _words_of_runs(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _files(word: str) -> list[str] | None:
-    """Return ``[NAME=]FILE`` for each file of the folder that a word ends in; None without one."""
+    """Return ``[NAME=]FILE`` for each file, if *word* ends in a folder; otherwise None."""
     name, folder = "", word
     if not Path(word).is_dir():
         name, _, folder = word.rpartition("=")

@@ -1,4 +1,4 @@
-"""Parts of a model that are computed one by one, each from values that are given.
+"""Parts of a model that are computed separately, each from given input values.
 
 A partition is one, and so is each node that has no delegate.
 """
@@ -33,7 +33,7 @@ HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 class Unit:
-    """Some nodes as a model of their own, in a set-up.
+    """Some nodes of a model as a separate model in a set-up.
 
     Args:
         nodes: operator indices, in execution order.
@@ -54,7 +54,7 @@ class Unit:
     def open(
         self, stack: ExitStack, path: Path, setup: Setup, whole: Whole, outputs: Sequence[int]
     ) -> None:
-        """Make the model and its interpreter; :attr:`note` says why where that cannot be done.
+        """Create the unit's model and interpreter; on failure, set :attr:`note` to the reason.
 
         Args:
             stack: closes the interpreter.
@@ -78,11 +78,11 @@ class Unit:
             self._give_up(f"it does not run alone: {in_words(error)}")
 
     def require(self, delegate: str) -> None:
-        """Let nothing count but what *delegate* computes, all nodes of it."""
+        """Count the unit only if *delegate* computes all its nodes."""
         self._delegate = delegate
 
     def _inputs(self, spec: SubgraphSpec) -> list[int]:
-        """Return the tensors that the nodes read and neither make nor keep."""
+        """Return the tensors that the nodes read but do not compute; no constants or variables."""
         operators = [spec.operators[i] for i in self.nodes]
         made = {i for operator in operators for i in operator.outputs}
         read = dict.fromkeys(i for operator in operators for i in operator.inputs if i >= 0)
@@ -93,7 +93,7 @@ class Unit:
         ]
 
     def computed(self, known: Values) -> Values:
-        """Return the outputs that follow from known values; nothing where :attr:`note` says why."""
+        """Return the outputs computed from known values; empty if :attr:`note` has a reason."""
         if self._side is None:
             return {}
         wanted = {self._tensors[int(entry["index"])]: entry for entry in self._side.inputs}
@@ -121,7 +121,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The model that units are cut from: the file, the called subgraph, and who runs its nodes."""
+    """The model that units are cut from: file, subgraph, and placement of its nodes."""
 
     records: tables.Model
     spec: SubgraphSpec
@@ -140,7 +140,7 @@ def units_of(
     *,
     shares_kernels: bool,
 ) -> list[Unit]:
-    """Return a unit for each partition, and for each node that has no delegate.
+    """Return a unit for each partition, and for each node without a delegate.
 
     Args:
         stack: closes their interpreters.

@@ -1,4 +1,4 @@
-"""``diff_layers``: how far every intermediate tensor of a model is off, and where that begins."""
+"""``diff_layers``: how far all intermediate tensors differ, and at which node this begins."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _Found = dict[int, list[tuple[TensorDifference, int]]]
 
 @dataclass(frozen=True, slots=True)
 class LayerDifference(JsonRecord):
-    """How far one tensor is off that a node of the model computes.
+    """Difference of one tensor that a node of the model computes.
 
     Attributes:
         subgraph: index of the subgraph.
@@ -73,7 +73,7 @@ class LayerDifference(JsonRecord):
 
     @property
     def own_error(self) -> OutputDifference | None:
-        """What this layer itself adds: the difference on the same inputs, else the drift."""
+        """Difference that the layer itself adds: on equal inputs if known, otherwise the drift."""
         return self.drift if self.same_inputs is None else self.same_inputs
 
 
@@ -97,11 +97,11 @@ class LayersDifference(JsonRecord):
     notes: tuple[str, ...] = ()
 
     def worst_first(self) -> list[LayerDifference]:
-        """Return the layers, those that add most noise themselves first; unknown ones last."""
+        """Return the layers, sorted by the noise that each adds itself; unknown ones last."""
         return sorted(self.layers, key=_rank)
 
     def _repr_html_(self) -> str:
-        """Return the layers, those first that add most noise themselves, as notebooks show it."""
+        """Return an HTML table for notebooks, with the layers that add most noise first."""
         rows = [
             (x.node, x.op, x.name, x.delegate, *_figures(x.drift), *_figures(x.same_inputs))
             for x in self.worst_first()
@@ -112,7 +112,7 @@ class LayersDifference(JsonRecord):
 
 
 def _figures(found: OutputDifference | None) -> tuple[float | None, float | None]:
-    """Return the greatest difference and the noise; None where they are not known."""
+    """Return the largest difference and the noise; None where unknown."""
     metrics = {} if found is None else found.compared()
     return (metrics["max"].max if metrics else None, None if found is None else noise(found))
 
@@ -150,7 +150,7 @@ def diff_layers(
     tolerance: LayerTolerance | None = None,
     progress: Progress = untold,
 ) -> LayersDifference:
-    """Run a model in two set-ups, and return how far every tensor that its nodes compute is off.
+    """Run a model in two set-ups, and return how far every computed tensor differs.
 
     In two ways: once each side goes on with its own values, so that differences add up (*drift*);
     once each partition of the test, and each node that has no delegate, is a model of its own and
@@ -213,7 +213,7 @@ def diff_layers(
 
 
 class _Comparison:
-    """What the runs have shown so far, tensor by tensor."""
+    """Differences of all tensors over the runs so far."""
 
     def __init__(
         self,
@@ -243,7 +243,7 @@ class _Comparison:
         )
 
     def take(self, test: Values, reference: Values) -> None:
-        """Compare the tensors of one run, in both ways."""
+        """Compare the tensors of one run, with drift and on equal inputs."""
         known = {i: reference[j] for i, j in self._twin.items() if j in reference}
         self._compare(test, known, self._drift)
         for unit in self._units:
@@ -330,7 +330,7 @@ def _twins(
 
 
 def _same_host(test: Watched, right: Watched) -> bool:
-    """Return whether nodes without a delegate are computed by the same kernels on either side."""
+    """Return whether both sides compute nodes without a delegate by the same kernels."""
     a, b = test.setup, right.setup
     return (a.runtime, a.numerics) == (b.runtime, b.numerics) and not right.partitions(
         right.placement

@@ -1,4 +1,4 @@
-"""How far layers are off, as Model Explorer shows it on the model's graph."""
+"""Differences of layers as node data for Model Explorer."""
 
 from __future__ import annotations
 

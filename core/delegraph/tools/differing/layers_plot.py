@@ -19,7 +19,7 @@ _BANDS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown", "tab
 
 
 def require_drawable(path: str | os.PathLike[str]) -> None:
-    """Check that a file of this name can be drawn.
+    """Check that a plot file of this name can be drawn.
 
     Raises:
         ArgumentError: another ending, or matplotlib is missing.
@@ -86,7 +86,7 @@ def _height(difference: OutputDifference | None) -> float | None:
 
 
 def _limits(heights: list[float | None]) -> tuple[float, float]:
-    """Return where equal tensors are drawn, and what cannot be compared."""
+    """Return the heights for drawing equal tensors, and tensors that cannot be compared."""
     found = [h for h in heights if h is not None and 0 < h < math.inf] or [1e-6]
     return min(found) / 5, max(found) * 5
 
@@ -121,7 +121,7 @@ def _draw_bands(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
 
 
 def _label_nodes(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
-    """Write operator and number under as many nodes as there is room for."""
+    """Label as many nodes as fit with operator and number."""
     step = max(1, math.ceil(len(layers) / 60))
     places = range(0, len(layers), step)
     axes.set_xticks(list(places))

@@ -1,4 +1,4 @@
-"""Which tensor of one model is which of another, and values of one as the other takes them."""
+"""Matches tensors of two models, and converts values between matched tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from delegraph.tools.model_call import declared_shape, input_name
 def matched(
     test: Sequence[Details], reference: Sequence[Details]
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """Pairs of positions that are the same thing, and the unpaired ones of either side.
+    """Return pairs of positions of matching tensors, and the unmatched positions of each side.
 
     They are paired by position where all names are the same or none is, else by those names that
     are on both sides, once each.
@@ -42,7 +42,7 @@ def matched(
 
 
 def matched_names(test: Sequence[Details], reference: Sequence[Details]) -> dict[int, int]:
-    """Return positions in *test* to those in *reference* that have the same name, once each.
+    """Map positions in *test* to positions in *reference* with the same, unique name.
 
     >>> named = lambda *names: [{"name": name} for name in names]
     >>> matched_names(named("a", "b", "b", ""), named("", "b", "a"))
@@ -58,7 +58,7 @@ def _unique_names(details: Sequence[Details]) -> dict[str, int]:
 
 
 def matched_inputs(test: Sequence[Details], reference: Sequence[Details]) -> list[int]:
-    """Return, for each input of the reference, which of the test's it is.
+    """Return, for each input of the reference, the position of the test's matching input.
 
     By name where all names are the same, else by position.
 
@@ -99,14 +99,14 @@ def _is_convertible(source: Details, target: Details) -> bool:
 
 
 def _stands_for_numbers(details: Details) -> bool:
-    """Return whether values are real numbers: floats, or integers with one scale for all."""
+    """Return whether values are real numbers: floats, or integers with a single scale."""
     dtype = np.dtype(details["dtype"])
     scales = (details.get("quantization_parameters") or {}).get("scales", ())
     return (has_nan(dtype) and dtype.kind != "c") or (dtype.kind in "iu" and len(scales) == 1)
 
 
 def converted(values: NDArray[Any], source: Details, target: Details) -> NDArray[Any]:
-    """Return values of one tensor as another takes them: quantised, or not, as that one is.
+    """Return the values of one tensor, converted to type and quantization of another.
 
     Raises:
         ArgumentError: numbers cannot be made of the one, or for the other; NaN has no integer.

@@ -1,4 +1,4 @@
-"""How far an array is from what it should be, in all the measures that people ask for."""
+"""Metrics for how far an array differs from its reference."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class TensorDifference(JsonRecord):
-    """How far one array is from another.
+    """Difference between two arrays.
 
     Attributes:
         count: number of elements.
@@ -82,7 +82,7 @@ class TensorDifference(JsonRecord):
 
     @property
     def compared(self) -> Metrics | None:
-        """What to look at first: the stored values', or where these mean different things the real.
+        """Metrics of stored values, or of real numbers where stored values cannot be compared.
 
         None where nothing can be compared.
         """
@@ -90,7 +90,7 @@ class TensorDifference(JsonRecord):
 
     @property
     def signal(self) -> Metrics | None:
-        """What to take SNR and cosine of: real numbers, in which zero is zero.
+        """Metrics for SNR and cosine: of the real numbers, in which zero is zero.
 
         A quantised tensor stores another value for it, which would count as a part of the signal.
         """
@@ -141,7 +141,7 @@ def tensor_difference(
 def _obstacle(
     test: NDArray[Any], reference: NDArray[Any], test_details: Details, reference_details: Details
 ) -> str:
-    """Return why the stored values mean different things; empty where they do not."""
+    """Return why stored values cannot be compared directly; empty if they can."""
     if test.shape != reference.shape:
         return f"shapes differ: {list(test.shape)}, reference {list(reference.shape)}"
     if test.dtype != reference.dtype:
@@ -152,7 +152,7 @@ def _obstacle(
 
 
 def absolute_differences(test: NDArray[Any], reference: NDArray[Any]) -> NDArray[np.float64]:
-    """Return ``|test - reference|`` of two arrays of one shape and type.
+    """Return ``|test - reference|`` of two arrays of equal shape and type.
 
     Zero means equal, for 64-bit integers too, NaN equals NaN and infinity its like; a number beside
     one of these is infinitely far off. Strings and bools differ by 0 or 1.
@@ -175,7 +175,7 @@ def absolute_differences(test: NDArray[Any], reference: NDArray[Any]) -> NDArray
 
 
 def _integer_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return ``|a - b|`` without rounding: 64-bit integers may be further apart than int64 goes."""
+    """Return ``|a - b|`` as unsigned integers, exact also where int64 would overflow."""
     wide = np.uint64 if a.dtype.kind == "u" else np.int64
     low, high = (f(a, b).astype(wide).view(np.uint64) for f in (np.minimum, np.maximum))
     return np.asarray(high - low)  # unsigned numbers wrap to the right distance
@@ -206,7 +206,7 @@ def _metrics(test: NDArray[Any], reference: NDArray[Any], size: NDArray[np.float
 
 
 def _quantile(size: NDArray[np.float64], share: float) -> float:
-    """Return the element that a *share* of all do not exceed, as NumPy's ``higher`` method does."""
+    """Return the smallest element that at least a *share* of all elements do not exceed."""
     place = math.ceil(share * (size.size - 1))
     return float(np.partition(size.reshape(-1), place)[place])
 
@@ -236,7 +236,7 @@ def _snr_db(size: NDArray[np.float64], reference: NDArray[Any]) -> float:
 
 
 def _scaled(values: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Values and 1.0; where squares overflow or vanish, *values* divided by the largest, and that."""
+    """Return values scaled so that squares neither overflow nor vanish, and the scale factor."""
     top = float(np.abs(values).max())
     if top == 0 or 1e-100 < top < 1e100:
         return values, 1.0
@@ -244,7 +244,7 @@ def _scaled(values: NDArray[Any]) -> tuple[NDArray[Any], float]:
 
 
 def _units(a: NDArray[Any], b: NDArray[Any]) -> tuple[str, NDArray[np.float64] | None]:
-    """Return the differences in units of the type, and what such a unit is."""
+    """Return the name of the type's unit, ``step`` or ``ulp``, and the differences in units."""
     if a.dtype.kind in "iu":
         return "step", _integer_distance(a, b).astype(np.float64)
     if a.dtype.kind == "c":
@@ -268,7 +268,7 @@ def _ordinals(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def real_values(values: NDArray[Any], details: Details) -> NDArray[np.float64] | None:
-    """Return the numbers that the values of a tensor stand for, in float64; None for other things.
+    """Return the real numbers of a tensor's values, in float64; None for values without numbers.
 
     Floats stand for themselves, quantised integers for ``scale * (q - zero_point)``, by channel
     where there are several scales. Integers without a scale are themselves.
@@ -316,7 +316,7 @@ def _counted(
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """One metric over several runs.
+    """Spread of one metric over several runs.
 
     Attributes:
         avg: mean.
@@ -331,7 +331,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Return the spread of at least one value."""
+        """Return the spread of one or more values."""
         array = np.asarray(values, np.float64)
         with np.errstate(all="ignore"):  # infinities have no spread: NaN
             return cls(*(float(f(array)) for f in (np.mean, np.std, np.min, np.max)))

@@ -1,4 +1,4 @@
-"""What a probe does, in its process: a model under rules is run, and compared with a reference."""
+"""Work of a probe's process: runs a model under rules, and compares it with a reference."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What probes compare.
+    """The comparison that all probes of a search make.
 
     Attributes:
         setup: what is tested.
@@ -57,7 +57,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The nodes that delegates have when nothing keeps them off.
+    """The nodes that delegates claim without extra rules.
 
     Attributes:
         nodes: with the delegate of each; all nodes of the model where a delegate fails at once.
@@ -70,7 +70,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """What one run was fed, and what came of it.
+    """Inputs and expected outputs of one run.
 
     Attributes:
         words: what it was fed, in words.
@@ -90,7 +90,7 @@ ANSWERS = (Candidates, ComparedRun, NodePlacement, Outcome)
 
 
 class ProbeWork:
-    """Runs probes; made in the process in which they run."""
+    """Runs probes, in the process that creates it."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -102,7 +102,7 @@ class ProbeWork:
         self._found: list[tuple[str, Array]] = []
 
     def candidates(self) -> Candidates:
-        """Return the nodes that delegates have by themselves."""
+        """Return the nodes that delegates claim without extra rules."""
         interpreter = self._job.setup.interpreter()
         try:
             placement = interpreter.placement
@@ -116,7 +116,7 @@ class ProbeWork:
             interpreter.close()
 
     def all_nodes(self) -> Candidates:
-        """Return all nodes of the model, and the delegates that are asked for by name."""
+        """Return all nodes of the model, and the delegates that the user names."""
         setup = self._job.setup
         model = load_model(setup.model, setup.table_limit)
         nodes = tuple(
@@ -130,7 +130,7 @@ class ProbeWork:
         return Candidates(nodes, tuple(dict.fromkeys(names)))
 
     def runs(self) -> int:
-        """Return how many runs there are."""
+        """Return the number of runs."""
         return len(self._fed())
 
     def expect(self, number: int) -> None:
@@ -158,7 +158,7 @@ class ProbeWork:
         return [(entry["name"], array) for entry, array in self._reference_outputs(model, values)]
 
     def open(self, rules: PlacementRules) -> Outcome:
-        """Make what is tested ready, under rules; the runs that follow use it."""
+        """Prepare the tested set-up under *rules*, for the runs that follow."""
         self._test = None
         self._open.close()
         setup = replace(self._job.setup, rules=rules, require=None)
@@ -171,7 +171,7 @@ class ProbeWork:
         return RIGHT
 
     def run(self, number: int) -> Outcome:
-        """Compute a run, and compare it with the reference."""
+        """Compute a run, and compare its outputs with the reference."""
         assert self._test is not None
         right, values = self._right(number), self._fed().run(number).values
         try:
@@ -182,7 +182,7 @@ class ProbeWork:
         return outcome_of(outputs, right, self._job.tolerance)
 
     def cut(self, nodes: Nodes, number: int) -> tuple[bytes, tuple[Array, ...]]:
-        """Return nodes as a model of their own, and what its inputs were in a run.
+        """Return nodes as a separate model, and the values of its inputs in a run.
 
         Raises:
             DelegraphError: they cannot stand alone.
@@ -216,7 +216,7 @@ class ProbeWork:
         return self._reference
 
     def _details(self, reference: Side) -> list[Details]:
-        """Return the inputs of what is tested; without making it, where the model is the same."""
+        """Return the inputs' details of the tested set-up; equal models share the reference's."""
         if self._job.setup.model == self._job.reference.model:
             return reference.inputs
         with replace(self._job.setup, rules=None).interpreter() as interpreter:
@@ -250,7 +250,7 @@ def _computed(side: Side, values: Sequence[Array]) -> Outputs:
 
 
 def inner_tolerance(tolerance: Tolerances) -> Tolerance:
-    """Return the tolerance for tensors inside of a model: that of all outputs, or the strictest."""
+    """Return the tolerance for intermediate tensors: the one for all outputs, or the strictest."""
     if isinstance(tolerance, Tolerance):
         return tolerance
     if "" in tolerance:
@@ -259,7 +259,7 @@ def inner_tolerance(tolerance: Tolerances) -> Tolerance:
 
 
 def outcome_of(test: Outputs, reference: Outputs, tolerance: Tolerances) -> Outcome:
-    """Return whether outputs are within a tolerance of what they should be."""
+    """Return whether outputs are within a tolerance of the reference."""
     ours, theirs = [entry for entry, _ in test], [entry for entry, _ in reference]
     require_known_outputs(tolerance, ours)
     pairs, left, right = matched(ours, theirs)

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class Probes:
-    """Tries sets of nodes in a process of their own; each set and run is tried once.
+    """Tries sets of nodes in a separate process; each set and run is tried once.
 
     Attributes:
         probes: all that were made.
@@ -59,7 +59,7 @@ class Probes:
         self._num_runs = _answer(process.ask("runs", patiently=True))
 
     def check(self, nodes: Nodes) -> Outcome:
-        """Try with all inputs, those first on which the last one failed."""
+        """Try *nodes* with all inputs, beginning with the run that failed last."""
         return self._try(nodes, sorted(range(self._num_runs), key=lambda run: run != self.run))
 
     def probe(self, nodes: Nodes) -> Outcome:
@@ -67,7 +67,7 @@ class Probes:
         return self._try(nodes, [self.run])
 
     def rules_for(self, nodes: Nodes) -> PlacementRules:
-        """Return the user's rules, and those that keep all other candidates off the delegates."""
+        """Return the user's rules, and rules that exclude all other candidates from delegates."""
         others = sorted(self._nodes - {*nodes})
         return PlacementRules((*self.own_rules, *excluding(others, self.delegates)))
 
@@ -93,7 +93,7 @@ class Probes:
         return outcome
 
     def _made(self, nodes: Nodes, runs: Sequence[int]) -> tuple[Outcome, list[int]]:
-        """Return the outcome of the first run that fails, or of all, and the runs computed."""
+        """Return the outcome of the first failing run, or of all runs, and the computed runs."""
         outcome = self._outcome("open", self.rules_for(nodes))
         if outcome.fails:
             return outcome, list(runs[:1])
@@ -116,7 +116,7 @@ class Probes:
 
 
 def excluding(nodes: Sequence[Node], delegates: Sequence[str]) -> tuple[PlacementRule, ...]:
-    """Return rules that keep nodes off delegates; off all of them, where none is named."""
+    """Return rules that exclude nodes from the named delegates, or from all if none is named."""
     subgraphs = sorted({subgraph for subgraph, _ in nodes})
     return tuple(
         PlacementRule(
@@ -128,7 +128,7 @@ def excluding(nodes: Sequence[Node], delegates: Sequence[str]) -> tuple[Placemen
 
 
 def ranges(numbers: Sequence[int]) -> list[str]:
-    """Return ascending numbers as rules write them.
+    """Return ascending numbers as ranges in the syntax of rules.
 
     >>> ranges([0, 1, 2, 7])
     ['0-2', '7']

@@ -1,4 +1,4 @@
-"""Files that show a fault: the smallest failing model, its inputs, rules, and the command."""
+"""Writes files that reproduce a fault: smallest failing model, inputs, rules, and command."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHRINKING_TIME = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Reproduction(JsonRecord):
-    """Files that show a fault.
+    """Files that reproduce a fault.
 
     Attributes:
         model: path of the smallest model that fails.
@@ -60,7 +60,7 @@ class Reproduction(JsonRecord):
 
 @dataclass(frozen=True, eq=False)
 class FailingCase:
-    """A model and what it is fed, as the shrinker takes them."""
+    """A failing model and its inputs, in the form that the shrinker takes."""
 
     records: tables.Model
     steps: tuple[tuple[Array, ...], ...]
@@ -68,7 +68,7 @@ class FailingCase:
 
 
 class Reproducer:
-    """Writes the files of one bisection.
+    """Writes the files that reproduce the faults of one bisection.
 
     Args:
         folder: where to; made if it is not there.
@@ -92,7 +92,7 @@ class Reproducer:
             raise ArgumentError(f"no folder {folder!r} can be made: {error.strerror}") from error
 
     def reproduce(self, fault: Fault, number: int) -> Reproduction:
-        """Write what shows a fault again.
+        """Write the files that reproduce a fault.
 
         Args:
             fault: the nodes.
@@ -107,7 +107,7 @@ class Reproducer:
         return self._alone(fault, stem, run) or self._whole(fault, stem, run)
 
     def write_rules(self, faults: Sequence[Fault]) -> str:
-        """Write rules that keep the nodes of all faults off the delegates; return the path."""
+        """Write rules that exclude the nodes of all faults from delegates; return the path."""
         nodes = sorted({node for fault in faults for node in fault.nodes})
         delegates = self._probes.delegates
         rules = PlacementRules((*self._probes.own_rules, *excluding(nodes, delegates)))
@@ -116,7 +116,7 @@ class Reproducer:
     # -- a model of the nodes alone ----------------------------------------------------------------
 
     def _alone(self, fault: Fault, stem: str, run: int) -> Reproduction | None:
-        """Write a model of these nodes, or of all between them; None where none fails."""
+        """Write a model of the fault's nodes, or of the range between them; None if it is right."""
         job = self._job
         if job.signature is not None or job.reference.model != job.setup.model:
             return None
@@ -129,7 +129,7 @@ class Reproducer:
         return None
 
     def _case(self, fault: Fault, nodes: Nodes, stem: str, run: int) -> FailingCase | None:
-        """Return a model of *nodes* in which those of the fault fail the same way, made small."""
+        """Return a small model of *nodes* in which the fault's nodes fail in the same way."""
         try:
             cut = self._process.ask("cut", nodes, run, patiently=True)
         except DelegraphError:
@@ -161,7 +161,7 @@ class Reproducer:
         return outcome
 
     def _rules(self, fault: Fault, nodes: Nodes) -> PlacementRules:
-        """Return rules for a model of *nodes* that leave delegates those of the fault only."""
+        """Return rules for a model of *nodes* that give delegates only the fault's nodes."""
         others = [(0, i) for i, node in enumerate(nodes) if node not in fault.nodes]
         return PlacementRules(excluding(others, self._probes.delegates))
 
@@ -179,7 +179,7 @@ class Reproducer:
     # -- the whole model ---------------------------------------------------------------------------
 
     def _whole(self, fault: Fault, stem: str, number: int) -> Reproduction:
-        """Write the inputs of the whole model, and rules that keep all other nodes off."""
+        """Write the inputs of the whole model, and rules that exclude all other nodes."""
         Path(self._folder, f"{stem}.tflite").unlink(missing_ok=True)
         rules = self._probes.rules_for(fault.nodes)
         run = self._process.ask("run_of", number, patiently=True)

@@ -1,4 +1,4 @@
-"""One of the two set-ups that are compared, while it runs."""
+"""One of two compared set-ups, with its interpreter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Outputs = Sequence[tuple[Details, NDArray[Any]]]
 
 
 class Side:
-    """An interpreter that computes on given values, from variables that are zero.
+    """Interpreter that computes on given values, with variables reset to zero.
 
     Args:
         stack: closes the interpreter.
@@ -52,7 +52,7 @@ class Side:
         self.seconds: list[float] = []
 
     def compute(self, warmup: int = 0) -> None:
-        """Compute on :attr:`values` with variables at zero, and take the time of it.
+        """Compute on :attr:`values` with variables at zero, and measure the time.
 
         Args:
             warmup: computations before it.
@@ -70,7 +70,7 @@ class Side:
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
-        """Say in errors that they are the reference's, as the same model may fail on one side."""
+        """Name the reference in errors of the reference, as both sides may run the same model."""
         try:
             yield
         except (RuntimeError, ValueError) as error:

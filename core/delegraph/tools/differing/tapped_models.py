@@ -1,4 +1,4 @@
-"""Models changed so that what is inside of them can be read: more outputs, or a few nodes only.
+"""Changes models to show inner tensors: with additional outputs, or with a few nodes only.
 
 Reading an inner tensor after ``invoke`` is not enough: its memory may hold another by then. An
 output keeps its own, in every runtime.
@@ -16,7 +16,7 @@ UNIT = "unit"
 
 
 def tapped_model(records: tables.Model, subgraph: int, tensors: Iterable[int]) -> bytes:
-    """Return a model with *tensors* among the outputs of a subgraph and of its signatures.
+    """Return a model with *tensors* as additional outputs of a subgraph and its signatures.
 
     Args:
         records: of the whole model.
@@ -93,7 +93,7 @@ def unit_model(
 
 
 def tap_name(tensor: int) -> str:
-    """Return the name of a tensor in the signatures of these models."""
+    """Return the name of a tensor in the signatures of tapped models."""
     return f"tensor {tensor}"
 
 
@@ -104,7 +104,7 @@ def _named(tensor: int, index: int) -> tables.TensorMap:
 def _used_tensors(
     tensors: Sequence[tables.Tensor], operators: Sequence[tables.Operator], others: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the tensors that operators name, those that hold scales of them, and *others*."""
+    """Return the tensors of operators, the tensors of their scales, and *others*."""
     used = set(others)
     for operator in operators:
         for named in (operator.inputs, operator.outputs, operator.intermediates):
@@ -113,14 +113,14 @@ def _used_tensors(
 
 
 def _scale_tensors(tensor: tables.Tensor) -> dict[str, int]:
-    """Return the tensors that hold the scales of another, by the field that names them."""
+    """Return the indices of tensors that store the scales of *tensor*, by field name."""
     details = None if tensor.quantization is None else tensor.quantization.details
     found = {name: getattr(details, name, -1) for name in ("scales", "zero_points")}
     return {name: index for name, index in found.items() if index >= 0}
 
 
 def _renumbered(tensor: tables.Tensor, numbers: Mapping[int, int]) -> tables.Tensor:
-    """Return a tensor with other numbers for the tensors that hold its scales."""
+    """Return *tensor* with new indices for the tensors that store its scales."""
     scales = {name: numbers[index] for name, index in _scale_tensors(tensor).items()}
     if not scales or tensor.quantization is None or tensor.quantization.details is None:
         return tensor
@@ -129,7 +129,7 @@ def _renumbered(tensor: tables.Tensor, numbers: Mapping[int, int]) -> tables.Ten
 
 
 def _with_used_buffers(records: tables.Model, graphs: Sequence[tables.SubGraph]) -> tables.Model:
-    """Return *records* with other subgraphs, and with no buffer that none of their tensors has."""
+    """Return *records* with other subgraphs, and without unused buffers."""
     used = sorted({0, *(t.buffer for graph in graphs for t in graph.tensors or ())})
     numbers = {buffer: number for number, buffer in enumerate(used)}
     moved = tuple(

@@ -1,4 +1,4 @@
-"""One of two set-ups while every tensor that its nodes compute is looked at."""
+"""One of two set-ups, with all tensors that its nodes compute as outputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Inner = Literal["boundaries", "exposed", "alone"]
 
 
 class Watched:
-    """One of the two set-ups, first as it is, then with its inner tensors as outputs.
+    """One of two set-ups: first unchanged, then with inner tensors as outputs.
 
     Attributes:
         inputs: details of what the call takes.
@@ -53,7 +53,7 @@ class Watched:
         self.notes: list[str] = []
 
     def open(self, stack: ExitStack, folder: Path, inner: Inner) -> None:
-        """Run it as it is, to know partitions and results; then make what watches the tensors."""
+        """Run the unchanged model for its partitions and results, then create the tapped model."""
         with ExitStack() as plain_stack:
             plain = self._side_of(plain_stack, self.setup)
             plain.values = self.values
@@ -86,7 +86,7 @@ class Watched:
         return [p for p in placement.partitions if p.subgraph == self.spec.index]
 
     def computed(self) -> Values:
-        """Compute; return details and values of all tensors that are known, by tensor index."""
+        """Compute, and return details and values of all known tensors, by tensor index."""
         self._side.values = self.values
         self._side.compute()
         found: dict[int, tuple[Mapping[str, Any], NDArray[Any]]] = {
@@ -115,7 +115,7 @@ class Watched:
 def _kept_inside(
     partitions: Sequence[PartitionPlacement], spec: SubgraphSpec
 ) -> dict[int, PartitionPlacement]:
-    """Return the tensors that only their partition reads, with the partition."""
+    """Return the tensors that only their own partition reads, with the partition."""
     found = {}
     for partition in partitions:
         for node in partition.nodes:
