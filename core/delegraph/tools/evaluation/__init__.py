@@ -1,4 +1,4 @@
-"""How accurate a model is, with one set-up or several on the same data.
+"""Evaluates the accuracy of a model, in one or several set-ups on the same data.
 
 Open first: ``task.py`` for what a task and a sample are, ``runner.py`` for the loop that runs every
 set-up on every sample, ``journal.py`` for how an interrupted evaluation goes on, ``answers.py`` for

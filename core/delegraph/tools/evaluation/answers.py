@@ -1,4 +1,4 @@
-"""What set-ups made of the samples of a data set."""
+"""Results of set-ups for the samples of a data set."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class BadSample(JsonRecord):
-    """A sample that could not be used.
+    """A sample that could not be used, with the reason.
 
     Attributes:
         key: its name.
@@ -26,7 +26,7 @@ class BadSample(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What every set-up made of every sample.
+    """Results of every set-up for every sample.
 
     Attributes:
         setups: in the order given; the first is what the others are compared with.
@@ -47,7 +47,7 @@ class Answers:
     resumed: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return all but the rows, of which each task tells its own way."""
+        """Return all fields except the rows for JSON; each task converts its rows."""
         return {
             "samples": len(self.keys),
             "resumed": self.resumed,

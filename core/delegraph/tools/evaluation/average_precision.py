@@ -25,7 +25,7 @@ RECALLS = 101
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matches:
-    """What the detections of one picture are.
+    """Matches of the detections in one picture with the picture's objects.
 
     Attributes:
         right: ``[thresholds, n], bool``: whether each has an object of its own.
@@ -39,18 +39,18 @@ class Matches:
 
 
 class Definition(Protocol):
-    """What average precision is."""
+    """Interface of a definition of average precision."""
 
     @property
     def thresholds(self) -> NDArray[np.floating]:
-        """How much of boxes has to overlap, as shares of their union, ``[thresholds]``."""
+        """Thresholds of overlap, as intersection over union, ``[thresholds]``."""
 
     @property
     def counts_stray_classes(self) -> bool:
-        """Whether a class that was found and that no object has counts as 0, or not at all."""
+        """Whether a detected class without any object counts as 0, or does not count."""
 
     def match(self, truth: TruePicture, found: Detections) -> Matches:
-        """Matches of detections in one picture."""
+        """Return the matches of detections and objects in one picture."""
 
     def levels(self, right: Integers, objects: Integers) -> NDArray[np.float64]:
         """Return how many of the recalls 0, 0.01, ..., 1 are reached.
@@ -75,7 +75,7 @@ class AveragePrecisions:
 
     @property
     def mean(self) -> float:
-        """Mean over all thresholds and classes; NaN where there is no class."""
+        """Mean over all thresholds and classes; NaN without classes."""
         known = self.values[~np.isnan(self.values)]
         return float(known.mean()) if len(known) else np.nan
 
@@ -94,7 +94,7 @@ class AveragePrecisions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Hits:
-    """The detections that are right at one threshold, by class and score.
+    """Right detections at one threshold, sorted by class and score.
 
     Attributes:
         at: ``[k], int64``: positions among all detections.
@@ -112,7 +112,7 @@ class _Hits:
 
     @classmethod
     def of(cls, right: Booleans, ignored: Booleans, kind: Integers, first: Integers) -> _Hits:
-        """Return those of all detections.
+        """Return the hits among all detections.
 
         Args:
             right: ``[n], bool``.
@@ -126,12 +126,12 @@ class _Hits:
 
 
 class Tally:
-    """Hits and objects of pictures, sorted once, so that any draw of pictures is quick to judge."""
+    """Hits and objects of pictures, sorted once, so that resampled pictures are judged fast."""
 
     def __init__(
         self, definition: Definition, truth: Sequence[TruePicture], found: Sequence[Detections]
     ) -> None:
-        """Match detections and objects, picture by picture, in the same order."""
+        """Match detections and objects picture by picture; both lists have the same order."""
         self._definition = definition
         matches = [definition.match(*pair) for pair in zip(truth, found, strict=True)]
         objects, kinds = [m.objects for m in matches], [f.classes for f in found]
@@ -206,5 +206,5 @@ class Tally:
 
 
 def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
-    """Return arrays one after the other; there may be none."""
+    """Return the arrays concatenated; empty without arrays."""
     return np.concatenate([np.empty(0, dtype), *arrays])

@@ -1,4 +1,4 @@
-"""Classification of pictures: top-1 to top-10 accuracy of every set-up, and the drop between them.
+"""Classification of pictures: top-1 to top-10 accuracy of set-ups, and drops between them.
 
 Source:
     ImagenetImageClassification and TopkAccuracyEvalStage, tflite/tools/evaluation. There, the
@@ -51,7 +51,7 @@ class ClassificationTask:
         }
 
     def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
-        """Check that one picture goes in, and one score for each label comes out.
+        """Check that the model has one picture as input, and one score per label as output.
 
         Raises:
             ArgumentError: the model has other inputs or outputs, or another number of classes.
@@ -74,7 +74,7 @@ class ClassificationTask:
             )
 
     def inputs(self, sample: PictureFile, details: Sequence[Details]) -> list[NDArray[Any]]:
-        """Return the picture as the model takes it.
+        """Return the picture preprocessed for the model's input.
 
         Raises:
             ArgumentError: it cannot be read.
@@ -82,7 +82,7 @@ class ClassificationTask:
         return [self.preprocessing.input(sample, details[0])]
 
     def judge(self, sample: PictureFile, outputs: Outputs) -> Row:
-        """Return the best classes with their scores, and at which place the truth is."""
+        """Return the best classes with their scores, and the rank of the true class."""
         scores = outputs[0][1].reshape(-1)
         best = best_classes(scores, RANKS)
         words = [self.labels[index] for index in best]
@@ -116,7 +116,7 @@ def evaluate_classification(
     warmup_runs: int = 1,
     progress: Progress = untold,
 ) -> Classification:
-    """Return how well set-ups classify the same pictures.
+    """Return the accuracy of set-ups that classify the same pictures.
 
     Args:
         setups: one or several; the others are compared with the first.
@@ -147,7 +147,7 @@ def evaluate_classification(
 
 
 def metadata_labels(model: str) -> tuple[str, ...]:
-    """Return the words of a model's classes that its metadata have.
+    """Return the class labels in a model's metadata.
 
     Raises:
         ArgumentError: they have none.

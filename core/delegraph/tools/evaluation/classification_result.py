@@ -1,4 +1,4 @@
-"""How well set-ups classify pictures: accuracy, the drop between them, and what they answer."""
+"""Result of a classification: accuracy, drops between set-ups, and answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RANKS = 10
 
 @dataclass(frozen=True, slots=True)
 class Drop(JsonRecord):
-    """What a set-up loses against the first one, on the same pictures.
+    """Loss of accuracy of a set-up against the first one, on the same pictures.
 
     Attributes:
         top: how far down the order of scores the truth may be: 1 to 10.
@@ -46,7 +46,7 @@ class Drop(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a set-up says of a picture.
+    """Answer of a set-up for one picture.
 
     Attributes:
         word: the best class; None where no score is a number.
@@ -102,7 +102,7 @@ class Classification:
         return float(self._hits(setup, top).mean())
 
     def drop(self, setup: int, top: int = 1) -> Drop:
-        """Drop of a set-up's accuracy against the first one."""
+        """Return the drop of a set-up's accuracy against the first one."""
         first, other = self._hits(0, top), self._hits(setup, top)
         lost, gained = int((first & ~other).sum()), int((other & ~first).sum())
         count = len(first)
@@ -115,7 +115,7 @@ class Classification:
         return np.array([row["rank"] is not None and row["rank"] <= top for row in rows])
 
     def changed(self, setup: int) -> list[ChangedAnswer]:
-        """Return the pictures for which a set-up answers another class than the first one."""
+        """Return the pictures for which the best class differs from the first set-up's."""
         rows = zip(self.answers.keys, self.answers.rows[0], self.answers.rows[setup], strict=True)
         return [
             ChangedAnswer(key, self.truths[key], self._answer(first), self._answer(other))
@@ -129,7 +129,7 @@ class Classification:
         return Answer(self.labels[row["best"][0]], row["scores"][0], row["rank"])
 
     def _repr_html_(self) -> str:
-        """Return a row for each set-up, as notebooks show it."""
+        """Return an HTML table for notebooks, a row for each set-up."""
         rows = []
         for i, setup in enumerate(self.answers.setups):
             drop = self.drop(i) if i else None
@@ -154,7 +154,7 @@ class Classification:
         return {"task": "classification", "preprocessing": preprocessing, **shown}
 
     def save_csv(self, path: str) -> None:
-        """Write a line for each picture: its truth, and what every set-up answers.
+        """Write a CSV line for each picture: its true class, and the answers of all set-ups.
 
         Raises:
             ArgumentError: the file cannot be written.

@@ -21,7 +21,7 @@ _MOST = 2**53
 
 @dataclass(slots=True)
 class _Picture:
-    """A picture while its annotations are collected."""
+    """A picture whose annotations are still being collected."""
 
     name: str
     width: int
@@ -83,7 +83,7 @@ def _json(path: str) -> Any:
 def _entries(
     content: Entry, key: str, path: str, *, optional: bool = False
 ) -> list[tuple[str, Entry]]:
-    """Return the objects of a list, each with its place for messages."""
+    """Return the objects of a list, each with its position as text for messages."""
     entries = content.get(key, [] if optional else None)
     if not isinstance(entries, list):
         raise ArgumentError(f"{path!r}: expected a list {key!r}, as COCO's annotations have it")
@@ -167,6 +167,6 @@ def _found(value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return a value for a message; long ones are cut."""
+    """Return the value as text for a message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

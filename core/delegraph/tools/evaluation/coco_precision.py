@@ -30,7 +30,7 @@ def _by_share(figures: Mapping[float, float]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class CocoPrecision(JsonRecord):
-    """COCO's figures; NaN where there is nothing to measure.
+    """COCO's figures of average precision; NaN where there is nothing to measure.
 
     Attributes:
         figures: the twelve of :data:`FIGURES`.
@@ -84,7 +84,7 @@ def coco_precision(truth: GroundTruth, found: Sequence[Detections]) -> CocoPreci
 
 
 def require_coco(truth: GroundTruth) -> None:
-    """Check that COCO's figures can be computed.
+    """Check that COCO's figures can be computed: annotations in pixels, and the package.
 
     Raises:
         ArgumentError: they cannot; the message says what is missing.
@@ -144,12 +144,12 @@ def _answers(picture: TruePicture, found: Detections) -> Iterator[dict[str, Any]
 
 
 def _numbered(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return entries with numbers from 1: COCO's code takes 0 for none."""
+    """Return entries with ids from 1, as COCO's code takes 0 for a missing entry."""
     return [{"id": number, **entry} for number, entry in enumerate(entries, 1)]
 
 
 def _mean(values: NDArray[np.float64]) -> float:
-    """Return the mean of what is known: -1 stands for what is not."""
+    """Return the mean of known values; -1 marks an unknown value."""
     known = values[values > -1]
     return float(known.mean()) if known.size else np.nan
 

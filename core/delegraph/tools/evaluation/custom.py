@@ -1,4 +1,4 @@
-"""A task of the user's own: rows of ``.npz`` files, judged by a metric."""
+"""User-defined task: rows of ``.npz`` files, judged by a metric."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class MetricTask:
     signature_names: Mapping[str, str]
 
     def identity(self) -> Mapping[str, Any]:
-        """Return the metric's name, and what its source says."""
+        """Return name and source digest of the metric."""
         return {"name": "custom", "metric": self.metric.name, "source": self.metric.source}
 
     def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
-        """Accept any model: what its inputs need is seen with each row."""
+        """Accept any model; inputs are checked for each row."""
 
     def inputs(self, sample: NpzRow, details: Sequence[Details]) -> list[NDArray[Any]]:
-        """Return the row's arrays that are inputs; floats are quantized for a quantized input.
+        """Return the row's arrays for the inputs, quantized for quantized inputs.
 
         Raises:
             ArgumentError: an input has no array, or one of another shape.
@@ -83,7 +83,7 @@ class MetricTask:
         return fitted(values, entry, f"{sample.key}: {name}")
 
     def judge(self, sample: NpzRow, outputs: Outputs) -> Row:
-        """Record that the metric keeps of the row.
+        """Return what the metric records of the row.
 
         Raises:
             ArgumentError: the metric failed.
@@ -97,7 +97,7 @@ class MetricTask:
         return {"row": self.metric.row(real, sample.arrays(), sample.key)}
 
     def _names(self, position: int, entry: Details) -> list[str]:
-        """Return the names of a tensor, the best first: the signature's, its own, its position."""
+        """Return the names of a tensor, preferred first: signature name, own name, position."""
         names = [self.signature_names.get(entry["name"]), entry["name"], str(position)]
         return list(dict.fromkeys(name for name in names if name))
 
@@ -108,7 +108,7 @@ def _real(values: NDArray[Any], details: Details) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class FigureDrop(JsonRecord):
-    """What a set-up loses against the first one, in one figure.
+    """Drop of one figure of a set-up against the first one.
 
     Attributes:
         drop: the first set-up's figure minus this one's.
@@ -136,7 +136,7 @@ class CustomEvaluation:
     drops: tuple[Mapping[str, FigureDrop], ...]
 
     def _repr_html_(self) -> str:
-        """Return a row for each set-up and figure, as notebooks show it."""
+        """Return an HTML table for notebooks, a row for each set-up and figure."""
         rows = []
         for i, setup in enumerate(self.answers.setups):
             for name, figure in self.figures[i].items():
@@ -201,7 +201,7 @@ def evaluate_metric(
 def _drops(
     metric: NamedMetric, first: Sequence[Any], other: Sequence[Any], progress: Progress
 ) -> dict[str, FigureDrop]:
-    """Return the drop in each figure that both have."""
+    """Return the drop in each figure that both set-ups have."""
     whole = metric.total(first), metric.total(other)
     names = [name for name in whole[0] if name in whole[1]]
 
@@ -221,7 +221,7 @@ def _drops(
 
 
 def _signature_names(setups: Sequence[Setup]) -> dict[str, str]:
-    """Names of tensors in signatures of first subgraphs, by the tensors' own names.
+    """Return the signature name of each tensor of the first subgraphs, by the tensor's own name.
 
     The first model's words count where several know a tensor, so a metric sees the same for all.
     """

@@ -1,4 +1,4 @@
-"""Detection of objects: mean average precision of every set-up, and the drop between them.
+"""Object detection: mean average precision of set-ups, and drops between them.
 
 Open first: ``ground_truth.py`` for what is truly in pictures, ``detections.py`` for what a model
 says, ``average_precision.py`` for the official tool's definition, ``coco_precision.py`` for COCO's.
@@ -47,12 +47,12 @@ class Detection:
     judgement: Judgement
 
     def class_name(self, kind: int) -> str:
-        """Name of a class: from the ground truth, else from the labels, else empty."""
+        """Name of a class: from the ground truth, otherwise from the labels, otherwise ""."""
         labels = dict(enumerate(self.task.labels))
         return self.truth.class_names.get(kind) or labels.get(kind, "")
 
     def _repr_html_(self) -> str:
-        """Return the mean average precision of each set-up, as notebooks show it."""
+        """Return an HTML table for notebooks, with the mean average precision of each set-up."""
         rows = [
             (setup, p.tflite.mean, str(p.interval))
             + ((None,) if p.coco is None else (p.coco.figures["AP"],))
@@ -103,7 +103,7 @@ def evaluate_detection(
     warmup_runs: int = 1,
     progress: Progress = untold,
 ) -> Detection:
-    """Return how well set-ups detect objects in the same pictures.
+    """Return the precision of set-ups that detect objects in the same pictures.
 
     Args:
         setups: one or several; the others are compared with the first.
@@ -155,14 +155,14 @@ def evaluate_detection(
 
 
 def _uncut(how: Preprocessing) -> Preprocessing:
-    """Return a preprocessing that cuts nothing out: boxes are parts of the whole picture."""
+    """Return a preprocessing without a crop, as boxes are relative to the whole picture."""
     if how.crop == "none":
         return how
     return replace(how, crop="none", reason=f"{how.reason}; but here nothing is cut out")
 
 
 def _require_labels(truth: GroundTruth, labels: Sequence[str]) -> None:
-    """Check that every class of the ground truth has a label, where there are labels.
+    """Check that every class of the ground truth has a label, if there are labels.
 
     Raises:
         ArgumentError: one has none, or is negative.
@@ -183,6 +183,6 @@ def _require_labels(truth: GroundTruth, labels: Sequence[str]) -> None:
 def _with(
     keys: Sequence[str], samples: Sequence[PictureFile], pictures: Sequence[TruePicture]
 ) -> tuple[TruePicture, ...]:
-    """Return the pictures that were used, in the order of their answers."""
+    """Return the pictures with the given keys, in the order of the keys."""
     by_key = {sample.key: picture for sample, picture in zip(samples, pictures, strict=True)}
     return tuple(by_key[key] for key in keys)

@@ -1,4 +1,4 @@
-"""Precision of detections of several set-ups by both definitions, and the drop between them."""
+"""Precision of detections by two definitions, and drops between set-ups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEFINITIONS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Precision:
-    """How well one set-up detects.
+    """Precision of one set-up's detections.
 
     Attributes:
         tflite: average precision by the official tool's definition.
@@ -67,7 +67,7 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class PrecisionDrop(JsonRecord):
-    """What a set-up loses of the mean average precision of the first one, by one definition.
+    """Drop of mean average precision of a set-up against the first one, by one definition.
 
     Attributes:
         drop: the difference.
@@ -80,7 +80,7 @@ class PrecisionDrop(JsonRecord):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judgement:
-    """How well set-ups detect, each and against the first one.
+    """Precision of all set-ups, and drops against the first one.
 
     Attributes:
         precisions: of every set-up.
@@ -113,7 +113,7 @@ def judged(
     seed: int = 0,
     progress: Progress = untold,
 ) -> Judgement:
-    """Return how well several set-ups detect, from their detections.
+    """Return the precision of several set-ups, from their detections.
 
     Args:
         truth: the pictures.
@@ -156,7 +156,7 @@ def judged(
 def _official(
     truth: GroundTruth, found: Sequence[Sequence[Detections]], prepared: bool, draw: Draw
 ) -> tuple[list[AveragePrecisions], NDArray[np.float64]]:
-    """Return the official figures of every set-up, and their means on draws of pictures."""
+    """Return the official figures of every set-up, and their means on resampled pictures."""
     pictures = truth.pictures
     used = [i for i, p in enumerate(pictures) if not (prepared and p.is_dropped)]
     truths = [pictures[i].as_prepared() if prepared else pictures[i] for i in used]
@@ -167,7 +167,7 @@ def _official(
 def _coco(
     truth: GroundTruth, found: Sequence[Sequence[Detections]], draw: Draw
 ) -> tuple[list[CocoPrecision] | None, NDArray[np.float64] | None, str | None]:
-    """Return COCO's figures of every set-up, the first one's on draws, or why there are none."""
+    """Return COCO's figures and their means on resampled pictures, or why there are none."""
     try:
         require_coco(truth)
     except ArgumentError as error:

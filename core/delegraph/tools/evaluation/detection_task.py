@@ -1,4 +1,4 @@
-"""Asks a model which objects are where in a picture, as the official tool does.
+"""Detection task: a model returns the objects in a picture, as in the official tool.
 
 Source:
     ObjectDetectionStage, tflite/tools/evaluation/stages/object_detection_stage.cc.
@@ -43,7 +43,7 @@ class DetectionTask:
     made: Mapping[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
 
     def identity(self) -> Mapping[str, Any]:
-        """Return all that decides which detections are read."""
+        """Return all settings that decide which detections are read."""
         return {
             "name": "detection",
             "preprocessing": self.preprocessing.to_json(),
@@ -53,7 +53,7 @@ class DetectionTask:
         }
 
     def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
-        """Check that one picture goes in, and boxes, classes, scores and a count come out.
+        """Check that the input is one picture, and that outputs are boxes, classes, scores, count.
 
         Raises:
             ArgumentError: the model has others, or it is not clear which is which.
@@ -66,7 +66,7 @@ class DetectionTask:
         self._order(outputs)
 
     def inputs(self, sample: PictureFile, details: Sequence[Details]) -> list[NDArray[Any]]:
-        """Return the picture as the model takes it.
+        """Return the picture preprocessed for the model's input.
 
         Raises:
             ArgumentError: it cannot be read.
@@ -74,7 +74,7 @@ class DetectionTask:
         return [self.preprocessing.input(sample, details[0])]
 
     def judge(self, sample: PictureFile, outputs: Outputs) -> Row:
-        """Return the detections.
+        """Return the detections in the model's outputs.
 
         Raises:
             ArgumentError: the class of one has no label.
@@ -101,7 +101,7 @@ class DetectionTask:
 
 
 def made_by_models(setups: Sequence[Setup]) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Return for the outputs of each model what the operator that ends detectors makes.
+    """Return the outputs of the operator that ends detectors, for the outputs of each model.
 
     Raises:
         ArgumentError: two models have the same outputs, in another order.

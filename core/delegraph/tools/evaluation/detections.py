@@ -1,4 +1,4 @@
-"""What a model detected in a picture, from its four outputs in whichever order they are."""
+"""Detections in a picture, read from a model's four outputs in any order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _boxes(rows: object) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Detections(JsonRecord):
-    """Objects that a model says are in a picture.
+    """Objects that a model has detected in a picture.
 
     Attributes:
         boxes: ``[n, 4], float32``: top, left, bottom, right; 0 and 1 are the picture's edges.
@@ -66,7 +66,7 @@ def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Det
 
 
 def made_by_postprocess(graph: SubgraphSpec) -> tuple[int, ...]:
-    """Outputs of the operator that ends detectors, in the order of :data:`PARTS`.
+    """Return the outputs of the operator that ends detectors, in the order of :data:`PARTS`.
 
     Empty unless there is one such operator.
     """
@@ -119,7 +119,7 @@ def _as_named(named: Sequence[str]) -> tuple[int, ...]:
 
 
 def _by_names_and_shapes(outputs: Sequence[Details]) -> tuple[int, ...]:
-    """Return the only order that names and shapes allow, or the official one of those allowed."""
+    """Return the order of parts that names and shapes allow, preferably the official one."""
     able = [
         {part for part in PARTS if _may_be(part, entry)} & (_said(entry["name"]) or set(PARTS))
         for entry in outputs
@@ -166,7 +166,7 @@ _WORDS = {
 
 
 def _said(name: str) -> set[str]:
-    """Parts that an output's name stands for: several where it is ambiguous, or none.
+    """Return the parts that an output's name may mean: none, one or several.
 
     >>> sorted(_said("detection_scores")), sorted(_said("StatefulPartitionedCall:1"))
     (['scores'], [])

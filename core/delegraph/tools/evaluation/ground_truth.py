@@ -1,4 +1,4 @@
-"""What is truly in pictures: the objects that detection is measured against."""
+"""Ground truth: the objects in pictures, against which detections are measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delegraph.errors import ArgumentError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InPixels:
-    """What COCO's definition asks for, which ``ground_truth.pb`` has not.
+    """Ground truth in pixels for COCO's definition, which ``ground_truth.pb`` lacks.
 
     Attributes:
         width: of the picture, in pixels.
@@ -33,7 +33,7 @@ class InPixels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TruePicture:
-    """A picture and the objects in it.
+    """A picture with its objects.
 
     Attributes:
         id: its number in the file.
@@ -51,14 +51,14 @@ class TruePicture:
 
     @property
     def is_dropped(self) -> bool:
-        """Whether the official tool's script drops the picture, as nothing is in it.
+        """Whether the official tool's script drops the picture, because it has no objects.
 
         What has no pixels went through the script before.
         """
         return self.pixels is not None and not len(self.classes)
 
     def as_prepared(self) -> TruePicture:
-        """Return the picture without the boxes that the official tool's script drops.
+        """Return the picture without boxes that the official tool's script drops.
 
         Those reach over the picture's edge.
 
@@ -75,7 +75,7 @@ class TruePicture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroundTruth:
-    """Pictures with the objects in them.
+    """Pictures with their objects.
 
     Attributes:
         source: the file.
@@ -93,7 +93,7 @@ class GroundTruth:
         return all(picture.pixels is not None for picture in self.pictures)
 
     def of(self, ids: Sequence[int]) -> GroundTruth:
-        """Return the pictures with these numbers.
+        """Return the pictures with the numbers *ids*.
 
         Raises:
             ArgumentError: there is no picture with one of them.
@@ -106,5 +106,5 @@ class GroundTruth:
         return replace(self, pictures=tuple(p for p in self.pictures if p.id in wanted))
 
     def first(self, count: int) -> GroundTruth:
-        """Return as many pictures, in their order; all of them for 0."""
+        """Return the first *count* pictures; all of them for 0."""
         return replace(self, pictures=self.pictures[:count]) if count else self

@@ -1,4 +1,4 @@
-"""Reads what is truly in pictures, by the ending of a file, and lists of pictures to use."""
+"""Reads ground truth from files, by their suffix, and lists of picture numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_ground_truth(path: str) -> GroundTruth:
 
 
 def read_picture_ids(path: str) -> list[int]:
-    """Return the numbers of a file with one a line, as ``mscoco_minival_ids.txt`` has them.
+    """Return the picture numbers in a file with one number a line: ``mscoco_minival_ids.txt``.
 
     Raises:
         ArgumentError: the file cannot be read, is empty, or a line is no number.

@@ -32,7 +32,7 @@ _SIDES = ("normalized_top", "normalized_left", "normalized_bottom", "normalized_
 
 
 class _WrongBytes(Exception):
-    """The bytes are not what the encoding allows."""
+    """Error: bytes are not valid in the protobuf encoding."""
 
 
 def read_ground_truth_proto(path: str) -> GroundTruth:
@@ -92,12 +92,12 @@ def _sides(data: bytes) -> list[float]:
 
 
 def _signed(value: int) -> int:
-    """Return a number that was stored as 64 bits, in two's complement."""
+    """Return a signed number from its 64-bit two's complement."""
     return value - 2**64 if value >= 2**63 else value
 
 
 def _one(data: bytes, name: str, fields: dict[str, tuple[int, int]], default: Any) -> Any:
-    """Return a field; of several, the last one counts."""
+    """Return the last value of a field, or the default."""
     return [default, *_all(data, name, fields)][-1]
 
 

@@ -1,4 +1,4 @@
-"""What decides the results of an evaluation: models, set-ups, task, samples, versions."""
+"""Identity of an evaluation: models, set-ups, task, samples and versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delegraph.tools.setup import Setup, file_and_options
 def identity(
     setups: Sequence[Setup], task: Mapping[str, Any], samples: Sequence[Sample]
 ) -> dict[str, Any]:
-    """Parts that must be the same for results to be used again, by name.
+    """Return the named parts that must be equal for old results to be reused.
 
     The content of each sample is not in it: a journal has it beside the sample's results.
 
@@ -35,7 +35,7 @@ def identity(
 
 
 def setup_identity(setup: Setup) -> dict[str, Any]:
-    """Return a set-up with the content of its files in place of their names.
+    """Return a set-up with digests of files instead of file names.
 
     Raises:
         ArgumentError: a file cannot be read.
@@ -59,7 +59,7 @@ def _file_digest(path: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of all that computes: runtimes and installed delegates."""
+    """Return the versions of runtimes and installed delegates."""
     from importlib_metadata import PackageNotFoundError, version
 
     from delegraph.plugins.choice import PluginChoice

@@ -1,4 +1,4 @@
-"""The journal of an evaluation: what is done so far, so that an interrupted one can go on.
+"""Journal of an evaluation: finished samples, from which an interrupted evaluation continues.
 
 A file of JSON lines. The first says what is evaluated; each other one is a sample that every set-up
 has answered, written when it is done. A process that is killed leaves at most its last line
@@ -20,14 +20,14 @@ Entry = dict[str, Any]
 
 
 class Journal:
-    """What is done of one evaluation; kept in a file.
+    """Finished samples of one evaluation, in a file.
 
     Attributes:
         entries: what is done, by the key of the sample.
     """
 
     def __init__(self, path: str, identity: Mapping[str, Any]) -> None:
-        """Open the journal of an evaluation, or begin one.
+        """Open the journal of an evaluation, or create it.
 
         Args:
             path: of the file.
@@ -51,7 +51,7 @@ class Journal:
             raise
 
     def _read(self, header: Entry) -> dict[str, Entry]:
-        """Return the entries; a last line that is not whole is cut off."""
+        """Return the entries of the file; an incomplete last line is removed."""
         self._file.seek(0)
         content = self._file.read()
         lines = content.splitlines(keepends=True)
@@ -77,7 +77,7 @@ class Journal:
         return {entry["key"]: entry for entry in entries if entry is not None}
 
     def add(self, entry: Entry) -> None:
-        """Note a sample that is done; a process that is killed afterwards has it."""
+        """Write a finished sample to the file, so that a killed process does not lose it."""
         self._write(entry)
         self.entries[entry["key"]] = entry
 
@@ -86,7 +86,7 @@ class Journal:
         self._file.flush()
 
     def close(self) -> None:
-        """Close the file; it stays."""
+        """Close the file, without deleting it."""
         self._file.close()
 
 
@@ -95,7 +95,7 @@ def _line(entry: Entry) -> bytes:
 
 
 def _parsed(line: bytes) -> Entry | None:
-    """Return the object that a whole line is; None for anything else."""
+    """Return the journal entry in a complete line, otherwise None."""
     if not line.endswith(b"\n"):
         return None
     try:
@@ -106,7 +106,7 @@ def _parsed(line: bytes) -> Entry | None:
 
 
 def _require_same(path: str, kept: Entry, wanted: Entry) -> None:
-    """Check that a journal's first line is that of this evaluation.
+    """Check that a journal's first line belongs to this evaluation.
 
     Raises:
         ArgumentError: it is of another; the message names what differs.
@@ -122,7 +122,7 @@ def _require_same(path: str, kept: Entry, wanted: Entry) -> None:
 
 
 def _lock(file: IO[bytes], path: str) -> None:
-    """Keep other processes from writing the same journal, until it is closed.
+    """Lock the journal against other processes, until it is closed.
 
     Raises:
         ArgumentError: one does.

@@ -1,4 +1,4 @@
-"""Pictures with their classes, from the files of the official tool: a folder and lists of lines."""
+"""Pictures with their classes, from the official tool's files: a folder and line lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delegraph.tools.evaluation.picture_files import PictureFile, chosen, file_n
 def labelled_pictures(
     folder: str, truth: str, denylist: str | None = None, num_images: int = 0
 ) -> list[PictureFile]:
-    """Return the pictures of a folder, each with its line of the file *truth*.
+    """Return the pictures of a folder, each with its line in the file *truth*.
 
     Args:
         folder: all its files count, in the order of their names' bytes.
@@ -36,7 +36,7 @@ def labelled_pictures(
 
 
 def read_words(path: str) -> list[str]:
-    """Return the lines of a file, without blanks round them.
+    """Return the lines of a text file, without surrounding blanks.
 
     Raises:
         ArgumentError: it cannot be read, is no text in UTF-8, or is empty.

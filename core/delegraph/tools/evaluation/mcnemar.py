@@ -1,4 +1,4 @@
-"""The drop in accuracy from one set-up to another: McNemar's test, and the interval with it."""
+"""McNemar's test for a drop in accuracy between two set-ups, and the drop's interval."""
 
 from __future__ import annotations
 

@@ -38,10 +38,10 @@ Figures = dict[str, float]
 
 
 class Metric(Protocol):
-    """What a data set is judged by."""
+    """Interface of a metric, which judges a data set."""
 
     def row(self, outputs: Values, labels: Values) -> Any:
-        """Record of one row: anything that JSON has.
+        """Return the record of one row, any JSON value.
 
         Args:
             outputs: of the model, by name, as real numbers.
@@ -49,12 +49,12 @@ class Metric(Protocol):
         """
 
     def total(self, rows: Sequence[Any]) -> Mapping[str, float]:
-        """Return figures of what :meth:`row` returned, by name."""
+        """Return named figures from the records of :meth:`row`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeanOfRows:
-    """The metric that a function is: means over rows of the numbers that it returns.
+    """Metric from a function: means over rows of the function's numbers.
 
     Attributes:
         name: of a number that has no name.
@@ -65,19 +65,19 @@ class MeanOfRows:
     function: Any
 
     def row(self, outputs: Values, labels: Values) -> Figures:
-        """Return the function's numbers."""
+        """Return the function's numbers for one row, by name."""
         found = self.function(outputs, labels)
         numbers = found if isinstance(found, Mapping) else {self.name: found}
         return {str(name): float(number) for name, number in numbers.items()}
 
     def total(self, rows: Sequence[Figures]) -> Figures:
-        """Return the means."""
+        """Return the mean of each number over the rows."""
         return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
 @dataclass(frozen=True, slots=True)
 class NamedMetric:
-    """A metric with its name and what its results depend on.
+    """A metric with its name and the digest of its source.
 
     Attributes:
         name: ``package:function``.
@@ -90,7 +90,7 @@ class NamedMetric:
     source: str
 
     def row(self, outputs: Values, labels: Values, key: str) -> Any:
-        """Record of one row.
+        """Return the metric's record of one row, as a JSON value.
 
         Raises:
             ArgumentError: the metric failed; the message names it and the row.
@@ -104,7 +104,7 @@ class NamedMetric:
             ) from error
 
     def total(self, rows: Sequence[Any]) -> Figures:
-        """Return the figures of rows.
+        """Return the metric's figures for all rows.
 
         Raises:
             ArgumentError: the metric failed.
@@ -118,7 +118,7 @@ class NamedMetric:
 
 
 def load_metric(name: str) -> NamedMetric:
-    """Return the metric that ``package:function`` names; the current folder is looked in last.
+    """Return the metric ``package:function``; modules may be in the current folder.
 
     Raises:
         ArgumentError: it cannot be imported, or is no function and has not the two methods.
@@ -138,7 +138,7 @@ def load_metric(name: str) -> NamedMetric:
 
 
 def named_metric(metric: Any, name: str | None = None) -> NamedMetric:
-    """Return a metric made of a function, of an object with ``row`` and ``total``, or of its class.
+    """Return a metric from a function, an object with ``row`` and ``total``, or its class.
 
     Raises:
         ArgumentError: it is none of these.
@@ -165,7 +165,7 @@ def _source_digest(metric: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: NumPy's numbers and arrays become Python's."""
+    """Return a value for JSON, with NumPy numbers and arrays converted to Python's."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Mapping):

@@ -20,7 +20,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class NpzRow:
-    """A row of a ``.npz`` file: of each of its arrays the values at one place of the first axis.
+    """One row of a ``.npz`` file: the values of each array at one index of the first axis.
 
     Attributes:
         path: of the file.
@@ -45,7 +45,7 @@ class NpzRow:
         return {name: array[self.index] for name, array in arrays.items()}
 
     def digest(self) -> str:
-        """Digest of the row's values and their names.
+        """Digest of the names and values of the row.
 
         Raises:
             ArgumentError: the file can no longer be read.
@@ -59,12 +59,12 @@ class NpzRow:
 
 @lru_cache(maxsize=1)  # rows come file by file
 def _arrays(path: str, stamp: object) -> Arrays:
-    """Return the arrays of a file as it is at a time; those of the last one are kept."""
+    """Return the arrays of a file; the last file is cached until *stamp* changes."""
     return read_npz(path)
 
 
 def _stamp(path: str) -> object:
-    """Stamp that changes with a file."""
+    """Return a value that changes when the file changes."""
     with contextlib.suppress(OSError):  # reading it says why
         found = os.stat(path)
         return found.st_mtime_ns, found.st_size, found.st_ino
@@ -72,7 +72,7 @@ def _stamp(path: str) -> object:
 
 
 def npz_rows(paths: Sequence[str]) -> list[NpzRow]:
-    """Return the rows of ``.npz`` files, in their order.
+    """Return the rows of ``.npz`` files, in order.
 
     Raises:
         ArgumentError: a file cannot be read, holds no array, an array without rows, or arrays of

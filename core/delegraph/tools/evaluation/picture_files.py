@@ -19,7 +19,7 @@ RAW_SUFFIX = ".rgb8"
 
 @dataclass(frozen=True, slots=True)
 class PictureFile:
-    """A picture, and what is true of it.
+    """A picture file with its true class or objects.
 
     Attributes:
         path: of the file.
@@ -31,12 +31,12 @@ class PictureFile:
 
     @property
     def key(self) -> str:
-        """The file's name."""
+        """Name of the file."""
         return os.path.basename(self.path)
 
     @property
     def is_raw(self) -> bool:
-        """Whether it is bytes as the input takes them, row by row, without a header."""
+        """Whether the file has raw bytes in the input's layout, without a header."""
         return self.path.endswith(RAW_SUFFIX)
 
     def digest(self) -> str:
@@ -78,7 +78,7 @@ class PictureFile:
 
 
 def file_names(folder: str) -> list[str]:
-    """Return the names of all files of a folder, in the order of their bytes.
+    """Return the names of all files in a folder, sorted by bytes.
 
     Raises:
         ArgumentError: it is no folder, or holds no file.

@@ -1,4 +1,4 @@
-"""Filters that resize a picture; each framework has its own, and they differ by whole bytes."""
+"""Filters that resize pictures; the filters of frameworks differ by whole bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a picture before a model sees it: presets, and the arithmetic of each.
+"""Preprocessing of pictures for a model: presets, and the arithmetic of each.
 
 Every training framework has its own; a model loses points of accuracy with another one than its
 own. A :class:`Preprocessing` names each choice, and a preset says why it makes them.
@@ -67,7 +67,7 @@ class Preprocessing(JsonRecord):
             raise ArgumentError(f"std {_listed(self.std)}: nothing can be divided by 0")
 
     def input(self, picture: PictureFile, details: Details) -> Pixels:
-        """Return a picture as an input takes it, ``[1, H, W, 3]`` of its dtype.
+        """Return a picture preprocessed for an input, ``[1, H, W, 3]`` in its dtype.
 
         A raw file is neither cut nor resized.
 
@@ -83,7 +83,7 @@ class Preprocessing(JsonRecord):
         return self._converted(pixels, details)[None]
 
     def _sized(self, pixels: Pixels, size: tuple[int, int]) -> Pixels:
-        """Return pixels of the input's size: uint8, or float32 that may lie between bytes."""
+        """Return pixels in the input's size: uint8, or float32 with fractions."""
         if self.crop == "none":
             return resized(pixels, size, self.resize)
         if self.crop == "after":
@@ -95,7 +95,7 @@ class Preprocessing(JsonRecord):
         return resized(kept, size, self.resize)
 
     def _first_cut(self, size: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """Return where what is cut out first begins, and its height and width."""
+        """Return start, height and width of the part that is cut out before resizing."""
         if self.crop == "rectangle":
             starts = [int((side - side * self.fraction) / 2) for side in size]
             return starts, [side - 2 * start for side, start in zip(size, starts, strict=True)]
@@ -120,7 +120,7 @@ class Preprocessing(JsonRecord):
 
 
 def _rounded(value: float) -> int:
-    """Round as C++ does, halves away from zero."""
+    """Return *value* rounded half up."""
     return math.floor(value + 0.5)
 
 
@@ -130,7 +130,7 @@ def _cut(pixels: Pixels, starts: Sequence[int], size: Sequence[int]) -> Pixels:
 
 
 def _covering(size: Sequence[int], wanted: tuple[int, int], fraction: float) -> tuple[int, int]:
-    """Return the size, in a picture's own proportions, that just covers the wanted one.
+    """Return the size with the picture's aspect ratio that just covers the wanted size.
 
     >>> _covering((480, 640), (224, 224), 0.875)
     (256, 341)
@@ -142,7 +142,7 @@ def _covering(size: Sequence[int], wanted: tuple[int, int], fraction: float) -> 
 
 
 def picture_size(details: Details) -> tuple[int, int]:
-    """Return height and width of an input that takes one picture of three colours.
+    """Return height and width of an input for one picture with three colours.
 
     Raises:
         ArgumentError: it takes none.

@@ -1,4 +1,4 @@
-"""Preprocessing as the training frameworks do it, each with the reason why it differs."""
+"""Presets of preprocessing, as training frameworks do it, with reasons for differences."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PRESETS = {
 
 
 def preset(name: str) -> Preprocessing:
-    """Return the preset with that name.
+    """Return the preset *name*.
 
     Raises:
         ArgumentError: there is none.

@@ -1,4 +1,4 @@
-"""Runs every set-up on every sample of a data set, once; an interrupted run goes on by its journal.
+"""Runs every set-up on every sample of a data set; a journal makes it resumable.
 
 Samples come one after the other, and each goes through all set-ups before the next one, so what
 slows the machine down for a while slows all of them.
@@ -74,7 +74,7 @@ def run_task(
 
 
 class _Host:
-    """An interpreter that stays, and the time that it takes."""
+    """An interpreter for all samples of a set-up, with its run times."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -112,7 +112,7 @@ class _Host:
 
 
 class _Run:
-    """All set-ups on one sample after the other."""
+    """Runs all set-ups on one sample after the other."""
 
     def __init__(self, hosts: Sequence[_Host], task: Task[Any], warmup_runs: int) -> None:
         self._hosts = hosts
@@ -125,7 +125,7 @@ class _Run:
                 raise ArgumentError(f"{host.setup}: {error}") from error
 
     def entry(self, sample: Sample) -> Entry:
-        """Journal entry of a sample."""
+        """Return the journal entry for a sample."""
         entry: Entry = json.loads(json.dumps(self._entry(sample)))
         return entry
 
@@ -159,7 +159,7 @@ class _Run:
 
 
 class _Prepared:
-    """The inputs made of one sample: once for all models whose inputs are the same."""
+    """Inputs prepared from one sample, shared by models with equal inputs."""
 
     def __init__(self, task: Task[Any], sample: Sample) -> None:
         self._task = task
@@ -174,7 +174,7 @@ class _Prepared:
 
 
 def _kind(details: Details) -> tuple[object, ...]:
-    """Properties of the inputs that decide how they are made."""
+    """Return the properties of an input that decide how its values are prepared."""
     shape = details["shape_signature"].tolist() or details["shape"].tolist()
     return details["name"], np.dtype(details["dtype"]).str, shape, details["quantization"]
 
@@ -189,7 +189,7 @@ def _require_samples(samples: Sequence[Sample]) -> None:
 
 
 def _require_unchanged(path: str, samples: Sequence[Sample], done: Mapping[str, Entry]) -> None:
-    """Check that the samples that are done are what they were.
+    """Check that samples in the journal have not changed.
 
     Raises:
         ArgumentError: one is not; the message names it.
@@ -203,7 +203,7 @@ def _require_unchanged(path: str, samples: Sequence[Sample], done: Mapping[str, 
 
 
 def _digest(sample: Sample) -> str:
-    """Return the digest of a sample; an empty text where it cannot be read."""
+    """Return the digest of a sample; "" if it cannot be read."""
     try:
         return sample.digest()
     except ArgumentError:

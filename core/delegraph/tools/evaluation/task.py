@@ -1,4 +1,4 @@
-"""What is evaluated: samples with stable keys, and a task that asks a model about each."""
+"""Interfaces of an evaluation: samples with stable keys, and a task that judges answers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Outputs = Sequence[tuple[Details, NDArray[Any]]]
 
 
 class Sample(Protocol):
-    """One item of a data set; it holds where its content is, not the content."""
+    """One item of a data set, with the location of its content."""
 
     @property
     def key(self) -> str:
-        """Its name, which no other sample of the data set has and which stays."""
+        """Name of the sample, unique in the data set and stable."""
 
     def digest(self) -> str:
-        """Digest of its content, truth included.
+        """Digest of the sample's content, including the ground truth.
 
         Raises:
             ArgumentError: the content cannot be read.
@@ -36,17 +36,17 @@ AnySample = TypeVar("AnySample", bound=Sample, contravariant=True)
 
 
 class Task(Protocol[AnySample]):
-    """Asks a model about samples, and judges its answers.
+    """Runs a model on samples, and judges the model's answers.
 
     Results depend on nothing but :meth:`identity`, the model, and the sample: what an interrupted
     evaluation left is used again when these are the same.
     """
 
     def identity(self) -> Mapping[str, Any]:
-        """Settings that decide the rows, as JSON: its name, options, labels."""
+        """Return the settings that decide the rows, for JSON: task name, options, labels."""
 
     def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
-        """Check that a model is one for this task; called once for each set-up.
+        """Check that a model fits this task; called once for each set-up.
 
         Raises:
             ArgumentError: it is not; the message says what was expected.

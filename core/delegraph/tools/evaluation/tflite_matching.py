@@ -1,4 +1,4 @@
-"""Which detections are right, and when a recall is reached, as the official tool defines it.
+"""Right detections and levels of recall, as the official tool defines them.
 
 Source:
     tflite/tools/evaluation/stages/utils/image_metrics.cc;
