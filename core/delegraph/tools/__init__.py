@@ -1,4 +1,4 @@
-"""Measuring, comparing and explaining, as functions that return records; ``cli`` prints them.
+"""Tools that measure, compare and explain: functions that return records; ``cli`` prints them.
 
 What measures or compares takes a ``Setup``, a model and what runs it, and returns a record.
 

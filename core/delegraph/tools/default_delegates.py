@@ -1,4 +1,4 @@
-"""Which delegates a model gets without anybody naming them, for ``delegraph plugins``."""
+"""Delegates that a model gets without naming any, for ``delegraph plugins``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delegraph.plugins.plugin_set import PluginSet
 
 @dataclass(frozen=True, slots=True)
 class DefaultDelegates(JsonRecord):
-    """What a model gets by default here.
+    """Delegates that a model gets by default, with the reason.
 
     Attributes:
         delegates: their names, as users write them, in the order in which they are applied.
@@ -27,7 +27,7 @@ class DefaultDelegates(JsonRecord):
 
 
 def defaults_among(plugins: PluginSet) -> DefaultDelegates:
-    """Delegates that a model gets by default where these plugins are installed.
+    """Return the delegates that a model gets by default when these plugins are installed.
 
     Raises:
         ConfigurationError: the user's configuration file has a mistake.

@@ -1,4 +1,4 @@
-"""Who runs what, in execution order, and why delegates left the rest."""
+"""Placement of nodes in execution order, with the reasons of rejections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stretch of the execution plan that one party runs.
+    """Consecutive nodes of the execution plan on one delegate, or on Delegraph's kernels.
 
     Attributes:
         subgraph: index of the subgraph.
@@ -41,7 +41,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Nodes of one operator that a delegate left for one reason.
+    """Nodes of one operator that a delegate rejected for one reason.
 
     Attributes:
         delegate: the delegate that left them.
@@ -66,7 +66,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A placement, its stages in execution order, and the refusals, most nodes first."""
+    """A placement, with stages in execution order, and rejections, most nodes first."""
 
     placement: Placement
     stages: tuple[Stage, ...]
@@ -78,7 +78,7 @@ class Explanation:
 
 
 def explain(interpreter: Interpreter) -> Explanation:
-    """Return who runs what in an interpreter that has its delegates; it need not be allocated."""
+    """Return the explanation of an interpreter with delegates; it need not be allocated."""
     placement = interpreter.placement
     return Explanation(
         placement, tuple(_stages(interpreter, placement)), tuple(_refusals(placement))
@@ -86,7 +86,7 @@ def explain(interpreter: Interpreter) -> Explanation:
 
 
 def explain_placement(placement: Placement, model: Model) -> Explanation:
-    """Return who runs what, from a placement alone, as of another runtime than Delegraph's.
+    """Return the explanation of a placement alone, for instance by another runtime.
 
     Args:
         placement: where every node runs.
@@ -99,7 +99,7 @@ def explain_placement(placement: Placement, model: Model) -> Explanation:
 
 
 def unresolved_in(placement: Placement, op: str) -> Placement:
-    """Return a placement in which nothing runs the nodes of *op* that no delegate has.
+    """Return a placement in which nodes of *op* without a delegate are unresolved.
 
     Args:
         placement: where every node runs.
@@ -113,7 +113,7 @@ def unresolved_in(placement: Placement, op: str) -> Placement:
 
 
 def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[Stage]:
-    """Yield partitions and the nodes between them, each after what it reads."""
+    """Yield partitions and the nodes between them, each after the producers of its inputs."""
     number = subgraph.index
     partition_of = {
         node.index: node.partition for node in placement.nodes if node.subgraph == number
@@ -144,7 +144,7 @@ def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[St
 
 
 def _in_order(needs: Sequence[Set[int]]) -> list[int]:
-    """Return positions such that each comes after those it needs, else ascending."""
+    """Return positions in ascending order, but each after those that it needs."""
     waiting = [len(needed) for needed in needs]
     readers: dict[int, list[int]] = {}
     for i, needed in enumerate(needs):
@@ -195,7 +195,7 @@ def _stages(interpreter: Interpreter, placement: Placement) -> Iterator[Stage]:
 
 
 def _refusals(placement: Placement) -> list[Refusal]:
-    """Return the refusals, grouped; a delegate that left a node silently gave no reason."""
+    """Return the rejections in groups, also those without a reason."""
     groups: dict[tuple[str, str, str, str, int, str | None, bool], list[int]] = {}
     for node in placement.nodes:
         for delegate, rejection in node.refusals(placement.delegates):
@@ -222,7 +222,7 @@ def _refusals(placement: Placement) -> list[Refusal]:
 
 
 def operator_counts(ops: Iterable[str]) -> str:
-    """Return operator names with their numbers, most frequent first.
+    """Return operator names with their counts, most frequent first.
 
     >>> operator_counts(["ADD", "CONV_2D", "CONV_2D"])
     'CONV_2D x2, ADD'

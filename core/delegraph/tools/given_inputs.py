@@ -1,4 +1,4 @@
-"""Which input gets which of the values that a user gives: ``[NAME=]VALUE``, or a whole ``.npz``."""
+"""Assigns values that a user gives, ``[NAME=]VALUE`` or a ``.npz`` file, to inputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Names = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class GivenInput:
-    """An input with its values.
+    """An input with the values that the user gives.
 
     Attributes:
         details: as ``get_input_details`` gives them.
@@ -42,7 +42,7 @@ def given_inputs(
     signature_names: Names,
     values_of: Callable[[str, Details, Callable[[str], object]], NDArray[Any]],
 ) -> list[GivenInput]:
-    """Return the values of all inputs, in the order of *details*; those not given are random.
+    """Return the values of all inputs, in the order of *details*; missing ones are random.
 
     Args:
         words: what the user gave, each ``VALUE`` or ``NAME=VALUE``. NAME is an input's position,
@@ -76,7 +76,7 @@ def given_inputs(
 
 
 def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> dict[int, str]:
-    """Return the values that are given by name, as texts, by position."""
+    """Return the texts of named values, by input position."""
     texts: dict[int, str] = {}
     for word in words:
         name, value = _split(word, names)
@@ -96,7 +96,7 @@ def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> di
 
 
 def _split(word: str, names: Names) -> tuple[str | None, str]:
-    """Split ``NAME=VALUE``; names may hold ``=`` themselves, so the longest known one counts."""
+    """Split ``NAME=VALUE``; the longest known name counts, as names may contain ``=``."""
     found = [name for name in names if word.startswith(f"{name}=")]
     if not found:
         return None, word
@@ -117,7 +117,7 @@ def _is_archive(word: str, names: Names) -> bool:
 def _archived(
     path: str, details: Sequence[Details], names: Names, given: Mapping[int, str]
 ) -> dict[int, NDArray[Any]]:
-    """Return the arrays of a ``.npz`` file by position, for all inputs that are not given."""
+    """Return the arrays of a ``.npz`` file by input position, for inputs not in *given*."""
     found: dict[int, NDArray[Any]] = {}
     for name, values in read_npz(path).items():
         if name not in names:

@@ -1,4 +1,4 @@
-"""Random inputs as the official tools make them, and as ``delegraph run`` does."""
+"""Random inputs with the distributions of the official tools or of ``delegraph run``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BENCHMARK_RANGES = {"u4": (0, 99), "i4": (0, 99), "i8": (0, 99), "u1": (0, 254)
 def distributed_inputs(
     details: Sequence[Details], distribution: Distribution, seed: int, ranges: Ranges | None = None
 ) -> list[NDArray[Any]]:
-    """Return random values for all inputs, the same for the same seed; open dimensions are 1.
+    """Return random values for all inputs, equal for equal seeds; unknown dimensions are 1.
 
     Args:
         details: of all inputs.

@@ -1,4 +1,4 @@
-"""Statistics of times, each with the definition that ``benchmark_model`` has, and better ones."""
+"""Statistics of times: those of ``benchmark_model`` by its definitions, and others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _named(percentiles: Mapping[int, float]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Latency(JsonRecord):
-    """What is to say of the times of several runs, in seconds.
+    """Statistics of the times of several runs, in seconds.
 
     Source:
         Stat, tensorflow/tsl stats_calculator.h, whose percentiles take the nearest sample. The
@@ -51,7 +51,7 @@ class Latency(JsonRecord):
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> Latency:
-        """Return the statistics of at least one time, in the order in which they were taken."""
+        """Return the statistics of one or more times, in the order of measurement."""
         times = np.asarray(seconds, np.float64)
         ordered = np.sort(times)
         ranks = {p: min(len(times) - 1, len(times) * p // 100) for p in PERCENTILES}

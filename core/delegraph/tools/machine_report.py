@@ -1,4 +1,4 @@
-"""What this machine has, as far as Delegraph depends on it, and what is wrong with it."""
+"""Report of the machine's properties that Delegraph depends on, and of problems."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CACHE_VARIABLE = re.compile(r"DELEGRAPH_\w*CACHE")
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """The processor and its memory.
+    """Properties of the processor and the memory.
 
     Attributes:
         name: as the system calls it; may be empty.
@@ -49,7 +49,7 @@ class Processor:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A folder for files that are kept from one process to the next.
+    """A cache folder, which is shared by successive processes.
 
     Attributes:
         source: what names it: an environment variable, or the platform.
@@ -68,7 +68,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class MachineReport:
-    """What this machine has.
+    """Properties of the machine that matter for Delegraph.
 
     Attributes:
         processor: processor and memory.
@@ -100,14 +100,14 @@ def machine_report() -> MachineReport:
 
 
 def versions() -> dict[str, str | None]:
-    """Return versions of what Delegraph uses or may use; None for what is not installed."""
+    """Return the versions of packages that Delegraph may use; None if not installed."""
     needed = [requirement.name for requirement in _requirements("delegraph")]
     names = dict.fromkeys(("delegraph", *sorted(needed), *RUNTIMES, *OPTIONAL))
     return {name: _version(name) for name in names}
 
 
 def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> Iterator[Finding]:
-    """Yield what is wrong: packages that are missing or of a wrong version, caches out of use.
+    """Yield problems: packages that are missing or of a wrong version, unusable caches.
 
     Args:
         report: of this machine.
@@ -130,7 +130,7 @@ def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> I
 
 
 def _requirements(distribution: str) -> list[Requirement]:
-    """Requirements of a distribution here, without extras; none when it is not known."""
+    """Return the requirements of a distribution without extras; empty if it is unknown."""
     try:
         texts = metadata.requires(distribution) or []
     except metadata.PackageNotFoundError:
@@ -147,7 +147,7 @@ def _version(distribution: str) -> str | None:
 
 
 def processor() -> Processor:
-    """Return the processor and its memory."""
+    """Return the properties of processor and memory."""
     cores = os.cpu_count() or 1
     has_affinity = hasattr(os, "sched_getaffinity")
     usable = len(os.sched_getaffinity(0)) if has_affinity else cores
@@ -178,7 +178,7 @@ def _caches() -> Iterator[Cache]:
 
 
 def _cache(source: str, path: Path) -> Cache:
-    """Content of a cache, or the reason why it cannot be used."""
+    """Return the contents of a cache folder, or the reason why it cannot be used."""
     try:
         place = CacheFolder(path).place()
         if not os.access(place, os.W_OK | os.X_OK):
@@ -193,6 +193,6 @@ def _cache(source: str, path: Path) -> Cache:
 
 
 def _cannot_be_made(path: Path) -> str:
-    """Return why a folder that is not there cannot be made; empty when it can."""
+    """Return the reason why a missing folder cannot be created; empty if it can."""
     parent = next(folder for folder in path.parents if folder.exists())
     return "" if os.access(parent, os.W_OK | os.X_OK) else f"this user may not write {parent}"

@@ -23,7 +23,7 @@ _SVG = "http://www.w3.org/2000/svg"
 def draw_plan(
     report: MemoryReport, result: PlannerResult, path: str | os.PathLike[str], title: str
 ) -> None:
-    """Draw a plan to a file; its ending says how: ``.svg``, ``.png`` or ``.html``.
+    """Draw a plan to a file; the suffix gives the format: ``.svg``, ``.png`` or ``.html``.
 
     Each tensor is a box: as wide as its lifetime in nodes, as high as its bytes, with the name of
     the operator that makes it. A dashed line is
@@ -108,7 +108,7 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
 
 
 def _label(name: str, width: float, height: float) -> str:
-    """Return *name* where it fits into a box of these shares of the picture, else nothing."""
+    """Return *name* if it fits in a box with these shares of the picture, otherwise ""."""
     sides = (width * _WIDTH, height * _HEIGHT)
     fits = max(sides) >= _LETTER * len(name) and min(sides) >= 2 * _LETTER
     return name if fits else ""

@@ -1,4 +1,4 @@
-"""How much memory a model's tensors need: by every planner, beside what none can do without."""
+"""Report of a model's tensor memory: by every planner, with a lower bound."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Plan = Callable[[Records, int], OffsetsAssignment]
 
 @dataclass(frozen=True)
 class PlannedTensor:
-    """A tensor in a plan.
+    """A tensor in a memory plan.
 
     Attributes:
         index: in the subgraph.
@@ -62,7 +62,7 @@ class PlannedTensor:
 
 @dataclass(frozen=True)
 class PlannerResult(JsonRecord):
-    """What one planner makes of a graph.
+    """Result of one planner for a graph.
 
     Attributes:
         planner: its name.
@@ -83,12 +83,12 @@ class PlannerResult(JsonRecord):
 
     @property
     def ratio(self) -> float:
-        """Bytes for each byte of the bound; 1 where nothing needs memory."""
+        """Arena bytes divided by the lower bound; 1 if nothing needs memory."""
         return self.bytes / self.bound if self.bound else 1.0
 
     @property
     def is_optimal(self) -> bool:
-        """Whether it is known that no plan is smaller."""
+        """Whether the plan reaches the lower bound."""
         return self.bytes <= self.bound
 
 
@@ -137,16 +137,16 @@ class MemoryReport(JsonRecord):
 
     @property
     def bound(self) -> int:
-        """Bytes that no plan can do without that shares no memory in place."""
+        """Lower bound of the bytes of any plan without in-place outputs."""
         return lower_bound(self.records, self.alignment)
 
     @cached_property
     def records(self) -> list[TensorUsageRecord]:
-        """The tensors as planners take them."""
+        """Usage records of the tensors, the input of planners."""
         return [TensorUsageRecord(t.bytes, t.first, t.last) for t in self.tensors]
 
     def result_of(self, planner: str) -> PlannerResult:
-        """Result of a planner.
+        """Return the result of a planner.
 
         Raises:
             ArgumentError: it was not among those asked for.

@@ -1,4 +1,4 @@
-"""One way to call a model: as a whole, or by one of its signatures."""
+"""A common way to call a model: as a whole, or by one of its signatures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def declared_shape(details: Details) -> list[int]:
 
 
 class Interpreter(Protocol):
-    """What is used of an interpreter: Delegraph's, or the official one."""
+    """Methods of an interpreter that calls use; Delegraph's and the official one have them."""
 
     def get_input_details(self) -> list[dict[str, Any]]:
         """Return the details of each input."""
@@ -46,7 +46,7 @@ class Interpreter(Protocol):
         """Give an input another shape."""
 
     def allocate_tensors(self) -> None:
-        """Make it ready."""
+        """Allocate all tensors."""
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
         """Copy a value into an input."""
@@ -55,36 +55,36 @@ class Interpreter(Protocol):
         """Return a copy of a tensor."""
 
     def invoke(self) -> None:
-        """Compute."""
+        """Run the execution plan once."""
 
 
 class ModelCall(Protocol):
     """A way to call a model: :meth:`allocate`, :meth:`fill`, :meth:`invoke`, :meth:`outputs`."""
 
     def input_details(self) -> list[Details]:
-        """Return the details of each input, under the name by which it is called here."""
+        """Return the details of each input, with the name in this call."""
 
     def output_details(self) -> list[Details]:
-        """Return the details of each output, under the name by which it is called here."""
+        """Return the details of each output, with the name in this call."""
 
     def allocate(self, values: Sequence[NDArray[Any]]) -> None:
-        """Make the model ready for inputs of these shapes, in the order of the details."""
+        """Resize the inputs to the shapes of *values*, and allocate."""
 
     def fill(self, values: Sequence[NDArray[Any]]) -> None:
         """Copy the values of all inputs, in the order of the details."""
 
     def prepare(self, values: Sequence[NDArray[Any]]) -> None:
-        """Do both."""
+        """Allocate for the shapes of *values*, then copy the values into the inputs."""
 
     def invoke(self) -> None:
-        """Compute, and nothing else; may be called again."""
+        """Run the model once, without copying values; may be called again."""
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
         """Return details and values of each output."""
 
 
 def model_call(interpreter: Interpreter, signature: str | None = None) -> ModelCall:
-    """Return the call of the whole model, or of the signature with that name.
+    """Return the call of the whole model, or of the signature *signature*.
 
     Raises:
         ArgumentError: the model has no such signature.
@@ -101,7 +101,7 @@ def model_call(interpreter: Interpreter, signature: str | None = None) -> ModelC
 
 
 class _WholeModel:
-    """The first subgraph, its tensors by index."""
+    """Call of the first subgraph, with tensors by index."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._interpreter = interpreter
@@ -135,7 +135,7 @@ class _WholeModel:
 
 
 class _Signature:
-    """A signature, its tensors by name.
+    """Call of a signature, with tensors by name.
 
     Calling its runner would allocate, fill, invoke and copy the outputs in one; what the runner
     itself calls for that is the same in both runtimes.
@@ -177,5 +177,5 @@ class _Signature:
 
 
 def _named(details: Mapping[str, Details]) -> list[Details]:
-    """Return the details of a signature's tensors under the signature's own names."""
+    """Return the details of a signature's tensors, with the signature's names."""
     return [{**entry, "name": name} for name, entry in details.items()]

@@ -31,7 +31,7 @@ def input_values(
     sample_rate: int | None = None,
     note: Callable[[str], object] = str,
 ) -> NDArray[Any]:
-    """Return the values that *text* stands for, in the input's dtype.
+    """Return the values that *text* describes, in the input's dtype.
 
     Args:
         text: ``random``, ``zeros``, a ``.npy`` file, a ``.npz`` file of one array, a picture, a
@@ -74,7 +74,7 @@ def input_values(
 
 
 def require_room(details: Details, limit: MemoryLimit) -> None:
-    """Check that an input may have the size that the model declares, before it gets any values.
+    """Check that an input of the declared size fits in the memory limit.
 
     Raises:
         OperatorError: it takes more than *limit*.
@@ -107,7 +107,7 @@ def random_values(details: Details, rng: np.random.Generator) -> NDArray[Any]:
 
 
 def _array_of(path: str, suffix: str, details: Details) -> NDArray[Any]:
-    """Return the array of a ``.npy`` file, or the only one of a ``.npz`` file."""
+    """Return the array in a ``.npy`` file, or the single array in a ``.npz`` file."""
     try:
         arrays = {"": read_npy(path)} if suffix == ".npy" else read_npz(path)
     except ArgumentError as error:
@@ -135,7 +135,7 @@ def _lines(path: str, details: Details) -> NDArray[Any]:
 
 
 def _one_text(text: str, details: Details) -> NDArray[Any]:
-    """Return one string, UTF-8, for an input that takes one."""
+    """Return one string, in UTF-8, for an input that takes a single string."""
     shape = declared_shape(details)
     if any(dim not in (1, -1) for dim in shape):
         raise ArgumentError(
@@ -148,7 +148,7 @@ def _one_text(text: str, details: Details) -> NDArray[Any]:
 
 
 def fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
-    """Return *values* in the input's dtype and rank; leading dimensions of 1 may be left out.
+    """Return *values* in the input's dtype and rank; leading 1-dimensions may be missing.
 
     Raises:
         ArgumentError: another dtype or shape; the message says that *source* has it.
@@ -168,7 +168,7 @@ def fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
 
 
 def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[Any]:
-    """Return *values* in an input's dtype, if that is of the same kind and can hold them.
+    """Return *values* in an input's dtype, if it is of the same kind and can represent them.
 
     Raises:
         ArgumentError: it is not, or cannot; the message says that *source* has it.

@@ -1,4 +1,4 @@
-"""What a model's outputs say: best classes, or the values in brief."""
+"""Summaries of a model's outputs: best classes, or ranges of values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MIN_CLASSES = 10
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One class: its index, its score as a real number, and its label (None without labels)."""
+    """Score of one class: index, real-number score, and label (None without labels)."""
 
     index: int
     score: float
@@ -29,7 +29,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class OutputSummary:
-    """One output in brief.
+    """Summary of one output.
 
     Attributes:
         name: the tensor's name.
@@ -61,7 +61,7 @@ def summarize(
     top: int = 5,
     threshold: float | None = None,
 ) -> OutputSummary:
-    """Return an output in brief.
+    """Return the summary of an output.
 
     Args:
         values: what ``get_tensor`` returned.
@@ -102,7 +102,7 @@ def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
 def best_classes(
     values: NDArray[Any], details: Mapping[str, Any], labels: Sequence[str], top: int
 ) -> tuple[Score, ...]:
-    """Return the *top* classes with the highest scores, dequantised; ties go to the lower index.
+    """Return the *top* classes by dequantized score; ties go to the lower index.
 
     Where there is one class more than labels, class 0 is the background.
     """
@@ -114,7 +114,7 @@ def best_classes(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold."""
+    """Return a value in a form that JSON can represent."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return str(value) if isinstance(value, complex) else value

@@ -1,4 +1,4 @@
-"""What a model file holds, as one record: interface, operators, sizes, metadata."""
+"""Summary of a model file: interface, operators, sizes and metadata."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TensorSummary:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCount:
-    """An operator of one version and how often it occurs.
+    """An operator of one version, with its number of nodes.
 
     Attributes:
         op: schema name, or the custom code.
@@ -67,7 +67,7 @@ class OperatorCount:
 
 @dataclass(frozen=True, slots=True)
 class OperatorDescription:
-    """What the package that runs a custom operator says of one, from its custom options.
+    """Description of one custom operator node by its package, from its custom options.
 
     Attributes:
         op: the custom code.
@@ -84,7 +84,7 @@ class OperatorDescription:
 
 @dataclass(frozen=True, slots=True)
 class SubgraphSummary:
-    """One subgraph: its interface, and the numbers of its tensors and operators."""
+    """Summary of one subgraph: interface, number of tensors, number of operators."""
 
     index: int
     name: str
@@ -106,7 +106,7 @@ class SignatureSummary:
 
 @dataclass(frozen=True, slots=True)
 class ModelSummary(JsonRecord):
-    """A whole model in brief.
+    """Summary of a whole model.
 
     Attributes:
         version: schema version.
@@ -137,7 +137,7 @@ class ModelSummary(JsonRecord):
 
 
 def summarize_model(model: Model) -> ModelSummary:
-    """Summary of a model."""
+    """Return the summary of a model."""
     constants = [t for s in model.subgraphs for t in s.tensors if t.data is not None]
     buffers = {(t.buffer, t.external_buffer): len(t.data) for t in constants if t.data is not None}
     return ModelSummary(
@@ -173,7 +173,7 @@ def count_operators(model: Model) -> tuple[OperatorCount, ...]:
 
 
 def _compiled_by(operator: OperatorSpec) -> tuple[str | None, bool] | None:
-    """Return who runs a partition compiled ahead of time, as :func:`_provider` does; else None."""
+    """Return the provider of a compiled partition, as :func:`_provider` does; otherwise None."""
     if not operator.is_custom or operator.name != CUSTOM_OP:
         return None
     try:
@@ -187,7 +187,7 @@ def _compiled_by(operator: OperatorSpec) -> tuple[str | None, bool] | None:
 
 
 def _descriptions(model: Model) -> Iterator[OperatorDescription]:
-    """Yield what is known of custom operators: by their plugins, or of compiled partitions."""
+    """Yield descriptions of custom operators, by their plugins or for compiled partitions."""
     providers = installed().custom_op_providers()
     for subgraph in model.subgraphs:
         for operator in subgraph.operators:

@@ -1,4 +1,4 @@
-"""Memory plans inside model files, as TFLM reads them."""
+"""Memory plans inside model files, in TFLM's format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLANNED_ONLINE = -1
 
 
 def with_offline_plan(model: Model, offsets: Mapping[int, int]) -> bytes:
-    """Return the model as a file that carries a plan for its first subgraph.
+    """Return the model as a file with a memory plan for its first subgraph.
 
     Args:
         model: as loaded.

@@ -36,7 +36,7 @@ def picture_as_input(
     described: TensorMetadata = NOTHING_SAID,
     note: Callable[[str], object] = str,
 ) -> NDArray[Any]:
-    """Return a picture as an input wants it: resized bilinearly, converted, batched.
+    """Return a picture as an input's array: resized bilinearly, converted, batched.
 
     uint8 inputs get the bytes, int8 inputs the bytes minus 128, floating-point inputs
     ``(byte - 127.5) / 127.5``. Where the metadata gives a normalization, floating-point inputs get
@@ -75,12 +75,12 @@ def picture_as_input(
 
 
 def is_picture(path: str) -> bool:
-    """Return whether a file is a picture, by its ending."""
+    """Return whether the suffix of a file is that of a picture."""
     return Path(path).suffix.lower() in PICTURE_SUFFIXES
 
 
 def open_picture(path: str, *, upright: bool = True) -> Image:
-    """Return a picture.
+    """Return the picture in a file.
 
     Args:
         path: any file that Pillow reads.
@@ -110,7 +110,7 @@ def open_picture(path: str, *, upright: bool = True) -> Image:
 
 
 def require_pillow(what: str) -> None:
-    """Check that Pillow is there for *what*.
+    """Check that Pillow is installed, which *what* needs.
 
     Raises:
         ArgumentError: it is not.
@@ -125,7 +125,7 @@ def require_pillow(what: str) -> None:
 
 @contextmanager
 def _own_limit(pillow: Any) -> Iterator[None]:
-    """Switch off Pillow's limit, which warns and counts pixels, whatever the file's size."""
+    """Disable Pillow's own limit of pixels, which ignores the file's size, while the block runs."""
     with _LOCK:
         before, pillow.MAX_IMAGE_PIXELS = pillow.MAX_IMAGE_PIXELS, None
         try:
@@ -135,7 +135,7 @@ def _own_limit(pillow: Any) -> Iterator[None]:
 
 
 def _require_reasonable(image: Image, path: str) -> None:
-    """Check by its header that a picture may be decoded: like a model, in proportion to its file.
+    """Check by its header that a decoded picture fits in a limit, in proportion to its file.
 
     Raises:
         ArgumentError: it would take more memory.
@@ -150,7 +150,7 @@ def _require_reasonable(image: Image, path: str) -> None:
 
 
 def _require_room(details: Details, width: int, height: int) -> None:
-    """Check that a model may ask for a picture of a size.
+    """Check that the picture size of an input is positive and within the memory limit.
 
     Raises:
         ArgumentError: it has no pixels, or takes more memory than a small file may.
@@ -164,7 +164,7 @@ def _require_room(details: Details, width: int, height: int) -> None:
 
 
 def _wanted(details: Details, size: tuple[int, int]) -> tuple[int, int, int]:
-    """Return height, width and channels that the input takes; *size* is width and height."""
+    """Return height, width and channels of an input; *size* is the picture's width and height."""
     shape = declared_shape(details)
     if len(shape) not in (3, 4) or shape[-1] not in (*_MODES, -1):
         raise ArgumentError(
@@ -208,7 +208,7 @@ def _converted(
 def _normalized(
     pixels: NDArray[np.uint8], described: TensorMetadata, details: Details
 ) -> NDArray[np.float32]:
-    """Return ``(byte - mean) / std``, with one number or one a channel."""
+    """Return ``(byte - mean) / std``; mean and std have one number, or one per channel."""
     channels = pixels.shape[-1]
     if len(described.mean) not in (1, channels):
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""A placement written down, to be compared with later ones: a gate against silent changes.
+"""Placement locks: a stored placement, against which later placements are checked.
 
 The file is JSON with one line a node, so that a change shows as that line in a diff::
 
@@ -49,7 +49,7 @@ class LockedSubgraph:
 
 @dataclass(frozen=True, slots=True)
 class PlacementLock:
-    """A placement written down.
+    """A stored placement of a model's nodes.
 
     Attributes:
         model: file name of the model, without its folder.
@@ -69,7 +69,7 @@ class PlacementLock:
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """A node that another party runs now.
+    """A node that moved to another delegate.
 
     Attributes:
         subgraph: index of its subgraph.
@@ -90,7 +90,7 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True)
 class PlacementDifference(JsonRecord):
-    """How a placement differs from a lock; falsy when it does not. ``str()`` is one line.
+    """Difference between a placement and a lock; falsy if there is none. ``str()`` is one line.
 
     Attributes:
         causes: changes of the model and of the list of delegates, a sentence each.
@@ -167,7 +167,7 @@ def lock_of(
 
 
 def write_lock(lock: PlacementLock, path: str | os.PathLike[str]) -> None:
-    """Write a lock; the same placement always gives the same bytes.
+    """Write a lock to a file; equal placements give equal bytes.
 
     Raises:
         ArgumentError: the file cannot be written.
@@ -201,7 +201,7 @@ def write_lock(lock: PlacementLock, path: str | os.PathLike[str]) -> None:
 
 
 def read_lock(path: str | os.PathLike[str]) -> PlacementLock:
-    """Return a lock from its file.
+    """Return the lock in a file.
 
     Raises:
         ArgumentError: the file cannot be read, is no lock, is damaged, or of another version.
@@ -344,7 +344,7 @@ def _node_changes(
 def _partition_changes(
     locked: PlacementLock, present: PlacementLock, touched: set[str | None]
 ) -> Iterator[str]:
-    """Yield what changed for delegates that have the same nodes as before."""
+    """Yield changed partition counts of delegates that have the same nodes as before."""
     before, after = _partition_counts(locked), _partition_counts(present)
     for name in sorted(before.keys() | after.keys()):
         if name not in touched and before[name] != after[name]:

@@ -1,4 +1,4 @@
-"""Looks for everything that is wrong with the installed plugins."""
+"""Checks of the installed plugins for problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph.plugins.plugin_set import Offer, PluginSet
 
 
 class Level(Enum):
-    """How bad a finding is: something cannot be used, or only deserves a look."""
+    """Severity of a finding: an error makes a plugin unusable, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -24,7 +24,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding(JsonRecord):
-    """Something wrong with a plugin, and what to do about it (may be empty)."""
+    """A problem of a plugin, with a remedy, which may be empty."""
 
     level: Level
     subject: str
@@ -43,7 +43,7 @@ def check_plugins(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Fi
 
 
 def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return the findings on which plugins there are and what they offer; nothing is loaded.
+    """Return the findings about plugins and their specs, without loading delegates.
 
     Args:
         plugins: whom to look at.
@@ -59,7 +59,7 @@ def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Fin
 
 
 def check_loads(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return the findings on what plugins offer, loading all that somebody may ask for.
+    """Return the findings from loading every delegate, operator and command of the plugins.
 
     Args:
         plugins: whom to look at.
@@ -73,7 +73,7 @@ def check_loads(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Find
 
 
 def errors_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings in the order in which they are shown."""
+    """Return findings with errors first."""
     return tuple(sorted(findings, key=lambda finding: finding.level is not Level.ERROR))
 
 
@@ -105,7 +105,7 @@ def _conflicts(plugins: PluginSet) -> Iterator[Finding]:
 
 
 def _offer(offer: Offer) -> Iterator[Finding]:
-    """Import one delegate and look at its options; nothing is made."""
+    """Load the factory of one delegate and check its options, without creating a delegate."""
     subject = f"delegate {offer.spec.name!r} of {offer.plugin}"
     try:
         factory = offer.spec.load()
@@ -170,7 +170,7 @@ def _looks(plugin: Plugin) -> Iterator[Finding]:
 
 
 def _unmatched(plugins: PluginSet) -> Iterator[Finding]:
-    """Look for names in the allow and disable lists that no installed plugin has."""
+    """Yield names in the allow and disable lists that match no installed plugin."""
     known: frozenset[str] = frozenset()
     for plugin in plugins.plugins:
         known |= PluginChoice.names_of(plugin.name, plugin.distribution)

@@ -1,4 +1,4 @@
-"""Plugins as JSON, and the report of some of them by a process of its own."""
+"""Plugins as JSON, and a report of plugins by a separate process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from delegraph.tools.plugin_check import Finding, check_loads
 
 
 def plugin_from_json(content: dict[str, Any]) -> Plugin:
-    """Return the plugin of which ``Plugin.to_json`` told; what it offers cannot be loaded."""
+    """Return a plugin from ``Plugin.to_json``; its specs cannot be loaded."""
 
     def offered(kind: str) -> list[tuple[str, str]]:
         return [(each["name"], each["summary"]) for each in content[kind]]
@@ -63,7 +63,7 @@ def _is_elsewhere(*_: Any) -> Any:
 
 @dataclass(frozen=True)
 class PluginReport:
-    """Imports plugins and tells of them; made in the process that does so.
+    """Work of a process: imports plugins and reports about each.
 
     Attributes:
         plugins: each as name, distribution, version and module.
@@ -78,7 +78,7 @@ class PluginReport:
     memory_limit: int | None
 
     def send(self) -> None:
-        """Tell of each plugin after its import, and again after its loads.
+        """Send a report of each plugin after its import, and another one after loading its specs.
 
         What the plugins print goes to standard error.
         """
@@ -95,7 +95,7 @@ class PluginReport:
 
 
 def _limit_memory(limit: int) -> None:
-    """Limit the memory that this process may write to; a system that cannot has none."""
+    """Limit this process's writable memory; does nothing on systems without such a limit."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 

@@ -1,4 +1,4 @@
-"""Looks at the installed plugins from processes of their own, so that none can stop the look.
+"""Survey of the installed plugins by separate processes, so that a crash stops only one.
 
 A plugin may end the process that imports it, crash it, or never come back. First one process
 imports them all; where that does not end well, or on request, each gets its own. What comes back is
@@ -27,7 +27,7 @@ from delegraph.tools.plugin_report import PluginReport, plugin_from_json
 
 @dataclass(frozen=True, slots=True)
 class SurveyRequest:
-    """How plugins are looked at.
+    """Settings of a survey.
 
     Attributes:
         time_limit: seconds that a process has.
@@ -47,7 +47,7 @@ class SurveyRequest:
 
 @dataclass(frozen=True, slots=True)
 class SurveyedPlugin:
-    """What is known of a plugin.
+    """Result of the survey for one plugin.
 
     Attributes:
         plugin: the plugin; what it offers cannot be loaded.
@@ -64,7 +64,7 @@ class SurveyedPlugin:
 
 
 def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
-    """Return every installed plugin, sorted by name and distribution, whatever its state.
+    """Return the survey of all installed plugins, sorted by name and distribution.
 
     Nothing of them is imported here. What they print goes to standard error.
 
@@ -80,13 +80,13 @@ def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
 
 
 def _survey_together(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
-    """Return the first of the plugins, as far as one process came with all of them."""
+    """Survey plugins in one process; return the results before its first failure."""
     answers, _ = _told(_worker(plugins, request))
     return [_surveyed(answer) for answer in answers if "findings" in answer]
 
 
 def _survey_each(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
-    """Return the plugins as they are in processes of their own, some at a time."""
+    """Survey each plugin in a separate process, several at a time."""
     workers = [_worker([plugin], request) for plugin in plugins]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         try:
@@ -136,7 +136,7 @@ _FAILED = "failed"
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """How a process ended, for a plugin of which it did not tell all."""
+    """End of a process that did not report everything about a plugin."""
 
     state: PluginState
     text: str
@@ -144,14 +144,14 @@ class _Ending:
 
 
 def _worker(plugins: Sequence[Plugin], request: SurveyRequest) -> Worker:
-    """A process that can tell of plugins."""
+    """Return a process that reports about plugins."""
     identities = [(p.name, p.distribution, p.version, p.module) for p in plugins]
     report = PluginReport(identities, request.loads, tuple(request.builtin), request.memory_limit)
     return Worker(itself, report, time_limit=request.time_limit)
 
 
 def _told(worker: Worker) -> tuple[list[dict[str, Any]], _Ending]:
-    """What a process tells of its first plugins, and how it ended.
+    """Return a process's reports about its first plugins, and how it ended.
 
     What it tells of the last one may lack the findings.
     """

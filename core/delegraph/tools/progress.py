@@ -1,4 +1,4 @@
-"""How long work tells how far it is; the command line shows it on a terminal."""
+"""Progress of long work; the command line shows it on a terminal."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Is told how far work is; called often, so it does little."""
+    """Interface of a function that receives progress; it is called often, so it must be fast."""
 
     def __call__(self, what: str, done: float, total: float | None) -> object:
-        """Take note.
+        """Receive the progress.
 
         Args:
             what: what is going on, in a few words.
@@ -19,4 +19,4 @@ class Progress(Protocol):
 
 
 def untold(what: str, done: float, total: float | None) -> None:
-    """Do nothing."""
+    """Ignore the progress."""

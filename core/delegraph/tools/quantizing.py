@@ -1,4 +1,4 @@
-"""Real numbers to what a quantized tensor stores, and back."""
+"""Conversion between real numbers and the stored values of quantized tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def quantized(values: NDArray[Any], details: Details) -> NDArray[Any]:
 
 
 def dequantized(values: NDArray[Any], details: Details) -> NDArray[np.float64]:
-    """Return stored values as real numbers: ``scale * (q - zero_point)`` where there is a scale."""
+    """Return stored values as real numbers, ``scale * (q - zero_point)``, or unchanged values."""
     scale, zero_point = details["quantization"]
     real = values.astype(np.float64)
     return real if scale == 0.0 else (real - zero_point) * scale

@@ -1,4 +1,4 @@
-"""What inputs are to be: those that a user gives, and random ones for the others."""
+"""Input requests: values that a user gives, and random values for other inputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from delegraph.tools.model_inputs import input_values
 
 @dataclass(frozen=True, slots=True)
 class InputRequest:
-    """What the inputs of a model are to be.
+    """Request for the inputs of a model: values, shapes and random distributions.
 
     Inputs are named by position, by tensor, or as a signature calls them; ``""`` is the only one.
 
@@ -82,7 +82,7 @@ class InputRequest:
 
 
 class _Positions:
-    """Finds inputs by any of their names."""
+    """Finds positions of inputs by any of their names."""
 
     def __init__(self, details: Sequence[Details], others: Mapping[str, int]) -> None:
         self._known = [entry["name"] for entry in details]
@@ -93,7 +93,7 @@ class _Positions:
             self._names[""] = 0
 
     def by_position(self, what: str, given: Mapping[str, Any]) -> dict[int, Any]:
-        """Values given by name, as values by position."""
+        """Return values by input position, from values by name."""
         found: dict[int, Any] = {}
         for name, value in given.items():
             if name not in self._names:

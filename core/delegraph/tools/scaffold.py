@@ -76,7 +76,7 @@ _ENGINE: Files = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a project can start as.
+    """A kind of project that can be generated.
 
     Attributes:
         description: what the distribution is, on one line; with ``$`` words.
@@ -128,7 +128,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A distribution to be written.
+    """A distribution to be generated.
 
     Attributes:
         name: the delegate's name, as users type it: ``my_chip``.
@@ -170,22 +170,22 @@ class Project:
 
     @property
     def distribution(self) -> str:
-        """What pip installs: ``delegraph-my-chip``."""
+        """Name of the distribution, for pip: ``delegraph-my-chip``."""
         return _PREFIX + self.name.replace("_", "-")
 
     @property
     def package(self) -> str:
-        """What Python imports: ``delegraph_my_chip``."""
+        """Name of the package, for import: ``delegraph_my_chip``."""
         return self.distribution.replace("-", "_")
 
     @property
     def kind(self) -> Kind:
-        """What it starts as."""
+        """Kind of the project."""
         return KINDS[self.template]
 
     @property
     def title(self) -> str:
-        """The name as classes and custom operators have it: ``MyChip``."""
+        """Name in the form of classes and custom operators: ``MyChip``."""
         return "".join(part.capitalize() for part in self.name.split("_"))
 
     def words(self) -> dict[str, str]:
@@ -220,7 +220,7 @@ class Project:
         }
 
     def _hook_words(self) -> dict[str, str]:
-        """Imports of this kind's hooks, and the README's text on their use."""
+        """Return the imports of this kind's hooks, and a sentence for the README."""
         imports = ["DelegateSpec", "hookimpl"]
         if self.template == "compiler":
             imports += ["CompilerSpec", "engine_compiler"]
@@ -231,7 +231,7 @@ class Project:
         }
 
     def clashes(self, plugins: PluginSet) -> list[str]:
-        """Installed distributions and delegates of the same names, in words."""
+        """Return texts about installed distributions and delegates with the same names."""
         if self.kind.is_delegate:
             what = f"delegate {self.name!r}"
             providers = [o.plugin for o in plugins.offers() if o.spec.name == self.name]
@@ -247,7 +247,7 @@ class Project:
 
 
 def write_project(project: Project, folder: Path) -> list[Path]:
-    """Write all files and return their paths, sorted.
+    """Write all files of a project and return their paths, sorted.
 
     Args:
         project: what to write.
@@ -276,7 +276,7 @@ def _write(path: Path, templates: Sequence[str], words: dict[str, str]) -> Path:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return words as a sentence has them.
+    """Return words as a list in a sentence.
 
     >>> _listed(["ADD", "MUL", "SUB"])
     'ADD, MUL and SUB'

@@ -1,4 +1,4 @@
-"""Smaller cases that still show what a case shows.
+"""Shrinks a failing case to smaller cases that still fail.
 
 Source:
     Greedy, as in QuickCheck: the first simpler case that still fails is taken, and so on.
@@ -26,13 +26,13 @@ TRIES = 500
 
 
 class Case(Protocol):
-    """A model and what it is fed: any dataclass with these attributes."""
+    """Interface of a case: a dataclass with a model and the arrays for its inputs."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def records(self) -> tables.Model:
-        """The model."""
+        """Records of the model."""
 
     @property
     def steps(self) -> tuple[tuple[Array, ...], ...]:
@@ -40,14 +40,14 @@ class Case(Protocol):
 
     @property
     def reference(self) -> tables.Model | None:
-        """A model with the same inputs and outputs whose results are right; None: its own are."""
+        """Model with the right results for the same inputs; None for the case's own model."""
 
 
 AnyCase = TypeVar("AnyCase", bound=Case)
 
 
 def shrunk(case: AnyCase, fails: Callable[[AnyCase], bool], tries: int = TRIES) -> AnyCase:
-    """Return a case as simple as can be found for which *fails* holds, as it does for *case*.
+    """Return a simplified case for which *fails* still holds.
 
     Args:
         case: what to start with.
@@ -68,7 +68,7 @@ def shrunk(case: AnyCase, fails: Callable[[AnyCase], bool], tries: int = TRIES) 
 
 
 def simpler_cases(case: AnyCase) -> Iterator[AnyCase]:
-    """Yield cases that are a little simpler, the simplest first.
+    """Yield slightly simpler cases, the simplest first.
 
     A case with a reference is only fed simpler values: its two models must stay alike.
     """
@@ -87,7 +87,7 @@ def simpler_cases(case: AnyCase) -> Iterator[AnyCase]:
 
 
 def _shorter(case: AnyCase) -> Iterator[AnyCase]:
-    """Yield cases in which all axes of one length are shorter, then those with one such axis."""
+    """Yield cases with all axes of one length shortened, then with a single such axis shortened."""
     tensors = _tensors(case)
     lengths = sorted({n for t in tensors for n in t.shape or () if n > 1}, reverse=True)
     everywhere = frozenset(range(len(tensors)))
@@ -101,7 +101,7 @@ def _shorter(case: AnyCase) -> Iterator[AnyCase]:
 
 
 def _with_length(case: AnyCase, where: frozenset[int], length: int, short: int) -> AnyCase | None:
-    """Return *case* with axes of *length* cut to *short*; None if there are none."""
+    """Return *case* with axes of *length* shortened to *short*; None if there are none."""
     tensors, buffers, cuts = list(_tensors(case)), list(case.records.buffers or ()), {}
     for i in where:
         shape = tensors[i].shape or ()
@@ -126,7 +126,7 @@ def _with_length(case: AnyCase, where: frozenset[int], length: int, short: int) 
 
 
 def _plainer_inputs(case: AnyCase) -> Iterator[AnyCase]:
-    """Yield cases with zeros, or with rounded floats, in one array that is fed."""
+    """Yield cases in which one input array is zeros or rounded floats."""
     for number, step in enumerate(case.steps):
         for i, array in enumerate(step):
             for plain in _plainer(array):
@@ -135,7 +135,7 @@ def _plainer_inputs(case: AnyCase) -> Iterator[AnyCase]:
 
 
 def _plainer_constants(case: AnyCase) -> Iterator[AnyCase]:
-    """Yield cases with zeros, or with rounded floats, in one constant."""
+    """Yield cases in which one constant is zeros or rounded floats."""
     for record in _tensors(case):
         data = _constant(case, record)
         if data is None or data.dtype == np.int32 or data.dtype == np.int64:
@@ -159,7 +159,7 @@ def _plainer(array: Array) -> Iterator[Array]:
 
 
 def _plainer_options(case: AnyCase) -> Iterator[AnyCase]:
-    """Yield cases with one option of one operator set to its default."""
+    """Yield cases in which one option of one operator has its default."""
     operators = _main(case).operators or ()
     for i, operator in enumerate(operators):
         for plain in _plainer_operators(operator):
@@ -178,7 +178,7 @@ def _plainer_operators(operator: tables.Operator) -> Iterator[tables.Operator]:
 
 
 def _plainer_quantization(case: AnyCase) -> Iterator[AnyCase]:
-    """Yield cases with a scale of one half, or a zero point of zero, in one tensor."""
+    """Yield cases in which one tensor has scale 0.5 or zero point 0."""
     tensors = _tensors(case)
     for i, record in enumerate(tensors):
         found = record.quantization
@@ -202,7 +202,7 @@ def _tensors(case: Case) -> tuple[tables.Tensor, ...]:
 
 
 def _constant(case: Case, record: tables.Tensor) -> Array | None:
-    """Return a constant's elements; None for other tensors, strings and packed integers."""
+    """Return the elements of a constant; None for other tensors, strings and packed integers."""
     data = (case.records.buffers or ())[record.buffer].data
     kind = TensorType(record.type)
     if data is None or kind in BITS or kind in OBJECT_TYPES or record.sparsity is not None:
@@ -219,7 +219,7 @@ def _bytes(array: Array) -> NDArray[np.uint8]:
 
 
 def _with(case: AnyCase, buffers: Any = None, **changes: Any) -> AnyCase:
-    """Return *case* with other buffers, and other fields of its main subgraph."""
+    """Return *case* with other buffers, and changed fields of its main subgraph."""
     first, *others = case.records.subgraphs or ()
     records = case.records.replace(subgraphs=(first.replace(**changes), *others))
     if buffers is not None:

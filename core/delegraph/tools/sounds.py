@@ -27,7 +27,7 @@ _WIDEST = 4  # bytes of a sample
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """Samples of a file.
+    """Samples from the beginning of a sound file.
 
     Attributes:
         samples: ``[frames, channels], float32`` in [-1, 1).
@@ -47,7 +47,7 @@ def sound_as_input(
     sample_rate: int | None,
     note: Callable[[str], object],
 ) -> NDArray[Any]:
-    """Return a sound as an input wants it: resampled, mixed to one channel, cut or filled up.
+    """Return a sound as an input's array: resampled, mixed, and cut or padded to length.
 
     Floating-point inputs get values in [-1, 1), int16 inputs the samples, and those with a scale
     quantized values: int16 ones, and int8 ones where the metadata says that they take sounds.
@@ -80,7 +80,7 @@ def sound_as_input(
 
 
 def _shape(details: Details) -> list[int]:
-    """Return the dimensions of an input, an open one for the batch being 1.
+    """Return the dimensions of an input, with 1 for an unknown batch size.
 
     >>> _shape({"shape_signature": np.array([-1, 16000]), "shape": np.array([1, 16000])})
     [1, 16000]
@@ -93,7 +93,7 @@ def _shape(details: Details) -> list[int]:
 def _frames(
     details: Details, described: TensorMetadata, shape: list[int], channels: int
 ) -> int | None:
-    """Return the frames that an input takes, None for any number.
+    """Return the number of frames that an input takes; None for any number.
 
     Raises:
         ArgumentError: its shape or type is not that of a sound.
@@ -114,7 +114,7 @@ def _frames(
 
 
 def _read(path: str, seconds: float | None) -> Sound:
-    """Return the beginning of a file, somewhat more than *seconds*, or all of it.
+    """Return the beginning of a sound file, slightly more than *seconds*, or the whole file.
 
     Raises:
         ArgumentError: it is not there, is no PCM sound, or holds none.
@@ -167,7 +167,7 @@ def _mixed(
     details: Details,
     note: Callable[[str], object],
 ) -> NDArray[np.float32]:
-    """Return samples with as many channels as are wanted: several are averaged to one."""
+    """Return samples with *channels* channels; several are averaged to one."""
     have = samples.shape[1]
     if have == channels:
         return samples

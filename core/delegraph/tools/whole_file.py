@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Writes files atomically: completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write_whole(path: str, content: bytes) -> None:
-    """Write a file in one step: no reader finds half of it, and a failure leaves what was there.
+    """Write a file atomically: readers see the old or the new content, never a part.
 
     Args:
         path: of the file, or of a link to it; a device or a pipe is written as it is.
@@ -24,7 +24,7 @@ def write_whole(path: str, content: bytes) -> None:
 
 @contextmanager
 def whole_file(path: str) -> Iterator[str]:
-    """Give the path of a file to write, which takes the place of *path* when the block is over.
+    """Yield the path of a temporary file that replaces *path* when the block ends.
 
     Args:
         path: as :func:`write_whole` has it.

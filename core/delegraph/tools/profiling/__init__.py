@@ -1,4 +1,4 @@
-"""Where the time of a model goes, operator by operator, and files that show it.
+"""Profiles: the time of each operator of a model, and files for trace viewers.
 
 Open first: ``recording.py`` for what is measured, ``op_profile.py`` for the tables; ``tracks.py``
 for what ran when, which ``chrome_trace.py`` and ``speedscope.py`` write for their viewers;

@@ -1,4 +1,4 @@
-"""Values of operators as Model Explorer shows them on a model's graph: its node data files.
+"""Node data files of Model Explorer, which show values of operators on a model's graph.
 
 Needs nothing of Model Explorer: a file is JSON. It opens with the model::
 
@@ -39,7 +39,7 @@ _NOT_FINITE = "#ff00ff"
 
 @dataclass(frozen=True, slots=True)
 class NodeData:
-    """One value for each of some operators: numbers, or words such as a delegate's name.
+    """One value, a number or a word, for each of some operators.
 
     Attributes:
         name: what the values are, with the unit: the heading in Model Explorer.
@@ -60,7 +60,7 @@ class NodeData:
     colors: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self, model: Model) -> dict[str, Any]:
-        """Return the data of each subgraph of *model* that has values, by Model Explorer's ids.
+        """Return the node data of each subgraph with values, by Model Explorer's graph ids.
 
         Subgraphs that share an id, and operators whose every key means another node as well, are
         left out with a warning: their values would be shown at the wrong place.
@@ -77,7 +77,7 @@ class NodeData:
         return data
 
     def write(self, path: str | os.PathLike[str], model: Model) -> None:
-        """Write a file of the values of *model*; its folder must exist."""
+        """Write the values for *model* to a file; its folder must exist."""
         text = json.dumps(self.to_json(model), indent=1, allow_nan=False)
         Path(path).write_text(text + "\n", encoding="utf-8")
 
@@ -111,7 +111,7 @@ class NodeData:
 
 
 def graph_ids(model: Model) -> list[str]:
-    """Return the id that Model Explorer's reader of ``.tflite`` files gives each subgraph.
+    """Return the id that Model Explorer gives to each subgraph of a ``.tflite`` file.
 
     That is its name, else the key of its first signature, else ``main``, ``subgraph_1`` ...
     """
@@ -125,7 +125,7 @@ def graph_ids(model: Model) -> list[str]:
 
 
 def node_keys(spec: SubgraphSpec) -> dict[int, str]:
-    """Return the key that means each operator and no other node of its graph.
+    """Return a key for each operator that Model Explorer resolves to this operator only.
 
     That is its index, but Model Explorer looks a key up among the names of tensors first. So an
     operator that has the number of another node's tensor for an index has the name of one of its

@@ -31,7 +31,7 @@ def write_node_files(folder: str | os.PathLike[str], recording: Recording) -> li
 
 
 def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
-    """Return the microseconds a run that each node takes.
+    """Return the time of each node, in microseconds per run.
 
     Nodes that are computed together have the time at the first of them, the others say where it
     is. Where a delegate tells only the time of a whole partition, its nodes say so, in words.
@@ -56,7 +56,7 @@ def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
 def _untold(
     partitions: Mapping[int, float], recording: Recording, known: Mapping[OperatorId, object]
 ) -> dict[OperatorId, float | str]:
-    """Return in words where the time is of nodes in partitions that tell only a sum."""
+    """Return texts for nodes of partitions with only a total time."""
     found: dict[OperatorId, float | str] = {}
     for number, seconds in partitions.items():
         partition = recording.placement.partitions[number]
@@ -68,7 +68,7 @@ def _untold(
 
 
 def delegate_data(placement: Placement) -> NodeData:
-    """Return who runs each node."""
+    """Return the delegate or host that runs each node."""
     return NodeData(
         "delegate",
         {
@@ -82,7 +82,7 @@ def delegate_data(placement: Placement) -> NodeData:
 
 
 def rejection_data(placement: Placement) -> NodeData:
-    """Return the constraint that each node which no delegate took does not meet, by delegate."""
+    """Return, for nodes without a delegate, the unmet constraint of each delegate."""
     return NodeData(
         "rejection",
         {

@@ -1,4 +1,4 @@
-"""How long each operator takes: in run order, by time, by type; delegates' insides apart.
+"""Time of each operator: in run order, by time, by type; inside delegates separately.
 
 Source:
     ProfileSummarizer, tflite/profiling/profile_summarizer.cc; StatsCalculator,
@@ -29,7 +29,7 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class NodeTime(JsonRecord):
-    """One node, or some that are computed together, over all runs.
+    """Time of one node, or of fused nodes, over all runs.
 
     Attributes:
         subgraph: index of its subgraph.
@@ -61,13 +61,13 @@ class NodeTime(JsonRecord):
 
     @property
     def seconds(self) -> float:
-        """Seconds a run."""
+        """Seconds per run."""
         return self.calls.mean * self.times_called
 
 
 @dataclass(frozen=True, slots=True)
 class TypeTime:
-    """All nodes of one type.
+    """Total time of all nodes of one type.
 
     Attributes:
         node_type: operator name, or the delegate's.
@@ -86,7 +86,7 @@ class TypeTime:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Nodes whose times add up: those of a subgraph, or those inside of a delegate.
+    """Nodes of one subgraph, or nodes inside one delegate; their times can be added.
 
     Attributes:
         title: what it is, in words.
@@ -128,7 +128,7 @@ class Section:
         return list(dict.fromkeys(node.node_type for node in self.nodes))
 
     def shares(self, rows: Iterable[NodeTime | TypeTime]) -> list[tuple[float, float]]:
-        """Return the share of this section that each row has, and of all rows up to it; 0 to 1."""
+        """Return the share of each row in this section, and the cumulative share; 0 to 1."""
         total = self.seconds
         own = [row.seconds / total if total else 0.0 for row in rows]
         return list(zip(own, accumulate(own), strict=True))
@@ -158,7 +158,7 @@ def _section_json(section: Section, kinds: Sequence[TypeTime]) -> dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class OpProfile(JsonRecord):
-    """How long each operator takes.
+    """Profile of a model: the time of each operator.
 
     Attributes:
         setup: what ran, as ``Setup.to_json`` has it.
@@ -183,7 +183,7 @@ class OpProfile(JsonRecord):
     saved: float = field(default=0.0, metadata={"json_key": "saved_seconds"})
 
     def _repr_html_(self) -> str:
-        """Return the nodes of every section, the slowest first, as notebooks show it."""
+        """Return HTML tables for notebooks: the nodes of every section, slowest first."""
         columns = ("operator", "name", "delegate", "nodes", "ms a run", "%")
         tables = []
         for section in self.sections:
@@ -201,7 +201,7 @@ class OpProfile(JsonRecord):
         return "".join(tables)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one flat dictionary a node, in run order, section by section."""
+        """Return a flat dictionary for each node, in run order, section by section."""
         return [row for section in self.sections for row in _rows(section)]
 
     def to_csv(self) -> str:
@@ -244,7 +244,7 @@ def op_profile(
     signature: str | None = None,
     progress: Progress = untold,
 ) -> OpProfile:
-    """Return how long each operator of a model takes; arguments as of :func:`record`.
+    """Return the time of each operator of a model; see :func:`record` for the arguments.
 
     Raises:
         ArgumentError: an input, a signature or an argument that does not fit.
@@ -273,7 +273,7 @@ def profile_of(recording: Recording) -> OpProfile:
 
 
 def _busy_and_saved(recording: Recording, events: Iterable[ProfileEvent]) -> tuple[int, int]:
-    """Return the nanoseconds in which nodes of the entry ran, and by how much all theirs exceed it.
+    """Return the nanoseconds in which any node of the entry ran, and the overlap of nodes.
 
     Events overlap where a node is asynchronous.
     """

@@ -1,4 +1,4 @@
-"""Some runs of a model, with what ran when in them: what every profile is made of."""
+"""Recording of runs of a model with the times of all events, the basis of profiles."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_EVENTS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the model.
+    """One run of the model, with its profile events.
 
     Attributes:
         start: nanoseconds, by ``time.perf_counter_ns``.
@@ -44,7 +44,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class TensorFigures:
-    """A tensor after the runs.
+    """Name, type and shape of a tensor after the runs.
 
     Attributes:
         name: may be empty.
@@ -64,7 +64,7 @@ class TensorFigures:
 
 @dataclass(frozen=True)
 class Recording:
-    """Some runs of a set-up, with what ran when in them.
+    """Some runs of a set-up, with the times of all events.
 
     Attributes:
         setup: what ran.
@@ -93,29 +93,29 @@ class Recording:
         return {(p.subgraph, p.node_index): p for p in self.placement.partitions}
 
     def node(self, event: ProfileEvent) -> NodePlacement | None:
-        """Return the model's node that an event is of; None for a delegate's own node."""
+        """Return the model's node of an event; None for a delegate's internal node."""
         return self._nodes.get((event.subgraph, event.node_index))
 
     def is_inside(self, event: ProfileEvent) -> bool:
-        """Return whether a delegate tells of its inside: the time is in its own node's, too."""
+        """Return whether an event is inside a delegate; its delegate node includes its time."""
         return event.delegate is not None and self.node(event) is not None
 
     def partition(self, event: ProfileEvent) -> PartitionPlacement | None:
-        """Return the partition that an event is of, or is inside of."""
+        """Return the partition of an event, also of an event inside a delegate."""
         node = self.node(event)
         if node is None:
             return self._own_nodes.get((event.subgraph, event.node_index))
         return None if node.partition is None else self.placement.partitions[node.partition]
 
     def model_nodes(self, event: ProfileEvent) -> tuple[int, ...]:
-        """Return the model's nodes that an event is of."""
+        """Return the indices of the model's nodes that an event computes."""
         if self.node(event) is not None:
             return (event.node_index, *event.fused)
         partition = self.partition(event)
         return () if partition is None else partition.nodes
 
     def borders(self, event: ProfileEvent) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the tensors that what an event is of reads from outside, and what others read."""
+        """Return the tensors that the event's nodes read from, and pass to, other nodes."""
         partition = self.partition(event)
         if self.node(event) is None:
             return ((), ()) if partition is None else (partition.inputs, partition.outputs)
@@ -126,11 +126,11 @@ class Recording:
         return tuple(read), tuple(i for i in own[-1].outputs if i >= 0)
 
     def tensor(self, subgraph: int, index: int) -> TensorFigures | None:
-        """Return a tensor; None for one that a delegate has added."""
+        """Return a tensor's figures; None for a tensor that a delegate has added."""
         return self.tensors.get((subgraph, index))
 
     def notes(self) -> Iterator[str]:
-        """Yield what is missing, in words."""
+        """Yield remarks about times that are missing in the recording."""
         if self.setup.runtime == "litert":
             yield (
                 "LiteRT does not tell how long its own kernels and XNNPACK take: only delegates "
@@ -150,7 +150,7 @@ def record(
     signature: str | None = None,
     progress: Progress = untold,
 ) -> Recording:
-    """Return some runs of a set-up with what ran when; for its own kernels, delegates' and more.
+    """Run a set-up several times and return the times of all events.
 
     Args:
         setup: a model and what runs it.
@@ -210,7 +210,7 @@ def _entry(model: Model, signature: str | None) -> int:
 
 
 def _tensors(model: TimedModel, file: Model) -> dict[tuple[int, int], TensorFigures]:
-    """Return the tensors of the file with the shapes that they have now."""
+    """Return the tensors of the file with their current shapes."""
     found = {}
     for spec in file.subgraphs:
         for details in model.interpreter.get_tensor_details(spec.index):

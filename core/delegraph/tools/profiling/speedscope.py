@@ -1,4 +1,4 @@
-"""A recording as https://www.speedscope.app shows it: flame graphs over time, and sums.
+"""Recordings for https://www.speedscope.app: flame graphs over time, and sums.
 
 Source:
     https://www.speedscope.app/file-format-schema.json: evented profiles.
@@ -59,7 +59,7 @@ def _profile(name: str, slices: Sequence[Slice], frames: dict[str, int]) -> dict
 
 
 def _events(slices: Iterable[Slice], frames: dict[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield opening and closing, in order of time; what was opened last is closed first."""
+    """Yield the open and close events of slices, ordered by time and properly nested."""
     opened: list[tuple[int, int]] = []  # end and frame
 
     def closed(until: int | None) -> Iterator[dict[str, Any]]:
@@ -76,7 +76,7 @@ def _events(slices: Iterable[Slice], frames: dict[str, int]) -> Iterator[dict[st
 
 
 def _frame_name(one: Slice) -> str:
-    """Name that a frame has in all runs."""
+    """Return the name of a slice's frame, equal in all runs."""
     if one.event is None:
         return "run"
     where = f" of subgraph {one.event.subgraph}" if one.event.subgraph else ""

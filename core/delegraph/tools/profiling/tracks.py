@@ -1,4 +1,4 @@
-"""What ran when, as tracks of slices that nest: what viewers of traces draw."""
+"""Tracks: the events of a recording as nested slices, which trace viewers draw."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOST = "invoke"
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Something that took a while.
+    """A named interval of time.
 
     Attributes:
         name: what it is.
@@ -35,7 +35,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """Slices of which any two are apart, or one is inside the other.
+    """Slices that are pairwise disjoint or nested.
 
     Attributes:
         name: whose they are: :data:`HOST`, or a delegate's, with the number of the worker where a
@@ -50,7 +50,7 @@ class Track:
 
 
 def tracks(recording: Recording) -> list[Track]:
-    """Return the track of the host, then those of each delegate."""
+    """Return the track of the host, then the tracks of each delegate."""
     groups: dict[str | None, list[Slice]] = {None: []}
     origin = recording.runs[0].start
     for number, run in enumerate(recording.runs):
@@ -69,7 +69,7 @@ def tracks(recording: Recording) -> list[Track]:
 
 
 def lanes(slices: Iterable[Slice]) -> list[tuple[Slice, ...]]:
-    """Return slices in as few groups as nest: each in the first group in which it does.
+    """Return slices in few groups of properly nested slices; each goes to the first that fits.
 
     >>> a, b, c = Slice("a", 0, 9), Slice("b", 2, 5), Slice("c", 4, 12)
     >>> [[slice.name for slice in lane] for lane in lanes([a, b, c])]
@@ -88,7 +88,7 @@ def lanes(slices: Iterable[Slice]) -> list[tuple[Slice, ...]]:
 
 
 def _nests(one: Slice, ends: list[int]) -> bool:
-    """Close what has ended before a slice; return whether it is inside of what is still open."""
+    """Drop ends before the slice's start from *ends*; return whether the slice nests inside."""
     while ends and ends[-1] <= one.start:
         ends.pop()
     return not ends or one.end <= ends[-1]
@@ -100,7 +100,7 @@ def _slice(recording: Recording, event: ProfileEvent, origin: int) -> Slice:
 
 
 def _args(recording: Recording, event: ProfileEvent) -> dict[str, Any]:
-    """Details of an event."""
+    """Return the details of an event, by name."""
     inputs, outputs = recording.borders(event)
     partition = recording.partition(event)
     nodes = recording.model_nodes(event)
@@ -136,7 +136,7 @@ def _bytes(recording: Recording, subgraph: int, indices: Sequence[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A value that goes from one party to another.
+    """A tensor value that one slice computes and another one reads.
 
     Attributes:
         tensor: its name, or its number.
@@ -151,7 +151,7 @@ class Flow:
 
 
 def flows(recording: Recording, all_tracks: Sequence[Track]) -> Iterator[Flow]:
-    """Yield each value that crosses the boundary of a partition, run by run.
+    """Yield each value that crosses a partition boundary, run by run.
 
     A reader gets it from the last slice before it that computes it. What enters or leaves the graph
     has none.

@@ -1,1 +1,1 @@
-"""What a model found in a picture: boxes, faces, poses, classes of pixels."""
+"""Recognition of results about pictures in model outputs: boxes, faces, poses, pixel classes."""

@@ -27,7 +27,7 @@ _NO_CLASS = ("???", "background")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Raw:
-    """What the outputs hold.
+    """Boxes, classes and scores in outputs, before any threshold.
 
     Attributes:
         tensors: indices of boxes, classes, scores, and of other outputs that belong to them.
@@ -45,7 +45,7 @@ class _Raw:
 
 
 def find_boxes(seen: Seen) -> Findings | None:
-    """Return the boxes that the outputs hold, None when they hold none."""
+    """Return the boxes in the outputs; None if the outputs contain no boxes."""
     raw = _postprocessed(seen) or _by_metadata(seen)
     if raw is None:
         return None
@@ -64,7 +64,7 @@ def find_boxes(seen: Seen) -> Findings | None:
 
 
 def _postprocessed(seen: Seen) -> _Raw | None:
-    """Boxes of the operator that ends detectors."""
+    """Return the boxes of a detection post-processing operator, or None."""
     made = seen.made_by(POSTPROCESS)
     if len(made) != 4 or made[0][1].shape[-1:] != (4,):
         return None
@@ -72,7 +72,7 @@ def _postprocessed(seen: Seen) -> _Raw | None:
 
 
 def _by_metadata(seen: Seen) -> _Raw | None:
-    """Outputs that the author calls boxes, classes and scores."""
+    """Return the boxes in outputs that the metadata describe as boxes, classes and scores."""
     if all(said.boxes is None for said in seen.metadata.outputs):
         return None
     found: dict[str, TensorValues] = {}
@@ -92,7 +92,7 @@ def _by_metadata(seen: Seen) -> _Raw | None:
 
 
 def _raw(made: Sequence[TensorValues], layout: BoxLayout, count: int | None = None) -> _Raw:
-    """Return the first *count* boxes, classes and scores, as far as there are all three."""
+    """Return the first *count* boxes, classes and scores, at most as many as all three have."""
     values = [array for _, array in made]
     boxes, classes, scores = values[0].reshape(-1, 4), values[1].reshape(-1), values[2].reshape(-1)
     n = min(len(boxes), len(classes), len(scores))
@@ -103,7 +103,7 @@ def _raw(made: Sequence[TensorValues], layout: BoxLayout, count: int | None = No
 def _corners(
     boxes: NDArray[np.float64], layout: BoxLayout, size: tuple[int, int]
 ) -> NDArray[np.float64]:
-    """Return left, top, right and bottom of boxes, ``[n, 4]``, as parts of a picture's *size*."""
+    """Return left, top, right and bottom of boxes, ``[n, 4]``, relative to a picture's *size*."""
     a, b, c, d = boxes[:, list(layout.index)].T
     if layout.type == "boundaries":
         sides = np.stack([a, b, c, d], axis=1)

@@ -1,4 +1,4 @@
-"""Draws what a model found on the picture. Needs Pillow: ``pip install 'delegraph[images]'``."""
+"""Draws recognition results on a picture. Needs Pillow: ``pip install 'delegraph[images]'``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Colour = tuple[int, int, int]
 
 
 def draw_findings(findings: Findings, picture: str, path: str) -> None:
-    """Draw boxes, poses or the classes of pixels on a picture, and write it to *path*.
+    """Draw boxes, poses or pixel classes on a picture, and write it to *path*.
 
     Args:
         findings: what was found; places are parts of the picture.
@@ -67,7 +67,7 @@ def draw_findings(findings: Findings, picture: str, path: str) -> None:
 
 
 def require_drawable(path: str) -> None:
-    """Check that a file can be drawn to.
+    """Check that the suffix of *path* is a supported picture format.
 
     Raises:
         ArgumentError: its ending is none of :data:`FORMATS`.
@@ -87,7 +87,7 @@ def _enlarged(image: Image) -> Image:
 
 
 def _with_mask(image: Image, found: Segmentation) -> Image:
-    """Return a picture with the classes of its pixels laid over it, the background left out."""
+    """Return a picture with pixel classes as a coloured overlay, without the background."""
     from PIL import Image
     from PIL.Image import Resampling
 
@@ -101,20 +101,20 @@ def _with_mask(image: Image, found: Segmentation) -> Image:
 
 
 def _is_background(pixel_class: PixelClass) -> bool:
-    """Return whether a class is what is behind all others: by name, or the first one."""
+    """Return whether a class is the background: by its label, or class 0 without labels."""
     if pixel_class.label is not None:
         return pixel_class.label.lower() in _BACKGROUND
     return pixel_class.index == 0
 
 
 def _colour(index: int) -> Colour:
-    """Return a bright colour; those of neighbouring indices differ much."""
+    """Return a bright colour; neighbouring indices get very different colours."""
     red, green, blue = colorsys.hsv_to_rgb((index * 0.618034 + 0.33) % 1, 0.85, 0.95)
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
 class _Pen:
-    """Draws on one picture, with lines and letters that suit its size."""
+    """Draws on one picture, with line widths and letters scaled to its size."""
 
     def __init__(self, image: Image) -> None:
         from PIL import ImageDraw, ImageFont
@@ -127,11 +127,11 @@ class _Pen:
         self._font = ImageFont.load_default(self._letter)
 
     def box(self, box: Box) -> None:
-        """Draw a box."""
+        """Draw the outline of a box."""
         self._draw.rectangle(self._sides(box), outline=_colour(box.index), width=self._width)
 
     def label(self, box: Box) -> None:
-        """Write a box's name and score above it, or inside where there is no room above."""
+        """Write name and score of a box above it, or inside it if there is no room above."""
         left, top, _, _ = self._sides(box)
         text = f"{_name(box)} {box.score:.2f}"
         high = round(1.3 * self._letter)
@@ -145,14 +145,14 @@ class _Pen:
         self._draw.text((left + high / 4, top + high / 2), text, ink, self._font, anchor="lm")
 
     def _sides(self, box: Box) -> tuple[float, float, float, float]:
-        """Return left, top, right and bottom in pixels, inside of the picture."""
+        """Return left, top, right and bottom of a box in pixels, clamped to the picture."""
         w, h = self._size
         left, right = sorted(_within(x * w, w) for x in (box.left, box.right))
         top, bottom = sorted(_within(y * h, h) for y in (box.top, box.bottom))
         return left, top, right, bottom
 
     def pose(self, pose: Pose, colour: Colour, threshold: float) -> None:
-        """Draw the points that are sure enough, and the lines between those."""
+        """Draw the points with a sufficient score, and the lines between these points."""
         w, h = self._size
         places = [(point.x * w, point.y * h) for point in pose.points]
         sure = [point.score >= threshold for point in pose.points]
@@ -166,7 +166,7 @@ class _Pen:
                 self._draw.ellipse(circle, fill=colour, outline="white", width=self._width // 2)
 
     def legend(self, classes: tuple[PixelClass, ...], pixels: int) -> None:
-        """Draw colours with names and shares of the picture, in its lower left corner."""
+        """Draw a legend of classes with colours and shares, in the lower left corner."""
         shown = [c for c in classes if not _is_background(c)][:_LEGEND_ROWS]
         names = [f"{_name(c)} {c.pixels / pixels:.1%}" for c in shown]
         if not names:
@@ -183,7 +183,7 @@ class _Pen:
 
 
 def _name(found: Box | PixelClass) -> str:
-    """Return a class's label, or its number."""
+    """Return the label of a class, or its number if there is none."""
     return f"class {found.index}" if found.label is None else found.label[:_LONGEST_NAME]
 
 

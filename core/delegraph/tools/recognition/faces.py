@@ -23,7 +23,7 @@ _OVERLAP = 0.3
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Anchors of a model: the side of its input, and grids with anchors for each cell.
+    """Anchors of a face detector: input size, and grids with anchors for each cell.
 
     Attributes:
         side: of the input, in pixels.
@@ -42,7 +42,7 @@ _FAMILIES = {
 
 
 def find_faces(seen: Seen) -> Findings | None:
-    """Return the faces that the outputs hold, None when they are not those of BlazeFace.
+    """Return the faces in BlazeFace outputs; None for other outputs.
 
     They are ``[1, anchors, 16]``, a box and six points each, and ``[1, anchors, 1]``, the scores.
     """
@@ -63,7 +63,7 @@ def find_faces(seen: Seen) -> Findings | None:
 def _faces(
     raw: NDArray[np.float64], logits: NDArray[np.float64], family: _Family, threshold: float
 ) -> tuple[Box, ...]:
-    """Return the best boxes that do not overlap, best first."""
+    """Return the boxes with the best scores that do not overlap, best first."""
     scores = 1 / (1 + np.exp(-np.clip(np.nan_to_num(logits), -100, 100)))
     centers = _anchors(family) + raw[:, :2] / family.side
     halves = raw[:, 2:] / family.side / 2
@@ -90,7 +90,7 @@ def _anchors(family: _Family) -> NDArray[np.float64]:
 
 
 def _overlaps(box: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the area that a box shares with each other, as a part of what both cover, ``[n]``."""
+    """Return the intersection over union of a box with each other box, ``[n]``."""
     corners = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     shared = np.clip(corners, 0, None).prod(axis=1)
     both = (box[2:] - box[:2]).prod() + (others[:, 2:] - others[:, :2]).prod(axis=1) - shared

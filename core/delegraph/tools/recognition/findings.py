@@ -1,4 +1,4 @@
-"""What a model found in a picture: boxes, poses, classes of pixels."""
+"""Results of recognition in a picture: boxes, poses, pixel classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Edges = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """An object.
+    """A detected object: box, class and score.
 
     Attributes:
         left: 0 is the left side of the picture, 1 the right one; boxes may reach beyond.
@@ -39,7 +39,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class KeyPoint:
-    """A point of a pose; *x* and *y* as *left* and *top* of a box."""
+    """A point of a pose; *x* and *y* are relative, as *left* and *top* of a box."""
 
     name: str
     x: float
@@ -49,7 +49,7 @@ class KeyPoint:
 
 @dataclass(frozen=True, slots=True)
 class Pose:
-    """A person by its points.
+    """A person's pose, as key points.
 
     Attributes:
         points: in the model's order.
@@ -64,7 +64,7 @@ class Pose:
 
 @dataclass(frozen=True, slots=True)
 class PixelClass:
-    """A class, its name (None without labels), and how many pixels have it."""
+    """A class of pixels: its label (None without labels), and its number of pixels."""
 
     index: int
     label: str | None
@@ -73,7 +73,7 @@ class PixelClass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segmentation(JsonRecord):
-    """A class for each pixel.
+    """Segmentation of a picture: a class for each pixel.
 
     Attributes:
         mask: ``[height, width], int64``: class of each pixel, in the model's resolution.
@@ -87,7 +87,7 @@ class Segmentation(JsonRecord):
 
     @property
     def height(self) -> int:
-        """Rows of the mask."""
+        """Number of rows of the mask."""
         return len(self.mask)
 
     @property
@@ -98,7 +98,7 @@ class Segmentation(JsonRecord):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings(JsonRecord):
-    """What outputs say of a picture; each part is None where they are no such thing.
+    """Findings in a model's outputs about a picture; None for parts that are not recognized.
 
     Attributes:
         tensors: indices of the outputs that say it.

@@ -1,4 +1,4 @@
-"""Recognizes outputs that say where something is in a picture.
+"""Recognizes outputs that describe places in a picture.
 
 Only what cannot be mistaken is recognized: by the operator that makes the outputs, by the model's
 metadata, or by shapes that one family of models has.

@@ -1,4 +1,4 @@
-"""What recognizing has to go by: a model's answer about a picture."""
+"""A model's answer about a picture: the input of recognition."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Seen:
         return [(index, made[index]) for index in found[0].outputs]
 
     def real(self) -> list[TensorValues]:
-        """Return the outputs that are numbers."""
+        """Return the numeric outputs, dequantized."""
         return [
             (int(details["index"]), dequantized(values, details))
             for details, values in self.outputs
@@ -62,14 +62,14 @@ class Seen:
         ]
 
     def least_score(self, *tensors: int) -> float:
-        """Return the score from which on something counts, for scores in these tensors."""
+        """Return the score threshold for scores in these tensors."""
         said = [self.metadata.tensor(index).score_threshold for index in tensors]
         chosen = [self.threshold, *said, DEFAULT_THRESHOLD]
         return next(value for value in chosen if value is not None)
 
 
 def stated_count(values: NDArray[np.float64]) -> int:
-    """Return the number of results that an output of one number states, 0 for nonsense.
+    """Return the number of results in an output of one number; 0 if it is not finite.
 
     >>> stated_count(np.array([2.0])), stated_count(np.array([np.nan])), stated_count(np.zeros(0))
     (2, 0, 0)
@@ -79,7 +79,7 @@ def stated_count(values: NDArray[np.float64]) -> int:
 
 
 def picture_size(values: NDArray[Any]) -> tuple[int, int] | None:
-    """Return width and height of an input that is one picture; None when it is none.
+    """Return width and height of an input if it is a single picture, otherwise None.
 
     >>> picture_size(np.zeros((1, 4, 6, 3))), picture_size(np.zeros((1, 10)))
     ((6, 4), None)

@@ -49,7 +49,7 @@ _COUNT = len(POINTS)
 
 
 def find_poses(seen: Seen) -> Findings | None:
-    """Return the poses that the outputs hold, None when they hold none."""
+    """Return the poses in the outputs; None if the outputs contain no poses."""
     if seen.size is None:
         return None
     for find in (_decoded, _movenet, _movenet_multipose, _heatmaps):
@@ -95,7 +95,7 @@ def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the pose of MoveNet.SinglePose: one output of y, x, score."""
+    """Return the pose in the output of MoveNet.SinglePose: y, x, score per point."""
     outputs = seen.real()
     if len(outputs) != 1 or outputs[0][1].shape != (1, 1, _COUNT, 3):
         return None
@@ -104,7 +104,7 @@ def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet_multipose(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the poses of MoveNet.MultiPose: 17 times y, x, score, then a box and its score."""
+    """Return the poses in the output of MoveNet.MultiPose: y, x, score per point, then a box."""
     outputs = seen.real()
     if len(outputs) != 1 or outputs[0][1].shape != (1, 6, 3 * _COUNT + 5):
         return None
@@ -113,7 +113,7 @@ def _movenet_multipose(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _heatmaps(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the pose that PoseNet's heatmaps and offsets hold, the best place for each point.
+    """Return the pose in PoseNet's heatmaps and offsets, from the best position of each point.
 
     Heatmaps are ``[1, h, w, 17]``, offsets ``[1, h, w, 34]``: y of all points in pixels of the
     input, then x.

@@ -15,7 +15,7 @@ _CLASSES = "ARG_MAX"
 
 
 def find_segmentation(seen: Seen) -> Findings | None:
-    """Return the classes of pixels that an only output holds, None when it holds none.
+    """Return the pixel classes in a single output; None if the output has none.
 
     It does when ARG_MAX makes it, ``[1, h, w]``, or when it has as many scores for each pixel as
     there are labels, ``[1, h, w, labels]``.
@@ -41,7 +41,7 @@ def _classes(values: NDArray[Any], seen: Seen, index: int) -> NDArray[np.int64] 
 
 
 def _best(values: NDArray[Any], labels: int) -> NDArray[np.int64] | None:
-    """Return the class with the highest score; scores need not be dequantized for that."""
+    """Return the class with the highest score per pixel, from stored or real scores; else None."""
     if values.ndim != 4 or values.dtype.kind not in "fiu" or values.shape[0] != 1:
         return None
     if labels < 2 or values.shape[-1] != labels or min(values.shape[1:3]) < 2:

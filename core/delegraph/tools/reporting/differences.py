@@ -1,4 +1,4 @@
-"""How far layers are off, as the page gets it: for each layer the worst of all runs."""
+"""Differences of layers for the report page: the worst run of each layer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delegraph.tools.differing.layers import LayerDifference, LayersDifference, 
 
 
 def differences_json(found: LayersDifference) -> dict[str, Any]:
-    """Return the layers in execution order, and between what they differ."""
+    """Return the differences of layers in execution order, with the compared set-ups."""
     return {
         "test": str(found.test),
         "reference": str(found.reference),
@@ -34,7 +34,7 @@ def _layer_json(layer: LayerDifference) -> dict[str, Any]:
 
 
 def _way_json(found: OutputDifference | None, note: str) -> dict[str, Any]:
-    """Return greatest and mean difference and the noise; that may be infinite, which is None."""
+    """Return maximum and mean difference and noise, for JSON; infinite noise becomes None."""
     if found is None:
         return {"note": note}
     metrics = found.compared()

@@ -1,4 +1,4 @@
-"""The arena of a model as the page gets it: every plan, and what is in use at each node."""
+"""The arena of a model for the report page: all plans, and live bytes at each node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One HTML document from data, the page's own script and style, and the libraries it draws with.
+"""Builds the HTML page from data, script, style and drawing libraries.
 
 What a model's file says reaches the document in two places: its name in the title, escaped, and the
 JSON, in which no ``<`` is left. Characters that cannot be seen are told by their codes. The policy
@@ -28,7 +28,7 @@ SCRIPTS = ("layout.js", "tables.js", "graph.js", "details.js", "charts.js", "mai
 
 
 def page(title: str, data: Mapping[str, Any]) -> str:
-    """Return the document.
+    """Return the HTML document.
 
     Args:
         title: what the browser calls it; any text.
@@ -46,7 +46,7 @@ def page(title: str, data: Mapping[str, Any]) -> str:
 
 
 def in_script(data: Mapping[str, Any]) -> str:
-    r"""Return JSON that ends no script element, whatever texts are in it.
+    r"""Return *data* as JSON that is safe inside a script element.
 
     Texts are made printable; NaN and infinities, which JSON lacks, become null.
 
@@ -69,7 +69,7 @@ def _shown(value: Any) -> Any:
 
 @cache
 def _asset(name: str) -> str:
-    """Return a file of ``assets/``, lines ending as a browser reads them: hashes are of that."""
+    """Return the text of a file in ``assets/``, with LF line ends, on which hashes depend."""
     content = files("delegraph.tools.reporting").joinpath("assets", *name.split("/")).read_bytes()
     return content.decode().replace("\r\n", "\n")
 

@@ -1,4 +1,4 @@
-"""What a report of a model shows, and the function that makes one."""
+"""Report of a model, and the function that makes it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Report:
-    """What there is to show of a model.
+    """Data of a report about a model.
 
     Attributes:
         title: name of the model's file.
@@ -58,15 +58,15 @@ class Report:
     data: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Return all that the page shows."""
+        """Return all data of the page."""
         return dict(self.data)
 
     def html(self) -> str:
-        """Return the page: one document that loads nothing from elsewhere."""
+        """Return the page as one self-contained HTML document."""
         return page(self.title, self.data)
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame, as notebooks show it."""
+        """Return the page in an HTML frame for notebooks."""
         frame = '<iframe sandbox="allow-scripts" style="width:100%;height:50rem;border:0"'
         return f'{frame} srcdoc="{escape(self.html())}"></iframe>'
 
@@ -92,7 +92,7 @@ def report(
     comparison: Comparison | None = None,
     layers: LayersDifference | None = None,
 ) -> Report:
-    """Return a report of a model: its graph, who runs what in it, and why.
+    """Return a report of a model: its graph, and the placement of nodes with reasons.
 
     Delegates are applied and tensors get their shapes; nothing is computed. What was measured comes
     from the other tools.
@@ -138,7 +138,7 @@ def report(
 
 
 def _allocated(interpreter: Interpreter | LiteRtInterpreter) -> str | None:
-    """Give tensors their shapes; return why that cannot be, for then the file's shapes are shown.
+    """Allocate the tensors; return the error as text if that fails, otherwise None.
 
     A custom operator that nothing runs is a thing to see in the graph, not an end.
     """
@@ -158,7 +158,7 @@ def _explanation(interpreter: Interpreter | LiteRtInterpreter, model: Model) -> 
 
 
 def _shapes(interpreter: Interpreter | LiteRtInterpreter) -> Shapes:
-    """Return the present shapes; the official interpreter tells those of the first subgraph."""
+    """Return the current shapes by subgraph; for the official interpreter, of the first only."""
     count = interpreter.num_subgraphs() if isinstance(interpreter, Interpreter) else 1
     return {
         number: [details["shape"] for details in _details(interpreter, number)]
@@ -174,7 +174,7 @@ def _details(interpreter: Interpreter | LiteRtInterpreter, number: int) -> list[
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
-    """Return a comparison with its verdicts in words, and without the time of every run."""
+    """Return a comparison for JSON, with verdicts as text and without the times of single runs."""
     told = comparison.to_json()
     for timed, entry in zip(comparison.others, told["others"], strict=True):
         entry["words"] = None if timed.verdict is None else str(timed.verdict)

@@ -1,4 +1,4 @@
-"""How long a model and its operators take, as the page gets it."""
+"""Times of a model and its operators, for the report page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_DRAWN = 2000
 
 
 def benchmark_json(result: BenchmarkResult) -> dict[str, Any]:
-    """Return all figures; of the samples those that are drawn, each as ``[run, seconds]``."""
+    """Return all figures for JSON, with samples reduced to the drawn ones, ``[run, seconds]``."""
     told = result.to_json()
     del told["samples"]
     return told | {"drawn_runs": _drawn(result.runs)}
@@ -32,7 +32,7 @@ def _drawn(runs: Sequence[float]) -> list[list[float]]:
 
 
 def profile_json(profile: OpProfile) -> dict[str, Any]:
-    """Return the sections in the profile's order, their nodes the slowest first.
+    """Return the sections for JSON, in the profile's order, with the slowest nodes first.
 
     Each node has its time a run, and its share of the section's.
     """
