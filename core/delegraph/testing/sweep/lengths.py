@@ -23,7 +23,7 @@ LARGEST = 1 << 14
 
 
 def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
-    """Another length for an axis, in the file itself and in all inputs that have it."""
+    """Return the draft with another length for an axis, in the file and in all inputs with it."""
     stretched = _stretched(chance, draft)
     if stretched is None:
         return None
@@ -33,7 +33,7 @@ def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
 
 
 def resized(chance: Random, draft: Draft) -> Draft | None:
-    """Inputs that are resized before the second invoke, and back after it."""
+    """Return the draft with inputs that are resized for the second invoke, then resized back."""
     stretched = _stretched(chance, draft)
     if stretched is None:
         return None
@@ -63,7 +63,7 @@ def _resized(array: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
 
 
 def stretched_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Another length for an axis of weights and for every axis of that length in the model.
+    """Return the draft with another length for an axis of weights, in the whole model.
 
     Scales along such axes follow. So do one-dimensional integer constants: at times, values equal to
     the old length become the new one.
