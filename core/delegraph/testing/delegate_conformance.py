@@ -97,7 +97,7 @@ class DelegateConformance:
         )
 
     def cases(self) -> Iterable[OperatorCase]:
-        """Return cases of your own, made with ``delegraph.testing.operator_case``; none here."""
+        """Return the author's own cases, made by ``operator_case``; none by default."""
         return ()
 
     def subjects(self, config: pytest.Config) -> list[Subject]:
