@@ -1,4 +1,4 @@
-"""The ``delegraph`` command: one module a subcommand, imported when it is asked for.
+"""The ``delegraph`` command: one module for each subcommand, imported on demand.
 
 Plugins are looked at only for a command that is not Delegraph's own, and to list theirs in help.
 """
@@ -44,10 +44,13 @@ COMMANDS = (
 
 
 class CommandGroup(click.Group):
-    """Imports a subcommand's module when it is asked for; Delegraph's own come before plugins'."""
+    """Command group that imports a subcommand's module on demand.
+
+    Delegraph's own subcommands take precedence over those of plugins.
+    """
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the subcommands that start with *incomplete*, those of plugins too."""
+        """Return the subcommands that start with *incomplete*, including those of plugins."""
         from delegraph.plugins import installed
 
         return super().shell_complete(ctx, incomplete) + [
@@ -61,7 +64,7 @@ class CommandGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a subcommand; None when there is none of that name."""
+        """Return the subcommand *cmd_name*; None if it does not exist."""
         if cmd_name not in COMMANDS:
             from delegraph.plugins import installed
 
@@ -71,7 +74,7 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the subcommand that *args* start with; the error lists the valid ones."""
+        """Return the subcommand at the start of *args*; the error lists the valid ones."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
@@ -80,7 +83,7 @@ class CommandGroup(click.Group):
             raise click.UsageError(_no_command(args[0])) from None
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the subcommand; its errors tell of its options rather than of Python's arguments."""
+        """Run the subcommand; its errors name command-line options, not Python arguments."""
         try:
             return super().invoke(ctx)
         except DelegraphError as error:
@@ -89,7 +92,7 @@ class CommandGroup(click.Group):
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the subcommands, then those of plugins, whose modules are not imported for it."""
+        """Write the subcommands, then those of plugins, without importing the plugins' modules."""
         from delegraph.plugins import installed
 
         super().format_commands(ctx, formatter)
@@ -111,7 +114,7 @@ def _own_command(name: str) -> click.Command:
 
 
 def _no_command(name: str) -> str:
-    """Error text for a command that neither Delegraph nor a plugin offers."""
+    """Return the error text for an unknown command, with the known ones."""
     from delegraph.errors import did_you_mean
     from delegraph.plugins import installed
 
@@ -173,7 +176,7 @@ def _main(words: list[str]) -> int:
 
 
 def _outcome(words: list[str], answer: JsonAnswer) -> int | Failure:
-    """Run a command; return its exit code, or what went wrong."""
+    """Run a command; return its exit code, or the failure."""
     try:
         with shown_log():
             result = delegraph.main(words, "delegraph", standalone_mode=False, obj=answer)

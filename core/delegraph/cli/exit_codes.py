@@ -1,4 +1,4 @@
-"""What the exit codes of the command line mean, and which errors lead to which."""
+"""Exit codes of the command line, and the errors that lead to each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Exit codes:
 
 
 def exit_code_of(error: Exception) -> int | None:
-    """Return the exit code for an error raised on purpose, None for any other."""
+    """Return the exit code for an expected error; None for an unexpected one."""
     if isinstance(error, TimeLimitError):
         return TIME_IS_UP
     if isinstance(error, PlacementError):

@@ -1,4 +1,4 @@
-"""What went wrong with a command: one line for people, one shape for programs, an exit code."""
+"""Failure of a command: a line of text, a JSON object and an exit code."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from delegraph.json_records import JsonRecord
 
 
 class CheckFailed(click.ClickException):
-    """What a command was asked to check does not hold; its answer is printed all the same."""
+    """Error: the command's check failed; its answer is still printed."""
 
     exit_code = CHECK_FAILED
 
 
 @dataclass(frozen=True, slots=True)
 class Failure(JsonRecord):
-    """Why a command did not do what it was asked for.
+    """Failure of a command, with its text and exit code.
 
     Attributes:
         type: class name of the error; ``UsageError`` for all mistakes in what was typed.
@@ -36,7 +36,7 @@ class Failure(JsonRecord):
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Failure that stands for *error*."""
+        """Return the failure for an error."""
         kind = type(error).__name__
         if isinstance(error, click.Abort | KeyboardInterrupt):
             return cls("KeyboardInterrupt", "interrupted", INTERRUPTED)
@@ -51,7 +51,7 @@ class Failure(JsonRecord):
 
 
 def _on_one_line(message: str) -> str:
-    """Return a message with its lines joined: by a blank after a full stop, else by ``;``."""
+    """Return a message on one line, its lines joined by blanks or semicolons."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     joined = "".join(line + (" " if line[-1] in ".:;," else "; ") for line in lines)
     return printable(joined.rstrip("; "))
@@ -77,7 +77,7 @@ def speak_of_options(error: DelegraphError, command: click.Command) -> None:
 
 
 def with_options(message: str, command: click.Command) -> str:
-    """Return a message that names options of *command* for arguments of ``Interpreter``.
+    """Return a message with *command*'s option names in place of ``Interpreter`` arguments.
 
     An argument that it has no option for stays.
     """

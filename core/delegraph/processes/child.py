@@ -1,4 +1,4 @@
-"""A child process from its start to its end; it ends with the process that started it."""
+"""A child process from start to end; it ends when its parent ends."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Closeable(Protocol):
     """An end of a pipe or socket whose closing tells the child to end."""
 
     def close(self) -> object:
-        """Close it."""
+        """Close the resource."""
 
 
 class _Process(Protocol):
-    """What :class:`Child` needs of ``subprocess.Popen``, and of :class:`_Fork`."""
+    """Interface that :class:`Child` needs of ``subprocess.Popen`` and :class:`_Fork`."""
 
     pid: int
 
@@ -68,18 +68,18 @@ class Child:
 
     @property
     def status(self) -> int | None:
-        """Exit status, negative for a signal; None while it runs."""
+        """Exit status, negative for a signal; None while the process runs."""
         return self._process.poll()
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """Exit status once it has ended; None when it still runs after *seconds*."""
+        """Wait for the end, and return the exit status; None after *seconds* without an end."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
 
     def send(self, request: Any) -> None:
-        """Write a request, pickled: the child trusts its parent.
+        """Write a pickled request; unpickling is safe as the child trusts its parent.
 
         Raises:
             OSError: it has ended.
@@ -87,22 +87,22 @@ class Child:
         pickle.dump(request, _WholeWrites(self.requests))
 
     def send_signal(self, number: int) -> None:
-        """Send a signal to the process alone."""
+        """Send a signal to the process, but not to its child processes."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Kill the process and all that it started; :meth:`close` comes after it."""
+        """Kill the process and its child processes; call :meth:`close` afterwards."""
         if self.close.alive:
             _kill_tree(self._process)
 
     def listen(self, stream: IO[bytes]) -> None:
-        """Keep what it writes to standard error."""
+        """Collect the process's standard error in a thread."""
         self._listener = threading.Thread(target=_keep, args=(stream, self._errors), daemon=True)
         self._listener.start()
 
     def last_line(self) -> str:
-        """Last line of its standard error that is not blank, once it has ended; empty if none."""
+        """Return the last non-blank line of standard error after the end; empty if none."""
         if self._listener is not None:
             self._listener.join(_LAST_WORDS)
         lines = (line.decode(errors="replace").strip() for line in reversed(list(self._errors)))
@@ -110,7 +110,7 @@ class Child:
 
 
 class _WholeWrites:
-    """A stream without a buffer, whose own writes may end early."""
+    """Unbuffered stream whose ``write`` writes all bytes, by several writes if necessary."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -136,7 +136,7 @@ def start(
     keeps_errors: bool = False,
     cwd: str | os.PathLike[str] | None = None,
 ) -> Child:
-    """A new Python process that calls a function, with this one's ``sys.path``.
+    """Start a new Python process that calls a function, with this process's ``sys.path``.
 
     Args:
         function: ``module:function``; when it returns, the process ends.
@@ -190,7 +190,7 @@ def start(
 
 
 def _pipes() -> tuple[int, int, list[BinaryIO]]:
-    """The child's input and output, and the streams to and from them."""
+    """Return descriptors of the child's input and output, and the parent's ends as streams."""
     (its_input, requests), (answers, its_output) = os.pipe(), os.pipe()
     # Without buffers: a fork of this process would write what they hold a second time.
     streams: list[Any] = [open(requests, "wb", buffering=0), open(answers, "rb", buffering=0)]  # noqa: SIM115 - the child's
@@ -198,7 +198,7 @@ def _pipes() -> tuple[int, int, list[BinaryIO]]:
 
 
 def _inherited(life: int) -> tuple[str, dict[str, Any]]:
-    """How the command line names a descriptor, and the options that hand it to the child."""
+    """Return a descriptor's name for the command line, and the ``Popen`` options to pass it."""
     if sys.platform != "win32":
         return str(life), {"pass_fds": (life,)}
     import msvcrt
@@ -245,7 +245,7 @@ def can_fork() -> bool:
 
 
 def fork(run: Callable[[BinaryIO, BinaryIO], object]) -> Child:
-    """A copy of this process that calls *run* with its requests and answers.
+    """Start a fork of this process that calls *run* with streams of requests and answers.
 
     Only for what no other process can be sent, as a delegate that is an object: locks that other
     threads hold stay locked in the copy.
@@ -271,7 +271,7 @@ def fork(run: Callable[[BinaryIO, BinaryIO], object]) -> Child:
 
 
 def ready(streams: Sequence[BinaryIO], seconds: float) -> Sequence[BinaryIO]:
-    """Those of some streams from forks that have something to read, their end included.
+    """Return the streams with data to read or at their end.
 
     Args:
         streams: requests or answers without a buffer.
@@ -289,7 +289,7 @@ def ready(streams: Sequence[BinaryIO], seconds: float) -> Sequence[BinaryIO]:
 def _close(
     process: _Process, life: int, owned: Sequence[Closeable], patience: float, starter: int
 ) -> None:
-    """End a process that may still run; a fork of its starter only closes what it has of it."""
+    """Kill a process that may still run, and close its streams; in a fork, only close."""
     for end in owned:
         with suppress(OSError):
             end.close()
@@ -303,7 +303,7 @@ def _close(
 
 
 def _kill_tree(process: _Process) -> None:
-    """Kill a process, and those that it started."""
+    """Kill a process and its child processes."""
     if sys.platform == "win32":
         command = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
         subprocess.run(command, capture_output=True, check=False)
@@ -317,7 +317,7 @@ _children: weakref.WeakSet[Child] = weakref.WeakSet()
 
 
 def _close_in_fork() -> None:
-    """Close in a fork what keeps alive the children of the process that was forked."""
+    """Close, in a fork, the pipes that keep the parent's children alive."""
     for child in list(_children):
         child.close()
 

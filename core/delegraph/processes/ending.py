@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 def how_it_ended(status: int) -> str:
-    """Name of the signal that ended a process, or its exit code.
+    """Return the name of the signal that ended a process, or its exit code.
 
     >>> how_it_ended(3), how_it_ended(-11), how_it_ended(-99)
     ('exit code 3', 'SIGSEGV', 'signal 99')
@@ -22,7 +22,7 @@ def how_it_ended(status: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """The end of a process that owed an answer.
+    """Death of a process that owed an answer.
 
     Attributes:
         how: ``exit code 3``, ``SIGSEGV``, ``no answer after 5 s``.

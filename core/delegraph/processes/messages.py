@@ -1,4 +1,4 @@
-"""Messages of one process to another, as data: JSON, and the bytes of arrays after it.
+"""Messages between processes: JSON, followed by the bytes of arrays.
 
 Nothing is pickled: what a broken process sends runs nothing where it is read. Records come back as
 their class only where the reader has named it.
@@ -26,7 +26,7 @@ _PLAIN = (type(None), bool, int, float, str)
 
 
 def write(stream: BinaryIO, value: Any) -> None:
-    """Write a message.
+    """Write a message to a stream.
 
     Args:
         stream: to the other process.
@@ -47,7 +47,7 @@ def write(stream: BinaryIO, value: Any) -> None:
 
 
 def read(stream: BinaryIO, records: Sequence[type] = ()) -> Any:
-    """Next message of a stream.
+    """Return the next message of a stream.
 
     Args:
         stream: from the other process.
@@ -84,7 +84,7 @@ def _whole(stream: BinaryIO, size: int) -> memoryview:
 
 
 def _plain(value: Any, buffers: list[bytes | memoryview]) -> Any:
-    """JSON of a value: other kinds than JSON's own are dictionaries ``{kind: content}``."""
+    """Return a value as JSON; kinds that JSON lacks are dictionaries ``{kind: content}``."""
     if type(value) in _PLAIN:
         return value
     if type(value) is list:
@@ -128,12 +128,12 @@ def _plain_array(value: Any, buffers: list[bytes | memoryview]) -> dict[str, Any
 
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    """Text from which :func:`_dtype` makes the dtype again, also one of ``ml_dtypes``."""
+    """Return the name from which :func:`_dtype` recreates the dtype, also for ``ml_dtypes``."""
     return dtype.str if np.dtype(dtype.str) == dtype else dtype.name
 
 
 def _error_parts(error: Exception) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
-    """Nearest class of ``errors.py``, arguments and attributes; other errors become words."""
+    """Return class name, arguments and attributes of an error; unknown errors become text."""
     for kind in type(error).__mro__:
         if kind.__module__ == errors.__name__:
             try:
@@ -154,7 +154,7 @@ class _Reader:
         self._buffers, self._records = buffers, records
 
     def value(self, plain: Any) -> Any:
-        """The value that :func:`_plain` made *plain* of."""
+        """Return the value from which :func:`_plain` made *plain*."""
         if isinstance(plain, list):
             return [self.value(each) for each in plain]
         if not isinstance(plain, dict):

@@ -1,4 +1,4 @@
-"""What runs first in a child process: its life is tied to the parent's, then a function is called.
+"""Entry of a child process: ties its life to the parent's, then calls a function.
 
 This file is a program, started by its path and made of the standard library alone: nothing of
 Delegraph is imported before the function is.
@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 
 def die_with_parent(life: int) -> None:
-    """Let this process end when its parent does, also while native code holds Python's lock.
+    """Make this process end when its parent ends, even while native code holds the GIL.
 
     On Linux the kernel kills it, with its process group where it leads one.
 
@@ -44,13 +44,13 @@ def _exit_after(life: int) -> None:
 
 
 def pipes() -> tuple[BinaryIO, BinaryIO]:
-    """The stream of the parent's requests, and that of this process's answers."""
+    """Return the streams of the parent's requests and of this process's answers."""
     program: Any = sys.modules["__main__"]
     return program.requests, program.answers
 
 
 def _descriptor(life: str) -> int:
-    """Descriptor of the pipe that the parent named: Windows names a handle."""
+    """Return the descriptor of the parent's pipe; on Windows, *life* is a handle."""
     if sys.platform != "win32":
         os.set_inheritable(int(life), False)
         return int(life)
@@ -60,7 +60,7 @@ def _descriptor(life: str) -> int:
 
 
 def main() -> None:
-    """Call the function that the command line names, and end; its prints go to standard error."""
+    """Call the function in the command line, then exit; its prints go to standard error."""
     global requests, answers
     life, name, arguments, *path = sys.argv[1:]
     del sys.argv[1:]

@@ -1,4 +1,4 @@
-"""A child process that is asked one thing after the other, and started again after its death."""
+"""A worker: a child process that answers requests, and is restarted after its death."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNREADABLE = "an answer that cannot be read"
 
 
 class Worker:
-    """A process that makes an object and answers calls of its methods.
+    """A process that makes an object and answers calls of the object's methods.
 
     Attributes:
         argument: what *make* is given.
@@ -71,7 +71,7 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether there is a process; :meth:`ask` starts one where there is none."""
+        """Whether a process is running; :meth:`ask` starts one if not."""
         return self._line is not None and self._line.child.close.alive  # False in a fork
 
     def ask(
@@ -81,7 +81,7 @@ class Worker:
         patiently: bool = False,
         heard: Callable[[Any], object] = bool,
     ) -> Any:
-        """What a method of the object returns, or a :class:`Death`.
+        """Return the result of a method of the object, or a :class:`Death`.
 
         Args:
             method: its name.
@@ -125,7 +125,7 @@ class Worker:
         return answer
 
     def timer(self, end: Callable[[], object]) -> threading.Timer:
-        """Timer that will call *end*, which kills the process, when the time limit is over."""
+        """Return a timer that calls *end*, which kills the process, after the time limit."""
         found = threading.Timer(self.time_limit or 0.0, end)
         found.daemon = True
         return found
@@ -158,7 +158,7 @@ class Worker:
             line.child.kill()
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, if there is one."""
         line, self._line = self._line, None
         if line is not None:
             line.child.close()
@@ -171,7 +171,7 @@ class Worker:
 
 
 def itself(served: Any) -> Any:
-    """The argument: makes an object of a :class:`Worker` that can be pickled."""
+    """Return the argument, as the object of a :class:`Worker` if it can be pickled."""
     return served
 
 
@@ -184,7 +184,7 @@ def _main_module() -> dict[str, Any]:
 
 
 class LostError(Exception):
-    """The process has ended, or what it sends cannot be read.
+    """Error: the process has ended, or its messages cannot be read.
 
     Attributes:
         is_unreadable: which of the two.
@@ -196,7 +196,7 @@ class LostError(Exception):
 
 
 class Line:
-    """What is said to a child that serves, and what is heard of it.
+    """Connection to a serving child: requests to it, and messages from it.
 
     A thread reads, so that neither a process that hangs nor a grandchild that holds its pipe can
     keep the parent waiting.
@@ -214,7 +214,7 @@ class Line:
         threading.Thread(target=_listen, args=arguments, daemon=True).start()
 
     def await_start(self) -> None:
-        """Wait until it can be asked.
+        """Wait until the child has started.
 
         Raises:
             LostError: as :meth:`receive`.
@@ -224,7 +224,7 @@ class Line:
             self._has_started = True
 
     def send(self, method: str, *arguments: Any) -> None:
-        """Ask for a method.
+        """Send a request for a method call.
 
         Raises:
             LostError: the process has ended.
@@ -235,7 +235,7 @@ class Line:
             raise LostError from error
 
     def receive(self) -> tuple[str, Any]:
-        """Next message: its kind, ``told``, ``answer`` or ``error``, and its content.
+        """Return the next message: kind (``told``, ``answer`` or ``error``) and content.
 
         Raises:
             LostError: the process has ended, or what it sends cannot be read.
@@ -254,7 +254,7 @@ class Line:
             return found  # type: ignore[no-any-return]  # _listen has looked
 
     def death(self, is_unreadable: bool = False) -> Death:
-        """How the process ended, whose pipe has broken; it is ended when it still runs."""
+        """Return the death of the process whose pipe has broken; kill it if it still runs."""
         if not is_unreadable:
             self.child.wait(_END)
         self.child.close()
@@ -263,7 +263,7 @@ class Line:
 
 
 def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) -> None:
-    """Put what comes into a queue, and at last the error that ends it."""
+    """Put each message of a stream into a queue, and finally the error that ends the stream."""
     with stream:
         try:
             while True:
@@ -281,7 +281,7 @@ def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) 
 
 
 def serve_parent() -> None:
-    """Make the object that the parent wants, and answer until it asks no more."""
+    """Make the object that the parent describes, and answer until the parent closes the pipe."""
     requests, answers = pipes()
     main_module, content = pickle.load(requests)
     if main_module:
@@ -293,7 +293,7 @@ def serve_parent() -> None:
 
 
 def serve(served: Any, requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer calls of an object's methods until the parent closes its end."""
+    """Answer calls of an object's methods until the parent closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of Ctrl-C, and ends this
     _parent.append(answers)
     _send("started", None)

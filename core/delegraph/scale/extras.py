@@ -1,4 +1,4 @@
-"""Engines that are installed by an extra of the distribution."""
+"""Checks that optional engines of the distribution are installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from delegraph.errors import ArgumentError
 
 
 def require_extra(what: str, extra: str, *packages: str) -> None:
-    """Check that the packages of an extra are installed, without importing them.
+    """Check that the packages of an extra are installed, without importing any.
 
     Args:
         what: needs them, for the message.

@@ -1,4 +1,4 @@
-"""A job on one machine: all rows of some data through a predictor, over processes, into a file."""
+"""A job on one machine: computes all rows of a source in processes, and writes a file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _rows(bad: Mapping[int, str]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class JobResult(JsonRecord):
-    """What a job did.
+    """Result of a job.
 
     Attributes:
         output: path of the file.
@@ -86,7 +86,7 @@ def predict(
     resume: bool = False,
     progress: Progress = untold,
 ) -> JobResult:
-    """Compute all rows of a source and write them to a file, in their order.
+    """Compute all rows of a source, and write the results to a file in the same order.
 
     The file has the number of each row, the source's columns but for the inputs, the outputs, and
     the reasons of bad rows, as ``predictor.on_error`` says. It is written whole when all is done;
@@ -161,7 +161,7 @@ def _cores() -> int:
 
 
 def _piece_rows(rows: int, max_batch: int) -> int:
-    """Return the rows of a piece: whole batches, whatever the number of processes."""
+    """Return the number of rows in a piece: whole batches, independent of the processes."""
     wanted = min(rows // PIECES, MOST_PIECE_ROWS)
     return max(1, wanted // max_batch) * max_batch
 
@@ -195,7 +195,7 @@ class _Told:
         progress("predicting", done, total)
 
     def add(self, rows: int) -> None:
-        """Tell that some more rows are done."""
+        """Add *rows* finished rows to the progress."""
         self._done += rows
         rate = (self._done - self._resumed) / (time.perf_counter() - self._begin)
         what = f"{self._done:,} of {self._total:,} rows, {rate:,.4g} a second"
@@ -205,7 +205,7 @@ class _Told:
 def _computed(
     work: Work, folder: JobFolder, pending: Iterable[int], processes: int
 ) -> Iterator[tuple[int, Record]]:
-    """Yield pieces as they get done.
+    """Yield pieces in the order in which they are finished.
 
     Raises:
         PredictionError: a process was lost.
@@ -228,7 +228,7 @@ def _computed(
 
 
 def _lost(death: Death, row: int) -> PredictionError:
-    """The error for a process that has died on a piece, which begins with a row."""
+    """Return the error for a process that died on the piece starting at *row*."""
     return PredictionError(
         f"a process that computes was lost ({death.how}); it had rows from {row} on. "
         "--isolate-rows (isolation='process') finds and marks rows that end their process; "
@@ -238,7 +238,7 @@ def _lost(death: Death, row: int) -> PredictionError:
 
 @contextmanager
 def _pool(work: Work, processes: int) -> Iterator[Callable[[int, str], Future[Record | Death]]]:
-    """Give what computes a piece in one of some processes, which end with the block."""
+    """Yield a function that computes a piece in one of several processes."""
     idle: SimpleQueue[Worker] = SimpleQueue()
 
     def compute(number: int, path: str) -> Record | Death:

@@ -1,4 +1,4 @@
-"""What is done of a job: a folder beside its output, so that a job that was killed can go on.
+"""Job folder: finished pieces beside the output, from which a killed job continues.
 
 A piece is some rows after each other. Its file is written first, then its record, each whole or
 not at all; a piece with a record is done.
@@ -23,7 +23,7 @@ _JOB, _LOCK = "job.json", "lock"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is told of a piece that is done.
+    """Record of a finished piece.
 
     Attributes:
         start: number of its first row.
@@ -45,7 +45,7 @@ class Record:
 
 
 class JobFolder:
-    """The folder of a job. Leave it when the job ends early, or remove it when all is done.
+    """Folder of a job; call ``leave`` when the job stops early, ``remove`` when it is complete.
 
     Args:
         output: of the job; the folder is ``OUTPUT.job``.
@@ -82,7 +82,7 @@ class JobFolder:
             raise
 
     def _begin(self, identity: Mapping[str, Any]) -> None:
-        """Note what the job is, or check that it is the same.
+        """Store the job's identity, or check that it equals the stored one.
 
         Raises:
             ArgumentError: it is not; the message names what differs.
@@ -106,31 +106,31 @@ class JobFolder:
         return str(self.path / f"{number:08}{self._suffix}")
 
     def add(self, number: int, record: Record) -> None:
-        """Note that a piece is done."""
+        """Store the record of a finished piece."""
         write_whole(str(self.path / f"{number:08}.done"), json.dumps(to_json(record)).encode())
 
     def records(self) -> dict[int, Record]:
-        """Return the records of what is done, by the number of the piece."""
+        """Return the records of finished pieces, by number."""
         found = {}
         for path in sorted(self.path.glob("*.done")):
             found[int(path.stem)] = from_json(Record, json.loads(path.read_text(encoding="utf-8")))
         return found
 
     def leave(self) -> None:
-        """Let others go on with what is done, if anything is."""
+        """Unlock the folder for a later run; remove it if no piece is finished."""
         if self.records():
             self._lock.release()
         else:
             self.remove()
 
     def remove(self) -> None:
-        """Delete it."""
+        """Delete the folder."""
         self._lock.release()
         shutil.rmtree(self.path)
 
 
 def _differing(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the parts that differ, with those of their own parts."""
+    """Yield the names of the parts that differ, with the names of their differing fields."""
     for name in _unequal(kept, wanted):
         before, now = kept.get(name), wanted.get(name)
         if isinstance(before, dict) and isinstance(now, dict):

@@ -1,4 +1,4 @@
-"""Which kind of data is meant by a path, by its ending."""
+"""Opens a data source by the suffix of its path."""
 
 from __future__ import annotations
 

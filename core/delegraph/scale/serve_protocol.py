@@ -1,4 +1,4 @@
-"""The Open Inference Protocol before a served model: KServe's REST and gRPC. Needs KServe.
+"""The Open Inference Protocol for a served model: KServe's REST and gRPC. Needs KServe.
 
 KServe takes its options from the command line of whatever program imports it: import this module by
 :func:`delegraph.scale.serve.serve` only, which hides that of Delegraph.
@@ -60,7 +60,7 @@ _INCIDENTS = Counter(
 
 
 class Unavailable(ModelNotReady):
-    """A request that is not computed now and may be sent again: 503, and gRPC's UNAVAILABLE."""
+    """Error: a request cannot be computed now, but may be sent again: 503, gRPC's UNAVAILABLE."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("")
@@ -68,7 +68,7 @@ class Unavailable(ModelNotReady):
 
 
 class Unsupported(NotImplementedError):
-    """What this server does not do: 501, and gRPC's UNIMPLEMENTED."""
+    """Error: this server does not support the operation: 501, gRPC's UNIMPLEMENTED."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -76,7 +76,7 @@ class Unsupported(NotImplementedError):
 
 
 class ServedModel(kserve.Model):
-    """A model of which others compute the requests.
+    """A KServe model whose requests are computed by replicas.
 
     Args:
         name: in the protocol's paths.
@@ -98,7 +98,7 @@ class ServedModel(kserve.Model):
         return self.compute is not None
 
     def load(self) -> bool:
-        """Refuse a request that came too early; KServe asks for it then."""
+        """Raise Unavailable; KServe calls this for requests before a replica is ready."""
         raise Unavailable(f"model {self.name!r} is not ready: its replicas are being started")
 
     def get_input_types(self) -> list[dict[str, Any]]:
@@ -187,7 +187,7 @@ _DAMAGED = (
 
 
 def _given(tensor: Any) -> GivenTensor:
-    """Return a tensor of a request; numbers that its datatype does not have are an error.
+    """Return a tensor of a request, after a check that its numbers fit its datatype.
 
     Raises:
         InvalidInput: its data are of another datatype or size than it says.
@@ -206,13 +206,13 @@ def _given(tensor: Any) -> GivenTensor:
 
 
 def _require_same(numbers: list[Any], values: NDArray[Any]) -> None:
-    """Check that no number was changed when it became an integer, as 1.5 becomes 1."""
+    """Check that the conversion to integers changed no number, as 1.5 to 1."""
     if not np.array_equal(np.ravel(numbers), np.ravel(values)):
         raise ValueError("it has other numbers")
 
 
 class ServedData(DataPlane):
-    """What KServe's endpoints ask, for a server that may not be ready.
+    """Data for KServe's endpoints, for a server that may not be ready.
 
     Args:
         model_registry: KServe's models.
@@ -233,7 +233,7 @@ class ServedData(DataPlane):
         return await self._is_ready()
 
     def decode_inference_request(self, body: Any, headers: Any, model_name: str) -> InferRequest:
-        """Return a REST request; damaged ones are the client's error, not the server's."""
+        """Return a REST request; a damaged one is reported as the client's error."""
         if isinstance(body, bytes):  # it is all JSON where its length is not given
             headers = {INFERENCE_CONTENT_LENGTH_HEADER: len(body), **headers}
         try:
@@ -248,16 +248,16 @@ class FixedModels(ModelRepositoryExtension):
     """Refuses to load and unload models, which any client could ask for."""
 
     async def load(self, model_name: str) -> Any:
-        """Refuse."""
+        """Raise Unsupported, as requests cannot load models."""
         raise Unsupported("models are not loaded by requests")
 
     async def unload(self, model_name: str) -> Any:
-        """Refuse."""
+        """Raise Unsupported, as requests cannot unload models."""
         raise Unsupported("models are not unloaded by requests")
 
 
 async def _not_a_request(request: Request, error: Exception) -> JSONResponse:
-    """Answer in the protocol's form what FastAPI would in its own."""
+    """Return the protocol's error response for a request that FastAPI rejects."""
     found = error.errors() if isinstance(error, RequestValidationError) else []
     places = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found)
     return JSONResponse({"error": f"not a request of the protocol: {'; '.join(places)}"}, 400)
@@ -275,7 +275,7 @@ _EXPECTED = (
 
 
 class _Expected(logging.Filter):
-    """Leaves out what a client has done wrong, which KServe logs with a traceback."""
+    """Log filter that drops client errors, which KServe logs with a traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -289,7 +289,7 @@ def protocol_server(
     grpc_port: int,
     grace: int,
 ) -> kserve.ModelServer:
-    """Return a server; its ``start([])`` serves until the process is told to stop.
+    """Return a server; ``start([])`` serves until the process is stopped.
 
     Args:
         model: that is served.

@@ -31,7 +31,7 @@ DATATYPES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ServedTensor(JsonRecord):
-    """An input or an output.
+    """An input or output of the served model.
 
     Attributes:
         name: column of the predictor.
@@ -46,7 +46,7 @@ class ServedTensor(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class GivenTensor:
-    """A tensor of a request: its datatype as named there, and its values."""
+    """A tensor of a request: its stated datatype, and its values."""
 
     datatype: str
     values: NDArray[Any]
@@ -54,7 +54,7 @@ class GivenTensor:
 
 @dataclass(frozen=True, slots=True)
 class ServedSignature:
-    """What a request holds, and what the answer does.
+    """Inputs and outputs of the served model, in the protocol's terms.
 
     Attributes:
         inputs: by their names.
@@ -107,7 +107,7 @@ class ServedSignature:
             raise ArgumentError(f"a request of {rows} rows, expected 1 to {self.max_rows}")
 
     def wanted(self, names: Sequence[str]) -> list[str]:
-        """Return the outputs that a request names; all of them where it names none.
+        """Return the outputs that a request names, or all if it names none.
 
         Raises:
             ArgumentError: there is no such output.
@@ -120,7 +120,7 @@ class ServedSignature:
         return list(names) or list(self.outputs)
 
     def tensors(self, rows: Columns) -> dict[str, NDArray[Any]]:
-        """Return the outputs of a request's rows as the protocol sends them.
+        """Return the outputs of a request's rows, in the form that the protocol sends.
 
         Raises:
             PredictionError: the rows differ in the shape of an output.

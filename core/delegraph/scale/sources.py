@@ -49,7 +49,7 @@ class Rows:
 
 
 class Source(ABC):
-    """Rows by their number; pickled to other processes, which read the same.
+    """Rows by number; a pickled copy in another process reads the same rows.
 
     Args:
         inputs: of the model.
@@ -60,15 +60,15 @@ class Source(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
 
     @abstractmethod
     def read(self, start: int, stop: int) -> Rows:
-        """Return the rows from *start* to before *stop*, at most the last one."""
+        """Return the rows from *start* to before *stop*, at most up to the last row."""
 
     @abstractmethod
     def identity(self) -> str:
-        """Digest of these rows: of names, sizes and times of files."""
+        """Return the digest of the rows: of names, sizes and times of files."""
 
 
 class Table(Source):
@@ -83,7 +83,7 @@ class Table(Source):
         return digest([stamp(self.path)])
 
     def split(self, columns: Columns) -> Rows:
-        """Return columns as rows; of those whose shape differs by the row, each row is checked."""
+        """Return columns as rows; ragged columns are checked row by row."""
         given = {name: values for name, values in columns.items() if name in self.inputs}
         passed = {name: values for name, values in columns.items() if name not in self.inputs}
         unread: dict[int, str] = {}
@@ -102,7 +102,7 @@ class Table(Source):
 
 
 def regular(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of arrays as one array where they have one shape."""
+    """Return a column of arrays as one array, if their shapes are equal."""
     return stacked(list(values)) if is_ragged(values) else values
 
 
@@ -118,7 +118,7 @@ class NpzRows(Table):
         return columns_of(read_npz(self.path))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the columns, which each process reads for itself."""
+        """Return the state for pickling without the columns, which each process reads again."""
         return {name: value for name, value in vars(self).items() if name != "_columns"}
 
     def __len__(self) -> int:
@@ -145,7 +145,7 @@ class ParquetRows(Table):
 
 
 class FileRows(Source):
-    """The pictures and ``.npy`` files of a folder and those below it, by name: a row each.
+    """The pictures and ``.npy`` files in a folder tree, sorted by name, one row each.
 
     Args:
         folder: which.
@@ -187,7 +187,7 @@ class FileRows(Source):
         return Rows({FILE: np.array(names, object)}, given, unread)
 
     def _row(self, path: str, details: Details) -> NDArray[Any]:
-        """Return the input of a file, without the axis of the batch that an input has."""
+        """Return the input array of a file, without the batch axis."""
         if is_picture(path):
             values = picture_as_input(path, details, self._described)
         else:
@@ -210,5 +210,5 @@ def stamp(path: str) -> str:
 
 
 def digest(texts: Iterable[str]) -> str:
-    """Digest of texts."""
+    """Return the digest of texts."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()

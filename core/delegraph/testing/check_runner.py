@@ -1,4 +1,4 @@
-"""Runs the tests of the kit in another process, so that a crash or a hang costs one check.
+"""Runs the tests of the kit in another process, so that a crash or hang affects one check.
 
 The process (``check_server.py``) is a pytest session with the same command line. It is told which
 test to run, and says which model a delegate gets. If it dies, the test fails with the name of that
@@ -48,7 +48,7 @@ _DEPENDS_ON_STATE = (
 
 
 def check_runner(config: pytest.Config, folder: Path) -> CheckRunner | None:
-    """Runner of the checks of a pytest run; None where they run in its own process."""
+    """Return the runner of the checks of a pytest run; None if checks run in pytest's process."""
     limit = config.getoption("delegate_timeout")
     if not limit or config.getoption("usepdb") or config.getoption("trace"):
         return None
@@ -62,7 +62,7 @@ def check_runner(config: pytest.Config, folder: Path) -> CheckRunner | None:
 
 
 class CheckRunner:
-    """A pytest plugin that has the tests of some classes run by another process."""
+    """A pytest plugin that runs the tests of some classes in another process."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class CheckRunner:
         self._phase: PhaseBegins | None = None
 
     def identities(self, kind: type, tests: str) -> list[Identity]:
-        """Identities of the subjects of a class, whose tests run here from now on.
+        """Return the identities of the subjects of a class, whose tests run here from now on.
 
         Raises:
             pytest.UsageError: it cannot be collected; the message says why.
@@ -98,7 +98,7 @@ class CheckRunner:
         return found
 
     def _not_loaded(self, kind: type, death: Death) -> pytest.UsageError:
-        """Return the error for a delegate of which nothing can be tested; the scorecard has it."""
+        """Return the error for a delegate that cannot be loaded, and add it to the scorecard."""
         phase = self._phase or PhaseBegins("", "its tests were collected")
         name = phase.delegate or kind.__name__
         message = f"the delegate of {name} {death}\n  when {phase.phase}"
@@ -109,7 +109,7 @@ class CheckRunner:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
-        """Let the other process run a test."""
+        """Run a test in the other process."""
         if _class_of(item) not in self._tests:
             return None
         if item.config.pluginmanager.has_plugin("timeout"):  # the other process has its own
@@ -185,7 +185,7 @@ class CheckRunner:
     def _add_confirmation(
         self, report: pytest.TestReport, item: pytest.Item, suspect: Suspect
     ) -> None:
-        """Add to a report what new processes say of the model that shows a failure."""
+        """Add to a report whether the failing model also fails in a new process."""
         tests = self._tests[_class_of(item)]
         if self._fails_alone(tests, suspect):
             return
@@ -200,7 +200,7 @@ class CheckRunner:
                 note["message"] += f"\n  {message}"
 
     def _fails_alone(self, tests: str, suspect: Suspect) -> bool:
-        """Return whether a model fails in a new process, by a wrong result or by ending it."""
+        """Return whether a model fails in a new process, by a wrong result or by a crash."""
         process = self._process.another()
         try:
             started = process.ask("outline", tests, heard=self._hear, patiently=True)
@@ -211,7 +211,7 @@ class CheckRunner:
             process.close()
 
     def _report(self, item: pytest.Item, death: Death) -> pytest.TestReport:
-        """Return the report of a test that cannot give one any more."""
+        """Return the report of a test whose process died."""
         tested: Identity = item.callspec.params["subject"]  # type: ignore[attr-defined]  # a function
         unknown = {"delegate": tested.name, "section": "contract", "check": item.name, "types": {}}
         note = self._note or unknown
@@ -227,12 +227,12 @@ class CheckRunner:
 
 
 def _class_of(item: pytest.Item) -> Any:
-    """Return the class of a test; None for tests without one."""
+    """Return the class of a test; None for tests without a class."""
     return getattr(item, "cls", None)
 
 
 def _end_of_setups(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
-    """End here what tests before have set up and the next one has no use for; yield what fails.
+    """Tear down fixtures that the next test does not need; yield reports of failures.
 
     pytest does so after each test that it runs itself. Its hook for that needs a test that was set
     up here, so this asks what the hook asks.

@@ -1,4 +1,4 @@
-"""The process in which checks run: a pytest session that runs the tests it is told, one by one.
+"""The process in which checks run: a pytest session that runs requested tests one by one.
 
 ``check_process.py`` starts it and loads this plugin, ``check_runner.py`` says what it wants.
 Whatever the delegate does to this process, the other one goes on.
@@ -46,7 +46,7 @@ OFF: dict[str, object] = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what the other process says when it starts this one."""
+    """Add the options that the other process passes to this one."""
     group = parser.getgroup("delegraph")
     for name in ("--delegate-folder", "--delegate-stack"):
         group.addoption(name, help=argparse.SUPPRESS)
@@ -54,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Leave out what concerns the run as a whole, and run checks in this process."""
+    """Reset the options that concern the whole run, so that checks run in this process."""
     for name, value in OFF.items():
         if hasattr(config.option, name):
             setattr(config.option, name, value)
@@ -62,20 +62,20 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Print nothing."""
+    """Remove the terminal reporter, so that nothing is printed."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     config.pluginmanager.unregister(reporter)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection() -> bool:
-    """Collect nothing yet."""
+    """Skip the collection at the start; :class:`CheckServer` collects on request."""
     return True
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """Answer until nobody asks any more."""
+    """Answer requests until the other process closes the pipe."""
     server = CheckServer(session)
     session.config.pluginmanager.register(server)
     with open(session.config.getoption("delegate_stack"), "w") as file:
@@ -86,7 +86,7 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 
 
 class CheckServer:
-    """Does what it is asked, in place of a run."""
+    """Answers requests of the other process, in place of a normal pytest run."""
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
@@ -96,13 +96,13 @@ class CheckServer:
 
     @pytest.hookimpl(tryfirst=True, optionalhook=True)
     def pytest_timeout_set_timer(self, settings: Any) -> bool:
-        """Let the other process keep the limit of pytest-timeout, which is told here."""
+        """Send the time limit of pytest-timeout to the other process, which enforces it."""
         tell(TimeIsLimited(settings.timeout))
         return True
 
     @pytest.hookimpl(tryfirst=True, optionalhook=True)
     def pytest_timeout_cancel_timer(self) -> bool:
-        """The limit holds no longer."""
+        """Tell the other process that the time limit has ended."""
         tell(TimeIsLimited(None))
         return True
 
@@ -112,11 +112,11 @@ class CheckServer:
             self._errors.append(report.longreprtext)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the reports of the test that runs."""
+        """Store a report of the running test."""
         self._reports.append(report)
 
     def outline(self, tests: str) -> object:
-        """Return the identities of what a class tests, or why it cannot be collected.
+        """Return the identities of the subjects of a class, or why it cannot be collected.
 
         Args:
             tests: the class, as ``file::class``.

@@ -1,4 +1,4 @@
-"""Signs of a run as data, as the process in which checks run sends them to ``check_runner.py``."""
+"""Signs of a run in the form in which they are sent to ``check_runner.py``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OTHERS = ("op", "steps", "is_random", "tolerance", "differs")
 
 
 def sent(sign: Sign) -> Any:
-    """A sign with its cases as :class:`SentCase`."""
+    """Return *sign* with its cases converted to :class:`SentCase`, for sending."""
     cases = {name: _sent_case(getattr(sign, name)) for name in _CASES if hasattr(sign, name)}
     return replace(sign, **cases)  # type: ignore[arg-type]  # stands in for the case
 
@@ -60,7 +60,7 @@ def _sent_case(case: OperatorCase) -> SentCase:
 
 
 def received(sign: Any) -> Sign:
-    """The sign that :func:`sent` was given."""
+    """Return the original sign from the result of :func:`sent`."""
     cases = {name: _case(getattr(sign, name)) for name in _CASES if hasattr(sign, name)}
     found: Sign = replace(sign, **cases)
     return found

@@ -1,4 +1,4 @@
-"""The class that an author subclasses to test a delegate with the conformance kit.
+"""Base class of an author's tests, which run the conformance kit on a delegate.
 
 It needs pytest and Hypothesis: ``pip install delegraph[testing]``.
 """
@@ -70,7 +70,7 @@ CONTRACT: Sequence[Callable[[Subject], None]] = (
 
 
 class DelegateConformance:
-    """Tests that a delegate is sound; a subclass says which.
+    """Tests of a delegate's conformance; a subclass names the delegate.
 
     ::
 
@@ -88,7 +88,7 @@ class DelegateConformance:
     examples: int = EXAMPLES
 
     def make_delegate(self) -> AnyDelegate:
-        """Return a new delegate; override this for one that is not installed, or made otherwise.
+        """Return a new delegate; override this for a delegate that is not installed.
 
         An override counts even where ``delegate`` is set.
         """
@@ -97,11 +97,11 @@ class DelegateConformance:
         )
 
     def cases(self) -> Iterable[OperatorCase]:
-        """Return cases of your own, made with ``delegraph.testing.operator_case``; none here."""
+        """Return the author's own cases, made by ``operator_case``; none by default."""
         return ()
 
     def subjects(self, config: pytest.Config) -> list[Subject]:
-        """Subjects that are tested; one delegate, unless overridden."""
+        """Return the subjects to test; one delegate, unless overridden."""
         is_overridden = type(self).make_delegate is not DelegateConformance.make_delegate
         if self.delegate and not is_overridden:
             subject = installed_subject(self.delegate, self.capabilities)
@@ -110,7 +110,7 @@ class DelegateConformance:
         return [replace(subject, cases=tuple(self.cases()), folder=failures_folder(config))]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Give each test its delegates, checks and operators; pytest calls this."""
+        """Parametrize each test with subjects, checks and operators; pytest calls this hook."""
         if "subject" not in metafunc.fixturenames:
             return  # a test of the author's own
         try:
@@ -127,7 +127,7 @@ class DelegateConformance:
             metafunc.parametrize("subject", found, ids=[s.name for s in found])
 
     def _tested(self, metafunc: pytest.Metafunc) -> Sequence[Subject | Identity]:
-        """Subjects that are tested; those run in another process are made only there."""
+        """Return the subjects, or their identities if another process runs the tests."""
         kind, config = type(self), metafunc.config
         if kind not in _TESTED:
             runner = check_runner(config, failures_folder(config))
@@ -141,50 +141,50 @@ class DelegateConformance:
         return _TESTED[kind]
 
     def test_declares_capabilities(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """The delegate says what it can do."""
+        """The delegate declares its claims."""
         with _verdict(request, subject, "soundness", "capabilities are declared"):
             require_claims(subject)
 
     def test_contract(
         self, subject: Subject, check: Callable[[Subject], None], request: pytest.FixtureRequest
     ) -> None:
-        """It behaves as Delegraph expects of any delegate."""
+        """The delegate fulfils one check of the contract."""
         with _verdict(request, subject, "contract", check.__name__.replace("_", " ")):
             check(subject)
 
     def test_claims_are_executed(
         self, subject: Subject, operator: str, request: pytest.FixtureRequest
     ) -> None:
-        """Everything that is claimed for an operator is really taken and run."""
+        """The delegate takes and runs models that show all its claims for an operator."""
         with _verdict(request, subject, "soundness", f"claims of {operator} are executed"):
             soundness.claims_are_executed(subject, operator)
 
     def test_nothing_unclaimed_is_taken(
         self, subject: Subject, request: pytest.FixtureRequest
     ) -> None:
-        """It takes nothing beyond its claims."""
+        """The delegate takes no node beyond its claims."""
         with _verdict(request, subject, "soundness", "nothing unclaimed is taken"):
             soundness.nothing_unclaimed_is_taken(subject)
 
     def test_numbers(self, subject: Subject, operator: str, request: pytest.FixtureRequest) -> None:
-        """Results are those of Delegraph's kernels, within the declared tolerance."""
+        """The results equal those of Delegraph's kernels, within the declared tolerance."""
         with _verdict(request, subject, "numbers", operator) as note:
             note["types"] = numbers.results_by_type(subject, operator)
             numbers.results_are_right(subject, operator)
 
     def test_transposed(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """So they are between transpositions, which engines move."""
+        """The results are right for operators between transpositions, which engines may move."""
         with _verdict(request, subject, "numbers", "between TRANSPOSEs"):
             transposed_are_right(subject)
 
     def test_generated_models(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """So they are on models of several nodes and partitions."""
+        """The results are right for generated models of several nodes and partitions."""
         with _verdict(request, subject, "numbers", "generated models"):
             most = subject.effort.examples
             check_generated_models(subject, self.examples if most is None else most)
 
     def test_sweep(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """So they are on as many models as ``--delegate-sweep`` gives time for."""
+        """The results are right for the models of a sweep of ``--delegate-sweep`` minutes."""
         minutes: float = request.config.getoption("delegate_sweep")
         seed: int = request.config.getoption("delegate_seed")
         with _verdict(request, subject, "numbers", f"a sweep with seed {seed}"):
@@ -205,7 +205,7 @@ def subjects_of(kind: type) -> list[Subject]:
 
 
 def failures_folder(config: pytest.Config) -> Path:
-    """Return where models that show failures are saved."""
+    """Return the folder for models that show failures."""
     folder: str | None = config.getoption("delegate_folder", None)
     if folder is not None:
         return Path(folder)
@@ -216,7 +216,7 @@ def failures_folder(config: pytest.Config) -> Path:
 
 
 def _failure(check: str, subject: Subject, error: BaseException) -> str:
-    """Return the message of a failed check; pytest's own limit knows neither check nor model."""
+    """Return the message of a failed check; for a timeout of pytest, with check and model."""
     if isinstance(error, AssertionError) or "pytest-timeout" not in str(error):
         return str(error)
     last = "" if WITNESS.case is None else rerun(subject, WITNESS.case, "timeout")
@@ -227,7 +227,7 @@ def _failure(check: str, subject: Subject, error: BaseException) -> str:
 
 
 def _named(rows: Sequence[tuple[Subject | Identity, object, str]]) -> list[Any]:
-    """Return parameter sets of a subject and something, with the name of that in their ids."""
+    """Return pytest parameters of a subject and a value, with the value's name in the id."""
     return [
         pytest.param(subject, value, id=f"{subject.name}-{name}") for subject, value, name in rows
     ]
@@ -237,7 +237,7 @@ def _named(rows: Sequence[tuple[Subject | Identity, object, str]]) -> list[Any]:
 def _verdict(
     request: pytest.FixtureRequest, subject: Subject, section: str, check: str
 ) -> Iterator[dict[str, Any]]:
-    """Fail or skip the test by what a check raises, and leave a note for the scorecard."""
+    """Fail or skip the test by the error that the check raises, and record the result."""
     sample = subject.effort.described(subject.capabilities)
     note: dict[str, Any] = {"delegate": subject.name, "section": section, "check": check}
     note |= {"types": {}, "sample": sample}

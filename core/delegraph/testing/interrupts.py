@@ -1,4 +1,4 @@
-"""Interrupts where a test wants them: at the first line of a call, at the second, and so on.
+"""Raises interrupts at chosen lines of a call: at the first line, at the second, and so on.
 
 A signal's handler may raise between two instructions of Python. ``KeyboardInterrupt`` does, and so
 does what a test or a server raises to end a call that takes too long. What a call leaves half done
@@ -31,7 +31,7 @@ Step = Literal["line", "opcode"]
 def interrupted(
     call: Callable[[], object], at: int, *, inside: Sequence[str], step: Step = "line"
 ) -> bool:
-    """Call, and raise ``KeyboardInterrupt`` at one of the lines that run.
+    """Call a function, and raise ``KeyboardInterrupt`` at the executed line number *at*.
 
     Only what this thread runs is counted, in the modules named and those below them.
 
@@ -79,7 +79,7 @@ def _kept(frame: FrameType) -> frozenset[int]:
 
 @cache
 def _lines_without_signals(path: str) -> frozenset[int]:
-    """Return the lines of ``with`` statements, and those with which ``finally`` blocks begin."""
+    """Return the lines of ``with`` statements, and the first lines of ``finally`` blocks."""
     found = set()
     for node in ast.walk(ast.parse("".join(linecache.getlines(path)))):
         if isinstance(node, ast.With):

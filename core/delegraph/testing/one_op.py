@@ -31,7 +31,7 @@ from delegraph.schema.writer import write_model
 
 @dataclass(frozen=True, eq=False)
 class TensorDef:
-    """A tensor of a one-operator model; make one with :func:`tensor` or :func:`constant`."""
+    """A tensor of a test model, made by :func:`tensor` or :func:`constant`."""
 
     shape: tuple[int, ...]
     type: TensorType
@@ -54,7 +54,7 @@ def tensor(
     shape_signature: Sequence[int] | None = None,
     name: str = "",
 ) -> TensorDef:
-    """Return a tensor that is computed, fed, or a variable.
+    """Return a tensor without data: computed, an input, or a variable.
 
     Args:
         shape: dimensions; ``()`` for a scalar.
@@ -164,7 +164,7 @@ def one_op_records(
     custom_options: bytes | None = None,
     intermediates: Sequence[TensorDef] = (),
 ) -> tables.Model:
-    """Return the records that :func:`one_op_model` writes, for tests that change them further."""
+    """Return the records that :func:`one_op_model` writes, for tests that change the records."""
     defs: list[TensorDef] = []
     for given in (*inputs, *outputs, *intermediates):
         if given is not None and not any(given is seen for seen in defs):

@@ -1,4 +1,4 @@
-"""What Delegraph makes of a model and its inputs, in one call."""
+"""Outputs of a model for given inputs, in one call."""
 
 from __future__ import annotations
 

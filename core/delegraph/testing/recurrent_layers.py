@@ -1,4 +1,4 @@
-"""Random recurrent layers: the tensors of their nodes, in the order that the operators want."""
+"""Random recurrent layers: the input tensors of nodes, in the operators' order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Maybe = TensorDef | None
 
 
 class Weights:
-    """Makes random weights.
+    """Generator of random weights.
 
     Args:
         seed: of the generator.
@@ -33,7 +33,7 @@ class Weights:
         return constant(np.round(values / scale).astype(np.int8), scale=scale)
 
     def vector(self, n: int) -> TensorDef:
-        """Return float weights."""
+        """Return a vector of random float weights."""
         return constant(self.rng.normal(0, 0.5, n).astype(np.float32))
 
     def inputs(self, shape: tuple[int, ...], steps: int = 3) -> list[list[Any]]:
@@ -42,7 +42,7 @@ class Weights:
 
 
 def gates(make: Callable[[], TensorDef], *, cifg: bool) -> list[Maybe]:
-    """Return a tensor for each gate; none for the input gate if it is coupled."""
+    """Return a tensor for each gate; None for a coupled input gate."""
     return [None if cifg else make(), make(), make(), make()]
 
 
@@ -58,7 +58,7 @@ def lstm_weights(
     projection_bias: bool = False,
     diagonal: bool = False,
 ) -> list[Maybe]:
-    """Return inputs 1 to 17 of an LSTM node: everything but states and normalisation."""
+    """Return inputs 1 to 17 of an LSTM node, without states and layer normalization."""
     recurrent = (
         (lambda: weights.vector(n_cell)) if diagonal else (lambda: weights.matrix(n_cell, n_output))
     )
@@ -80,7 +80,7 @@ def lstm_weights(
 
 
 def state(*shape: int, type: str = "FLOAT32", **quantization: Any) -> TensorDef:
-    """Return a variable tensor."""
+    """Return a variable tensor for a state."""
     return tensor(shape, type, is_variable=True, **quantization)
 
 
@@ -110,7 +110,7 @@ class IntegerLstm:
         self.cell_log2 = cell_log2
 
     def weights(self, *shape: int) -> TensorDef:
-        """Return int8 weights."""
+        """Return a matrix of random int8 weights."""
         values = self.rng.integers(-127, 128, shape).astype(np.int8)
         return constant(values, scale=float(self.rng.uniform(0.005, 0.02)))
 
@@ -120,15 +120,15 @@ class IntegerLstm:
         return constant(values, scale=scale)
 
     def bias(self, n: int) -> TensorDef:
-        """Return an int32 bias."""
+        """Return a vector of random int32 biases."""
         return constant(self.rng.integers(-3000, 3000, n).astype(np.int32), scale=2e-4)
 
     def input(self, shape: tuple[int, ...]) -> TensorDef:
-        """Return the layer's input."""
+        """Return the tensor of the layer's input."""
         return tensor(shape, "INT8", scale=0.02, zero_point=-5)
 
     def output(self, shape: tuple[int, ...]) -> TensorDef:
-        """Return the layer's output."""
+        """Return the tensor of the layer's output."""
         return tensor(shape, "INT8", scale=0.008, zero_point=4)
 
     def inputs(

@@ -38,7 +38,7 @@ def model_of(*graphs: Graph) -> bytes:
 
 
 def records_of(*graphs: Graph) -> tables.Model:
-    """Return the records that :func:`model_of` writes."""
+    """Return the records of a model with *graphs* as its subgraphs."""
     codes = sorted({op.name for graph in graphs for op in graph.ops})
     buffers = [tables.Buffer()]
     subgraphs = tuple(_subgraph(graph, codes, buffers) for graph in graphs)

@@ -1,4 +1,4 @@
-"""What ``pytest --pyargs delegraph.testing --delegate NAME`` runs."""
+"""Tests that ``pytest --pyargs delegraph.testing --delegate NAME`` runs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from delegraph.testing.delegate_conformance import DelegateConformance, failures
 
 
 class TestInstalledDelegate(DelegateConformance):
-    """The kit for each delegate that ``--delegate`` names."""
+    """The kit for each delegate in ``--delegate`` options."""
 
     def subjects(self, config: pytest.Config) -> list[Subject]:
-        """Return the delegates that were asked for."""
+        """Return the subjects for the delegates in ``--delegate`` options."""
         names = config.getoption("delegate", default=None)
         if not names:
             raise pytest.UsageError("say which delegate to test: --delegate NAME[:KEY=VALUE,...]")

@@ -27,7 +27,7 @@ class DefaultDelegates(JsonRecord):
 
 
 def defaults_among(plugins: PluginSet) -> DefaultDelegates:
-    """Delegates that a model gets by default where these plugins are installed.
+    """Return the delegates that a model gets by default when these plugins are installed.
 
     Raises:
         ConfigurationError: the user's configuration file has a mistake.

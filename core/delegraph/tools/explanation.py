@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stretch of the execution plan that one party runs.
+    """Consecutive nodes of the execution plan on one delegate, or on Delegraph's kernels.
 
     Attributes:
         subgraph: index of the subgraph.
@@ -144,7 +144,7 @@ def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[St
 
 
 def _in_order(needs: Sequence[Set[int]]) -> list[int]:
-    """Return positions such that each comes after those it needs, else ascending."""
+    """Return positions in ascending order, but each after those that it needs."""
     waiting = [len(needed) for needed in needs]
     readers: dict[int, list[int]] = {}
     for i, needed in enumerate(needs):
@@ -222,7 +222,7 @@ def _refusals(placement: Placement) -> list[Refusal]:
 
 
 def operator_counts(ops: Iterable[str]) -> str:
-    """Return operator names with their numbers, most frequent first.
+    """Return operator names with their counts, most frequent first.
 
     >>> operator_counts(["ADD", "CONV_2D", "CONV_2D"])
     'CONV_2D x2, ADD'

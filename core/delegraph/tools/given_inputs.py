@@ -1,4 +1,4 @@
-"""Which input gets which of the values that a user gives: ``[NAME=]VALUE``, or a whole ``.npz``."""
+"""Assigns values that a user gives, ``[NAME=]VALUE`` or a ``.npz`` file, to inputs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def given_inputs(
 
 
 def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> dict[int, str]:
-    """Return the values that are given by name, as texts, by position."""
+    """Return the texts of named values, by input position."""
     texts: dict[int, str] = {}
     for word in words:
         name, value = _split(word, names)
@@ -117,7 +117,7 @@ def _is_archive(word: str, names: Names) -> bool:
 def _archived(
     path: str, details: Sequence[Details], names: Names, given: Mapping[int, str]
 ) -> dict[int, NDArray[Any]]:
-    """Return the arrays of a ``.npz`` file by position, for all inputs that are not given."""
+    """Return the arrays of a ``.npz`` file by input position, for inputs not in *given*."""
     found: dict[int, NDArray[Any]] = {}
     for name, values in read_npz(path).items():
         if name not in names:

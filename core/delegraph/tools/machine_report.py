@@ -49,7 +49,7 @@ class Processor:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A folder for files that are kept from one process to the next.
+    """A cache folder, which is shared by successive processes.
 
     Attributes:
         source: what names it: an environment variable, or the platform.
@@ -147,7 +147,7 @@ def _version(distribution: str) -> str | None:
 
 
 def processor() -> Processor:
-    """Return the processor and its memory."""
+    """Return the properties of processor and memory."""
     cores = os.cpu_count() or 1
     has_affinity = hasattr(os, "sched_getaffinity")
     usable = len(os.sched_getaffinity(0)) if has_affinity else cores

@@ -137,7 +137,7 @@ class MemoryReport(JsonRecord):
 
     @property
     def bound(self) -> int:
-        """Bytes that no plan can do without that shares no memory in place."""
+        """Lower bound of the bytes of any plan without in-place outputs."""
         return lower_bound(self.records, self.alignment)
 
     @cached_property

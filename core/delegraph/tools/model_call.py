@@ -28,7 +28,7 @@ def declared_shape(details: Details) -> list[int]:
 
 
 class Interpreter(Protocol):
-    """What is used of an interpreter: Delegraph's, or the official one."""
+    """Methods of an interpreter that calls use; Delegraph's and the official one have them."""
 
     def get_input_details(self) -> list[dict[str, Any]]:
         """Return the details of each input."""
@@ -68,7 +68,7 @@ class ModelCall(Protocol):
         """Return the details of each output, with the name used in this kind of call."""
 
     def allocate(self, values: Sequence[NDArray[Any]]) -> None:
-        """Make the model ready for inputs of these shapes, in the order of the details."""
+        """Resize the inputs to the shapes of *values*, and allocate."""
 
     def fill(self, values: Sequence[NDArray[Any]]) -> None:
         """Copy the values of all inputs, in the order of the details."""
@@ -84,7 +84,7 @@ class ModelCall(Protocol):
 
 
 def model_call(interpreter: Interpreter, signature: str | None = None) -> ModelCall:
-    """Return the call of the whole model, or of the signature with that name.
+    """Return the call of the whole model, or of the signature *signature*.
 
     Raises:
         ArgumentError: the model has no such signature.
@@ -177,5 +177,5 @@ class _Signature:
 
 
 def _named(details: Mapping[str, Details]) -> list[Details]:
-    """Return the details of a signature's tensors under the signature's own names."""
+    """Return the details of a signature's tensors, with the signature's names."""
     return [{**entry, "name": name} for name, entry in details.items()]

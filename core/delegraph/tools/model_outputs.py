@@ -114,7 +114,7 @@ def best_classes(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold."""
+    """Return a value in a form that JSON can represent."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return str(value) if isinstance(value, complex) else value

@@ -150,7 +150,7 @@ def _require_reasonable(image: Image, path: str) -> None:
 
 
 def _require_room(details: Details, width: int, height: int) -> None:
-    """Check that a model may ask for a picture of a size.
+    """Check that the picture size of an input is positive and within the memory limit.
 
     Raises:
         ArgumentError: it has no pixels, or takes more memory than a small file may.
@@ -208,7 +208,7 @@ def _converted(
 def _normalized(
     pixels: NDArray[np.uint8], described: TensorMetadata, details: Details
 ) -> NDArray[np.float32]:
-    """Return ``(byte - mean) / std``, with one number or one a channel."""
+    """Return ``(byte - mean) / std``; mean and std have one number, or one per channel."""
     channels = pixels.shape[-1]
     if len(described.mean) not in (1, channels):
         raise ArgumentError(

@@ -69,7 +69,7 @@ class PlacementLock:
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """A node that another party runs now.
+    """A node that moved to another delegate.
 
     Attributes:
         subgraph: index of its subgraph.

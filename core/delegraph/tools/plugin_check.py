@@ -105,7 +105,7 @@ def _conflicts(plugins: PluginSet) -> Iterator[Finding]:
 
 
 def _offer(offer: Offer) -> Iterator[Finding]:
-    """Import one delegate and look at its options; nothing is made."""
+    """Load the factory of one delegate and check its options, without creating a delegate."""
     subject = f"delegate {offer.spec.name!r} of {offer.plugin}"
     try:
         factory = offer.spec.load()
@@ -170,7 +170,7 @@ def _looks(plugin: Plugin) -> Iterator[Finding]:
 
 
 def _unmatched(plugins: PluginSet) -> Iterator[Finding]:
-    """Look for names in the allow and disable lists that no installed plugin has."""
+    """Yield names in the allow and disable lists that match no installed plugin."""
     known: frozenset[str] = frozenset()
     for plugin in plugins.plugins:
         known |= PluginChoice.names_of(plugin.name, plugin.distribution)

@@ -95,7 +95,7 @@ class PluginReport:
 
 
 def _limit_memory(limit: int) -> None:
-    """Limit the memory that this process may write to; a system that cannot has none."""
+    """Limit this process's writable memory; does nothing on systems without such a limit."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 

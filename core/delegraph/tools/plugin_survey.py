@@ -144,7 +144,7 @@ class _Ending:
 
 
 def _worker(plugins: Sequence[Plugin], request: SurveyRequest) -> Worker:
-    """A process that can tell of plugins."""
+    """Return a process that reports about plugins."""
     identities = [(p.name, p.distribution, p.version, p.module) for p in plugins]
     report = PluginReport(identities, request.loads, tuple(request.builtin), request.memory_limit)
     return Worker(itself, report, time_limit=request.time_limit)

@@ -82,7 +82,7 @@ class InputRequest:
 
 
 class _Positions:
-    """Finds inputs by any of their names."""
+    """Finds positions of inputs by any of their names."""
 
     def __init__(self, details: Sequence[Details], others: Mapping[str, int]) -> None:
         self._known = [entry["name"] for entry in details]
@@ -93,7 +93,7 @@ class _Positions:
             self._names[""] = 0
 
     def by_position(self, what: str, given: Mapping[str, Any]) -> dict[int, Any]:
-        """Values given by name, as values by position."""
+        """Return values by input position, from values by name."""
         found: dict[int, Any] = {}
         for name, value in given.items():
             if name not in self._names:

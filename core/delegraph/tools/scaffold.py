@@ -76,7 +76,7 @@ _ENGINE: Files = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a project can start as.
+    """A kind of project that can be generated.
 
     Attributes:
         description: what the distribution is, on one line; with ``$`` words.
@@ -220,7 +220,7 @@ class Project:
         }
 
     def _hook_words(self) -> dict[str, str]:
-        """Imports of this kind's hooks, and the README's text on their use."""
+        """Return the imports of this kind's hooks, and a sentence for the README."""
         imports = ["DelegateSpec", "hookimpl"]
         if self.template == "compiler":
             imports += ["CompilerSpec", "engine_compiler"]
@@ -247,7 +247,7 @@ class Project:
 
 
 def write_project(project: Project, folder: Path) -> list[Path]:
-    """Write all files and return their paths, sorted.
+    """Write all files of a project and return their paths, sorted.
 
     Args:
         project: what to write.
@@ -276,7 +276,7 @@ def _write(path: Path, templates: Sequence[str], words: dict[str, str]) -> Path:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return words as a sentence has them.
+    """Return words as a list in a sentence.
 
     >>> _listed(["ADD", "MUL", "SUB"])
     'ADD, MUL and SUB'

@@ -101,7 +101,7 @@ class Setup:
 
     @property
     def isolation(self) -> Isolation:
-        """Isolation from ``isolate`` and ``timeout``, for delegates that are made apart."""
+        """Isolation of delegates, from the attributes ``isolate`` and ``timeout``."""
         return Isolation(self.isolate, self.timeout)
 
     def _litert(self, arguments: dict[str, Any]) -> LiteRtInterpreter:
@@ -119,7 +119,7 @@ class Setup:
         )
 
     def _groups(self) -> dict[str, Any]:
-        """The options that interpreters take in groups."""
+        """Return the grouped options of interpreters."""
         names = [spec.name for spec in fields(self) if spec.name in PLACES]
         return in_groups({name: getattr(self, name) for name in names})
 
@@ -156,7 +156,7 @@ class Setup:
         ]
 
     def own_runtime_only(self) -> list[str]:
-        """Return the attributes that are given and that the official interpreter has not."""
+        """Return the names of set attributes that the official interpreter does not support."""
         return [name for name in self._not_default() if name in OWN_RUNTIME_ONLY]
 
     def __str__(self) -> str:
@@ -177,7 +177,7 @@ class Setup:
         return [d if isinstance(d, str) else type(d).__name__ for d in self.delegates]
 
     def _not_default(self) -> dict[str, Any]:
-        """Return the attributes after the first three that are given, by name."""
+        """Return the attributes that differ from their defaults, except the first three."""
         values = {spec.name: (getattr(self, spec.name), spec.default) for spec in fields(self)[3:]}
         return {name: value for name, (value, default) in values.items() if value != default}
 
@@ -193,7 +193,7 @@ class Setup:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON takes it."""
+    """Return a value in a form that JSON can represent."""
     if isinstance(value, str | int | float | None):
         return value
     return [str(item) for item in value] if isinstance(value, Sequence) else str(value)

@@ -68,7 +68,7 @@ def shrunk(case: AnyCase, fails: Callable[[AnyCase], bool], tries: int = TRIES) 
 
 
 def simpler_cases(case: AnyCase) -> Iterator[AnyCase]:
-    """Yield cases that are a little simpler, the simplest first.
+    """Yield slightly simpler cases, the simplest first.
 
     A case with a reference is only fed simpler values: its two models must stay alike.
     """
@@ -202,7 +202,7 @@ def _tensors(case: Case) -> tuple[tables.Tensor, ...]:
 
 
 def _constant(case: Case, record: tables.Tensor) -> Array | None:
-    """Return a constant's elements; None for other tensors, strings and packed integers."""
+    """Return the elements of a constant; None for other tensors, strings and packed integers."""
     data = (case.records.buffers or ())[record.buffer].data
     kind = TensorType(record.type)
     if data is None or kind in BITS or kind in OBJECT_TYPES or record.sparsity is not None:

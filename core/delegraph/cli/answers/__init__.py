@@ -1,1 +1,1 @@
-"""What commands print: tables, JSON, progress, the log."""
+"""Output of commands: tables, JSON, progress and the log."""

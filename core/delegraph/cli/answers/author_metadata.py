@@ -1,4 +1,4 @@
-"""Prints what a model's author says of it, as ``inspect`` shows it."""
+"""Prints the author's metadata of a model, for ``inspect``."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _facts(tensor: TensorMetadata) -> str:
 
 
 def _box_numbers(layout: BoxLayout) -> list[str]:
-    """Names of a box's numbers, in their order."""
+    """Return the names of a box's numbers, in their stored order."""
     names = _BOX_NUMBERS[layout.type]
     return [name for _, name in sorted(zip(layout.index, names, strict=True))]
 
@@ -85,7 +85,7 @@ def _labels(labels: tuple[str, ...]) -> str:
 
 
 def _numbers(values: tuple[float, ...]) -> str:
-    """Return one number, or one a channel.
+    """Return one number as text, or a list with a number per channel.
 
     >>> _numbers((127.5,)), _numbers((1.0, 2.5))
     ('127.5', '[1, 2.5]')

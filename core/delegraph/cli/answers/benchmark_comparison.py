@@ -1,4 +1,4 @@
-"""``delegraph benchmark --against``: options, and what it prints of one set-up beside others."""
+"""``delegraph benchmark --against``: its options, and the printed comparison."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OF_ONE_ALONE = (*CONTROL_OPTIONS, "name", "save", *PROFILE_OPTIONS)
 
 @dataclass(frozen=True)
 class Against:
-    """What the user wants a set-up compared with, and how.
+    """Options of a comparison: the set-ups, and how to compare them.
 
     Attributes:
         setup: what all verdicts are about.
@@ -72,7 +72,7 @@ class Against:
             )
 
     def check(self, found: Comparison) -> None:
-        """Check that all set-ups ran, and that MODEL's is not slower than it may be.
+        """Check that all set-ups ran, and that MODEL's is not too slow.
 
         Raises:
             CheckFailed: it is slower, beside some other.
@@ -88,7 +88,7 @@ class Against:
 
 
 def against_options(command: Command) -> Command:
-    """Add ``--against`` and what belongs to it; the command gets an :class:`Against`, or None.
+    """Add ``--against`` and related options; the command gets an :class:`Against`, or None.
 
     It stands below ``setup_options``, whose *setup* it looks at.
     """
@@ -138,7 +138,7 @@ def against_options(command: Command) -> Command:
 
 
 def _require_use(*, is_comparing: bool) -> None:
-    """Check that every option has an effect."""
+    """Check that every given option has an effect, with or without ``--against``."""
     if is_comparing:
         require_effect(_OF_ONE_ALONE, "has no effect with --against")
     else:
@@ -146,7 +146,7 @@ def _require_use(*, is_comparing: bool) -> None:
 
 
 def print_comparison(out: Console, found: Comparison) -> None:
-    """Print the set-ups, how their times compare, and the verdicts."""
+    """Print the set-ups with their times, ratios and verdicts."""
     out.print(f"{found.one.name}: {duration(found.one.median or 0.0)}")
     heading(out, "Against")
     columns = ("set-up", "median", "ratio [95 %]", "MODEL is")

@@ -1,4 +1,4 @@
-"""What ``delegraph diff`` prints."""
+"""Prints the result of ``delegraph diff``."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def print_difference(out: Console, found: Difference) -> None:
 
 
 def _rows(output: OutputDifference) -> list[list[object]]:
-    """Return a row for the stored values, and one for the numbers that they stand for."""
+    """Return a table row for stored values, and one for the real numbers of quantized values."""
     units = [d.max_units for d in output.runs if d.max_units is not None]
     count = sum(d.count for d in output.runs)
     unequal = f"{sum(d.unequal for d in output.runs)} of {count}"
@@ -76,14 +76,14 @@ def _rows(output: OutputDifference) -> list[list[object]]:
 
 
 def _numbers(metrics: dict[str, Spread]) -> list[str]:
-    """Cells of a row: the mean over the runs, and the worst value of each other metric."""
+    """Return the cells of a row: the mean over runs, then the worst value of each other metric."""
     worst = {"max": "max", "p999": "max", "snr_db": "min", "cosine": "min"}
     shown = [number(getattr(metrics[name], end)) for name, end in worst.items()]
     return [number(metrics["mean"].avg), *shown]
 
 
 def _print_worst(out: Console, output: OutputDifference, found: Difference) -> None:
-    """Print where the greatest difference is, and what values are no numbers."""
+    """Print the position of the largest difference, and the numbers of NaN and infinities."""
     compared = output.worst.compared
     if compared is not None and compared.max > 0:
         out.print(
@@ -99,7 +99,7 @@ def _print_worst(out: Console, output: OutputDifference, found: Difference) -> N
 
 
 def number(value: float) -> str:
-    """Return a number for people.
+    """Return a number as text with four digits.
 
     >>> number(0.0), number(1.5e-7), number(float("inf"))
     ('0', '1.5e-07', 'inf')
@@ -118,7 +118,7 @@ def print_cause(out: Console, cause: Cause) -> None:
 
 
 def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) -> None:
-    """Print how far the tensors that nodes compute are off; those not known in a line a reason."""
+    """Print the differences of all tensors, and a line per reason for tensors without one."""
     heading(out, "Layers")
     for note in found.notes:
         out.print(f"  {note}")

@@ -32,11 +32,11 @@ _SHORTEST_NAME = 12
 
 
 def console() -> Console:
-    """Return where output goes: coloured on a terminal only, names never taken for markup."""
+    """Return a console for standard output, coloured on terminals only, without markup."""
     from rich.console import Console
 
     class Printable(Console):
-        """Prints no text that would steer a terminal: names and descriptions are a file's."""
+        """Console that escapes unprintable characters, as names may come from untrusted files."""
 
         def print(self, *objects: Any, **how: Any) -> None:
             super().print(*(printable(o) if isinstance(o, str) else o for o in objects), **how)
@@ -57,7 +57,7 @@ def print_table(
     names: Sequence[str] = ("name",),
     indent: int = 2,
 ) -> None:
-    """Print rows under bold headings, without lines; nothing at all when there are no rows.
+    """Print rows as a table with bold headings; print nothing if there are no rows.
 
     Args:
         out: where to.
@@ -91,7 +91,7 @@ def print_table(
 def _with_short_names(
     columns: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str], width: int
 ) -> list[list[str]]:
-    """Return rows in which the names take no more than the other columns leave them."""
+    """Return rows with names shortened to fit the width beside the other columns."""
     widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
     others = sum(w + 2 for w, column in zip(widths, columns, strict=True) if column not in names)
     count = sum(column in names for column in columns)
@@ -104,7 +104,7 @@ def _with_short_names(
 
 
 def shortened(name: str, limit: int = LONGEST_NAME) -> str:
-    """Return a name with its middle left out where it is longer than *limit* characters.
+    """Return a name, with its middle replaced by ``...`` if it exceeds *limit* characters.
 
     >>> shortened("model/block_1/conv/BiasAdd;model/block_1/conv/Relu", 24)
     'model/block.../conv/Relu'
@@ -123,7 +123,7 @@ def heading(out: Console, text: str) -> None:
 
 @contextlib.contextmanager
 def only_json_printed() -> Iterator[None]:
-    """Let nothing but :func:`print_json` reach standard output, while a command runs.
+    """Redirect all output except that of :func:`print_json` to stderr while the block runs.
 
     What delegates and plugins print, in C as well, goes to standard error.
     """
@@ -134,11 +134,11 @@ def only_json_printed() -> Iterator[None]:
 
 
 class JsonAnswer(dict[str, Any]):
-    """What the command line prints as JSON once the command is over; ``main`` makes it."""
+    """The command's JSON answer, printed at its end; ``main`` creates it."""
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Have *value* printed as JSON when the command is over; an error may still join it."""
+    """Set *value* as the command's JSON answer, printed at the end with an error, if any."""
     ctx = click.get_current_context(silent=True)
     answer = None if ctx is None else ctx.find_object(JsonAnswer)
     if answer is None:
@@ -155,7 +155,7 @@ def write_json(value: object) -> None:
 
 
 def _json_printable(line: str) -> str:
-    r"""Return a line of JSON with what would steer a terminal as ``\u`` sequences."""
+    r"""Return a line of JSON with unprintable characters as ``\u`` sequences."""
     if line.isprintable():
         return line
     return "".join(
@@ -168,7 +168,7 @@ _DELETE = "\x7f"  # the one character that JSON does not escape although it is A
 
 @contextlib.contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Show that *what* is going on, once it has taken :data:`PATIENCE`, on a terminal only."""
+    """Show *what* as a status on a terminal, once the block has run for :data:`PATIENCE`."""
     if not sys.stderr.isatty():
         yield
         return
@@ -201,7 +201,7 @@ def size(count: int) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a count with its noun.
+    """Return a count with its noun, in the plural if necessary.
 
     >>> plural(1, "node"), plural(2, "node")
     ('1 node', '2 nodes')

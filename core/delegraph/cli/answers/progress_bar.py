@@ -1,4 +1,4 @@
-"""How far long work is, on a terminal; nothing elsewhere."""
+"""Progress of long work, shown on a terminal only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def shown_progress() -> Iterator[Progress]:
-    """Give what long work tells its progress to; it shows once that took :data:`PATIENCE`.
+    """Yield a progress function, whose bar appears after :data:`PATIENCE` on a terminal.
 
     A bar, the share and the time left stand on standard error while the block runs.
     """
@@ -31,7 +31,7 @@ def shown_progress() -> Iterator[Progress]:
 
 
 class _Bar:
-    """A bar that begins to show after a while."""
+    """A progress bar that appears after some time."""
 
     def __init__(self) -> None:
         from rich.console import Console

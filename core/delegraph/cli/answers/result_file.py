@@ -1,4 +1,4 @@
-"""Writes the result of a command to the file that an option names."""
+"""Writes the result of a command to the file in an option."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of a run: as JSON, or printed for people."""
+"""Prints the result of ``delegraph run``, as JSON or as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunAnswer:
-    """What came of a run.
+    """Result of ``delegraph run``.
 
     Attributes:
         model: its path.
@@ -55,7 +55,7 @@ class RunAnswer:
     invokes: tuple[float, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as dictionaries and lists."""
+        """Return the result as dictionaries and lists for JSON."""
         allocate = {} if self.allocate is None else {"allocate": self.allocate}
         return {
             "model": self.model,
@@ -88,7 +88,7 @@ def _input(given: GivenInput) -> dict[str, Any]:
 
 
 def print_answer(out: Console, answer: RunAnswer) -> None:
-    """Print inputs, outputs and times."""
+    """Print inputs, outputs and times of a run."""
     out.print(answer.model, style="bold")
     if answer.placement.delegates:
         out.print(f"  {answer.placement}")
@@ -134,7 +134,7 @@ def _times(answer: RunAnswer) -> str:
 
 
 def _milliseconds(time: float) -> str:
-    """Return a time with one decimal; short ones with three digits.
+    """Return milliseconds as text: one decimal, or three digits below 1 ms.
 
     >>> _milliseconds(123.45), _milliseconds(0.012)
     ('123.5 ms', '0.012 ms')

@@ -1,4 +1,4 @@
-"""Prints what a model found in a picture."""
+"""Prints the objects that were recognized in a picture."""
 
 from __future__ import annotations
 

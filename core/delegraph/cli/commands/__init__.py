@@ -1,1 +1,1 @@
-"""The commands: one module each, imported when the command is asked for."""
+"""The commands: one module for each, imported on demand."""

@@ -1,4 +1,4 @@
-"""``delegraph cache``: what delegates have compiled and keep."""
+"""``delegraph cache``: shows or removes what delegates have compiled."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def clear(delegates: tuple[str, ...], as_json: bool) -> None:
 
 
 def _groups(delegates: tuple[str, ...] | None) -> Groups:
-    """Return the entries of some delegates, None for all, that used last first."""
+    """Return the cache entries by delegate and version, for some delegates or for all (None)."""
     from delegraph.delegation.blob_cache import cache_entries
 
     found: Groups = defaultdict(list)

@@ -1,4 +1,4 @@
-"""``delegraph evaluate custom``: any task, by a metric of the user's own."""
+"""``delegraph evaluate custom``: any task, judged by a user's metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tasks of ``delegraph evaluate`` share: options, the file of results, what is printed."""
+"""Common parts of the tasks of ``delegraph evaluate``: options, result file and output."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ BAD_SHOWN = 10
 
 
 class Evaluated(Protocol):
-    """What a task returns."""
+    """Interface of the result that a task returns."""
 
     @property
     def answers(self) -> Answers:
-        """Set-ups, times, and samples that could not be used."""
+        """Answers with set-ups, times, and samples that could not be used."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return all results as dictionaries and lists for JSON."""
 
 
 AnyEvaluated = TypeVar("AnyEvaluated", bound=Evaluated)
@@ -47,7 +47,7 @@ AnyEvaluated = TypeVar("AnyEvaluated", bound=Evaluated)
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What every task is asked.
+    """Parsed options that all tasks share.
 
     Attributes:
         setups: that of MODEL and its options, and one for each ``--against``.
@@ -97,7 +97,7 @@ class Evaluation:
 
 
 def evaluation_options(command: Command) -> Command:
-    """Add MODEL, what runs it, ``--against``, ``--output`` and so on.
+    """Add MODEL, set-up options, ``--against``, ``--output`` and other common options.
 
     The command gets them as an :class:`Evaluation` called *evaluation*.
     """

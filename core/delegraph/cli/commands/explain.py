@@ -1,4 +1,4 @@
-"""``delegraph explain``: which nodes a delegate takes, and why the rest stay behind."""
+"""``delegraph explain``: which nodes delegates take, with reasons for the others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExplainRequest:
-    """What the user asks for, as typed."""
+    """Parsed options of ``delegraph explain``."""
 
     setup: Setup
     require: Requirement | None
@@ -76,7 +76,7 @@ def command(**options: Any) -> int:
 
 
 def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
-    """Return the request with the delegates of the lock to check, when it names none itself."""
+    """Return the request with the delegates of the checked lock, if it names no delegates."""
     context = click.get_current_context()
     if request.lock is not None and request.check is not None:
         raise click.UsageError("--lock writes and --check compares; give one of them", context)
@@ -92,7 +92,7 @@ def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
 
 
 def _interpreter(request: ExplainRequest) -> Interpreter:
-    """Return an interpreter with the delegates applied, allocated where that is possible."""
+    """Return an interpreter with the delegates applied, allocated if possible."""
     from delegraph import DelegraphError, Interpreter
     from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import TimeLimitError
@@ -166,7 +166,7 @@ def _check(request: ExplainRequest, file: str) -> int:
 
 
 def _explain_litert(request: ExplainRequest) -> int:
-    """Explain who runs what in the official interpreter."""
+    """Explain the placement of nodes in the official interpreter; return the exit code."""
     from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import PlacementError, UnresolvedOpError
     from delegraph.graph.loader import load_model
@@ -203,7 +203,7 @@ def _explain_litert(request: ExplainRequest) -> int:
 
 
 def _typed(setup: Setup) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return delegates, ``all`` written out, and delegate files as a lock keeps them."""
+    """Return delegate names, with ``all`` expanded, and delegate files, for a lock."""
     names = replace(setup, delegate_files=()).requested_delegates() or []
     return tuple(map(str, names)), setup.delegate_files
 
@@ -242,7 +242,7 @@ def _crossings(placement: Placement) -> str:
 
 
 def _print_changes(out: Console, difference: PlacementDifference) -> None:
-    """Print the nodes that changed hands."""
+    """Print the nodes that moved to another delegate."""
     from delegraph.delegation.placement import node_numbers
 
     groups: dict[tuple[object, ...], list[int]] = {}
@@ -261,7 +261,7 @@ def _print_changes(out: Console, difference: PlacementDifference) -> None:
 
 
 def print_stages(out: Console, explanation: Explanation) -> None:
-    """Print who runs what, in execution order; partitions with what enters and leaves them."""
+    """Print the placement in execution order, with the boundary bytes of partitions."""
     from delegraph.delegation.placement import node_numbers
     from delegraph.tools.explanation import operator_counts
 
@@ -294,7 +294,7 @@ def print_stages(out: Console, explanation: Explanation) -> None:
 
 
 def _runner(placement: Placement, stage: Stage) -> str:
-    """Return who runs nodes, with the delegate's note on how."""
+    """Return the name of a stage's delegate or host, with the delegate's note."""
     if stage.delegate is None:
         return NOTHING if stage.is_unresolved else placement.host
     note = placement.notes.get(stage.delegate)
@@ -302,7 +302,7 @@ def _runner(placement: Placement, stage: Stage) -> str:
 
 
 def _boundary(placement: Placement, partition: int | None) -> tuple[str, str]:
-    """Return the bytes that enter and leave a partition, constants excepted."""
+    """Return the sizes of a partition's inputs and outputs as text, without constants."""
     if partition is None:
         return "-", "-"
     found = placement.partitions[partition]
@@ -312,7 +312,7 @@ def _boundary(placement: Placement, partition: int | None) -> tuple[str, str]:
 
 
 def print_refusals(out: Console, explanation: Explanation) -> None:
-    """Print why delegates left nodes."""
+    """Print the reasons of rejected nodes."""
     from delegraph.delegation.placement import node_numbers
 
     several = len({node.subgraph for node in explanation.placement.nodes}) > 1

@@ -39,7 +39,7 @@ _SHOWN_TENSORS = 8
 
 @dataclass(frozen=True)
 class MemoryRequest:
-    """What was typed."""
+    """Parsed options of ``delegraph memory``."""
 
     model: str
     planner: str
@@ -59,7 +59,7 @@ class MemoryRequest:
 
 @dataclass(frozen=True)
 class MemoryAnswer:
-    """What there is to say.
+    """Result of ``delegraph memory``.
 
     Attributes:
         report: of the graph, delegates applied.
@@ -75,7 +75,7 @@ class MemoryAnswer:
 
     @property
     def needed(self) -> int:
-        """Bytes that a budget is compared with."""
+        """Number of bytes to compare with the budget."""
         return self.chosen.bytes if self.estimate is None else self.estimate.total_bytes
 
 

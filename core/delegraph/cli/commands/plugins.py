@@ -1,4 +1,4 @@
-"""``delegraph plugins``: which plugins are installed, what they offer, and what is wrong."""
+"""``delegraph plugins``: shows installed plugins, their offers and their problems."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class OrderedGroup(click.Group):
-    """Shows its subcommands in the order of their definition."""
+    """Command group that lists its subcommands in the order of definition."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the subcommands."""
@@ -56,7 +56,7 @@ def command() -> None:
 
 
 def time_limit_option(default: float) -> Callable[[Command], Command]:
-    """Decorator that adds ``--time-limit``, for the processes that plugins are imported in."""
+    """Return a decorator that adds ``--time-limit``, for processes that import plugins."""
     return click.option(
         "--time-limit",
         type=click.FloatRange(0, min_open=True),
@@ -175,7 +175,7 @@ def info(name: str, claims: bool, as_json: bool) -> int:
 
 
 def _named(plugins: PluginSet, name: str) -> tuple[list[Offer], list[Plugin]]:
-    """Return the delegates and plugins that *name* means: a plugin, with all it offers, or one."""
+    """Return the delegates and plugins that *name* matches: a delegate, or a whole plugin."""
     named = [
         plugin
         for plugin in plugins.plugins
@@ -238,7 +238,7 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
 def survey_findings(
     request: SurveyRequest,
 ) -> tuple[Sequence[SurveyedPlugin], Sequence[Finding]]:
-    """Return the plugins as other processes found them, and what is wrong with them."""
+    """Return the plugins as other processes found them, and all findings."""
     from delegraph.plugins import PluginSet
     from delegraph.tools.plugin_check import check_offers
     from delegraph.tools.plugin_survey import survey_plugins
@@ -271,7 +271,7 @@ def _print_diagnosis_json(
 
 
 def _print_configuration(out: Console, report: ConfigurationReport) -> None:
-    """Print which file was read, and what each of its settings changes."""
+    """Print the path of the configuration file, and the effect of each setting."""
     if report.file is None:
         out.print(f"no configuration file: {report.why_not}")
         return
@@ -284,7 +284,7 @@ def _print_configuration(out: Console, report: ConfigurationReport) -> None:
 def _print_diagnosis(
     surveyed: Sequence[SurveyedPlugin], shows_outcomes: bool, findings: Sequence[Finding]
 ) -> None:
-    """Print findings, after a table of how each plugin went, if that is asked for."""
+    """Print findings, after a table of the plugins' outcomes if requested."""
     out = console()
     if shows_outcomes and surveyed:
         columns = ("plugin", "distribution", "version", "outcome")
@@ -304,7 +304,7 @@ def _print_diagnosis(
 
 
 def print_findings(out: Console, findings: Sequence[Finding]) -> None:
-    """Print what is wrong, each with what to do."""
+    """Print findings, each with its remedy."""
     from delegraph.tools.plugin_check import Level
 
     for finding in findings:

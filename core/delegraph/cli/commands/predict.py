@@ -34,7 +34,7 @@ BAD_SHOWN = 10
 
 @dataclass(frozen=True)
 class PredictRequest:
-    """What the user asks for, as typed."""
+    """Parsed options of ``delegraph predict``."""
 
     setup: Setup
     data: str
@@ -63,7 +63,7 @@ def _renamings(
 
 
 def _require_output(ctx: click.Context, parameter: click.Parameter, path: str) -> str | None:
-    """Check before long work that the output can be written, and in which format."""
+    """Check, before long work, that the folder of the output exists and the format is known."""
     from delegraph.scale.outputs import output_format
 
     output_format(path)
@@ -211,7 +211,7 @@ def _predictor(request: PredictRequest) -> Predictor:
 
 
 def _source(request: PredictRequest, predictor: Predictor) -> Source:
-    """Return the data; pictures are prepared as ``delegraph run`` does."""
+    """Return the source of the data; pictures are prepared as by ``delegraph run``."""
     from delegraph.graph.loader import load_model
     from delegraph.scale.opening import open_source
     from delegraph.tools.called_inputs import called_metadata

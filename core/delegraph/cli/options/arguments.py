@@ -26,7 +26,7 @@ class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
     name = "SIZE"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        """Return the bytes that text names."""
+        """Return a number of bytes from text such as ``256K``."""
         from delegraph.delegation.configuration import byte_count
 
         try:
@@ -36,7 +36,7 @@ class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
 
 
 def model_argument(command: Command) -> Command:
-    """Add the MODEL argument: an existing file; the loader says what a folder is."""
+    """Add the MODEL argument, an existing path; the loader rejects folders with its own message."""
     kind = click.Path(exists=True, readable=True)
     kind.name = "file"  # what messages call it
     return click.argument("model", type=kind)(command)
@@ -65,7 +65,7 @@ def delegate_option(command: Command) -> Command:
 
 
 def named_delegate_option(command: Command) -> Command:
-    """Add ``--delegate`` for delegates that are installed; the command gets ``delegates``."""
+    """Add ``--delegate`` for installed delegates; the command gets *delegates*."""
     return _named(
         "Compile for an installed delegate; repeat for several, applied in order. 'help' shows all "
         "of them with their options, NAME:help one."
@@ -73,7 +73,7 @@ def named_delegate_option(command: Command) -> Command:
 
 
 def _named(text: str) -> Callable[[Command], Command]:
-    """Decorator that adds ``--delegate``, which may be repeated, with *text* as its help."""
+    """Return a decorator that adds the repeatable ``--delegate``, with *text* as its help."""
     return click.option(
         "-d",
         "--delegate",
@@ -157,7 +157,7 @@ def failure_options(command: Command) -> Command:
 
 
 def limit_options(command: Command) -> Command:
-    """Add ``--time-limit`` and those of memory, tables and depth: fields of ``Limits``."""
+    """Add ``--time-limit`` and the limits of memory, tables and depth, as in ``Limits``."""
     command = click.option(
         "--memory-limit",
         type=ByteCount(),
@@ -177,7 +177,7 @@ def limit_options(command: Command) -> Command:
 
 
 def table_limit_option(command: Command) -> Command:
-    """Add ``--table-limit``: operators, their options and tensors that a file may hold."""
+    """Add ``--table-limit``: the number of operators, options and tensors in a file."""
     return click.option(
         "--table-limit",
         type=click.IntRange(0),
@@ -197,7 +197,7 @@ def runtime_option(command: Command) -> Command:
 
 
 def with_options_added(command: Command, options: Sequence[Callable[[Any], Any]]) -> Command:
-    """Return a command with *options*, in the order in which ``--help`` is to show them."""
+    """Return a command with *options*, in the order of ``--help``."""
     added: Any = command
     for option in reversed(options):
         added = option(added)
@@ -205,7 +205,7 @@ def with_options_added(command: Command, options: Sequence[Callable[[Any], Any]]
 
 
 def save_option(command: Command) -> Command:
-    """Add ``--save``, for the outputs."""
+    """Add ``--save``, which writes the outputs to a file."""
     return click.option(
         "--save",
         metavar="FILE.npz",
@@ -222,14 +222,14 @@ def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | Non
 
 
 def require_folder(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
-    """Check that a file can be in the folder that its path names, before long work for it."""
+    """Check, before long work, that the folder of a path exists."""
     if path is not None and not Path(path).absolute().parent.is_dir():
         raise click.BadParameter(f"{path!r}: there is no folder {str(Path(path).parent)!r}")
     return path
 
 
 def json_option(command: Command) -> Command:
-    """Add ``--json``; with it, only the JSON goes to standard output."""
+    """Add ``--json``; with it, only JSON goes to standard output."""
 
     @functools.wraps(command)
     def run(*arguments: Any, as_json: bool, **options: Any) -> Any:
@@ -266,13 +266,13 @@ def diagnosis_options(command: Command) -> Command:
 
 
 def _show_log(ctx: click.Context, parameter: click.Parameter, value: str | int | None) -> None:
-    """Show the log from the level of ``--log-level``, or that of so many ``-v``."""
+    """Show the log from the level in ``--log-level``, or in the number of ``-v`` options."""
     if value and not ctx.resilient_parsing:
         show_from(value if isinstance(value, str) else "info" if value == 1 else "debug")
 
 
 def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    """Print the versions and exit, when wanted; no plugin is imported for it."""
+    """If wanted, print the versions and exit, without importing any plugin."""
     if wanted:
         from importlib.metadata import version
 

@@ -1,4 +1,4 @@
-"""Options that say what is wanted of a profile; the command gets a ``ProfileRequest``."""
+"""Options for profiles; the command gets a ``ProfileRequest``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILE = click.Path(dir_okay=False)
 
 @dataclass(frozen=True)
 class ProfileRequest:
-    """What is wanted of a profile; None: nothing.
+    """Requested outputs of a profile.
 
     Attributes:
         op_profile: whether tables are printed.
@@ -43,12 +43,12 @@ class ProfileRequest:
 
     @property
     def is_any(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether any output of a profile is requested."""
         files = (self.op_profile_csv, self.trace, self.speedscope, self.node_data)
         return self.op_profile or any(path is not None for path in files)
 
     def write_files(self, recording: Recording) -> None:
-        """Write what is to be written.
+        """Write the requested files of a profile.
 
         Raises:
             UsageError: a file that cannot be written.
@@ -78,7 +78,7 @@ class ProfileRequest:
 
 
 def op_profile_options(command: Command) -> Command:
-    """Add what is wanted of a profile; the command gets a :class:`ProfileRequest` as *profile*."""
+    """Add the profile options; the command gets a :class:`ProfileRequest` as *profile*."""
     options = [
         click.option(
             "--op-profile",

@@ -1,4 +1,4 @@
-"""Options that say how pictures become inputs: a preset, and what differs from it."""
+"""Options for preprocessing pictures: a preset, and changes to it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _OPTIONS = {
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since 8.2
-    """One number, or one for each colour: ``127.5`` or ``123.7,116.3,103.5``."""
+    """Option type: one number, or one per colour: ``127.5`` or ``123.7,116.3,103.5``."""
 
     name = "NUMBERS"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, ...]:
-        """Return the numbers that text names."""
+        """Return the numbers in text such as ``123.7,116.3,103.5``."""
         try:
             return tuple(float(word) for word in str(value).split(","))
         except ValueError:
@@ -47,17 +47,17 @@ class Numbers(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gene
 
 
 def preprocessing_options(command: Command) -> Command:
-    """Add ``--preset`` and what changes it; the command gets a *preprocessing*."""
+    """Add ``--preset`` and options that change it; the command gets a *preprocessing*."""
     return _taking_preprocessing(command, _OPTIONS)
 
 
 def whole_picture_options(command: Command) -> Command:
-    """Add those of :func:`preprocessing_options` that cut nothing out of a picture."""
+    """Add the options of :func:`preprocessing_options` except those for cropping."""
     return _taking_preprocessing(command, _OPTIONS.keys() - {"crop", "fraction"})
 
 
 def _taking_preprocessing(command: Command, names: Iterable[str]) -> Command:
-    """Add ``--preset`` and the options that set these attributes."""
+    """Add ``--preset`` and the options for the attributes *names*."""
     chosen = [name for name in _OPTIONS if name in set(names)]
 
     @functools.wraps(command)

@@ -1,4 +1,4 @@
-"""Options that say how often a model runs; the command gets a ``RunControl``."""
+"""Options for the number of runs; the command gets a ``RunControl``."""
 
 from __future__ import annotations
 

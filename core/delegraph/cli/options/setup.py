@@ -1,4 +1,4 @@
-"""MODEL and the options that say what runs it: for the command itself, and for ``--against``."""
+"""MODEL and the set-up options, for commands and for ``--against``."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def setup_options(command: Command) -> Command:
-    """Add MODEL and the options that say what runs it; the command gets a ``Setup`` as *setup*."""
+    """Add MODEL and the set-up options; the command gets a ``Setup`` as *setup*."""
     return _with_options(_taking_setup(command))
 
 
 def placed_setup_options(command: Command) -> Command:
-    """Add those of :func:`setup_options` that matter where nothing is computed.
+    """Add the options of :func:`setup_options` that matter without computation.
 
     The command gets *require* beside *setup*: it shows a placement before it refuses it.
     """
@@ -49,7 +49,7 @@ def _taking_setup(command: Command, but: Set[str] = frozenset()) -> Command:
 
 
 def against_option(purpose: str) -> Callable[[Command], Command]:
-    """Decorator that adds ``--against``, which may be repeated; the command gets its texts.
+    """Return a decorator that adds the repeatable ``--against``; the command gets its texts.
 
     Args:
         purpose: the first words of its help: what the other set-ups are for.
@@ -64,12 +64,12 @@ def against_option(purpose: str) -> Callable[[Command], Command]:
 
 
 def setups_against(setup: Setup, against: Sequence[str]) -> tuple[Setup, ...]:
-    """Return the set-ups that ``--against`` names; see :func:`changed_setup`."""
+    """Return the set-ups in the texts of ``--against``; see :func:`changed_setup`."""
     return tuple(changed_setup(setup, words, "--against") for words in against)
 
 
 def changed_setup(setup: Setup, words: str, option: str) -> Setup:
-    """Return *setup* with what *words* name changed: another MODEL, ``-d``, ``--threads`` ...
+    """Return *setup* changed by *words*: another MODEL, ``-d``, ``--threads`` and so on.
 
     Args:
         setup: what counts for all that is not named.
@@ -138,7 +138,7 @@ def _computing_options(command: Command) -> Command:
 
 
 def _taken_setup(options: dict[str, Any], but: Set[str]) -> Setup:
-    """Return the set-up that *options* say, and take what says it out of them."""
+    """Return the set-up in *options*, and remove its entries from *options*."""
     from delegraph.tools.setup import Setup
 
     names = {spec.name for spec in fields(Setup)} & options.keys() - but

@@ -1,4 +1,4 @@
-"""Checks of what a delegate compiles ahead of time: it is compiled, written, damaged and run."""
+"""Checks of ahead-of-time compilation: models are compiled, written, damaged and run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Edit = Callable[[CompiledPartition, bytes], tuple[CompiledPartition, bytes]]
 
 @dataclass(frozen=True)
 class _Compiled:
-    """A model that was compiled ahead of time.
+    """A model that was compiled ahead of time, or the error of its compilation.
 
     Attributes:
         trial: the model, with the results that are right.
@@ -59,7 +59,7 @@ class _Compiled:
 
 
 def compiled_files_give_the_same(subject: Subject) -> None:
-    """What was compiled ahead of time computes what the delegate does that compiles at the start.
+    """A compiled file gives the same results as the delegate that compiles at the start.
 
     A delegate that runs nothing but what was compiled is compared with Delegraph's kernels.
     """
@@ -71,7 +71,7 @@ def compiled_files_give_the_same(subject: Subject) -> None:
 
 
 def other_versions_are_refused(subject: Subject) -> None:
-    """What another version of the compiler has made is left, and the message has the remedy."""
+    """A blob of another compiler version is rejected, with a message that has the remedy."""
     offer = _offer(subject)
     assert offer.compiler is not None  # _offer looked
     versions = [compiler_version(offer.compiler, offer.plugin) for _ in range(2)]
@@ -94,7 +94,7 @@ def other_versions_are_refused(subject: Subject) -> None:
 
 
 def damaged_blobs_are_errors(subject: Subject) -> None:
-    """A damaged blob, with a digest that fits, is refused; it comes from a file of anybody's."""
+    """A damaged blob with a matching digest is rejected, as files may be untrusted."""
     for made in _usable(subject):
         for what, damage in _DAMAGES:
             case = _edited(made.case, _with_blob(damage))
@@ -128,7 +128,7 @@ _FLIPS = 4
 
 
 def _flipped(blob: bytes, place: int) -> bytes:
-    """Return a blob with one byte inverted, at one of :data:`_FLIPS` places from its start on."""
+    """Return a blob with one byte inverted, at *place* of :data:`_FLIPS` equal steps."""
     changed = bytearray(blob)
     changed[place * len(blob) // _FLIPS] ^= 0xFF
     return bytes(changed)
@@ -145,7 +145,7 @@ def _offer(subject: Subject) -> Offer:
 
 @cache
 def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
-    """Return a few models, each with what the delegate compiles of it.
+    """Return a few models, each with the delegate's compiled file.
 
     Raises:
         SkipTest: there are none.
@@ -158,7 +158,7 @@ def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
 
 
 def _sources(subject: Subject) -> Iterator[Trial]:
-    """Yield models for it to compile, of one step: those that it computes, or of any operator."""
+    """Yield one-step models for the compiler: computed ones, or models of any operator."""
     compiler = _offer(subject).compiler
     if compiler is not None and compiler.load_claims is None:
         yield from specimens(subject)
@@ -170,7 +170,7 @@ def _sources(subject: Subject) -> Iterator[Trial]:
 
 
 def _compiled_one(subject: Subject, trial: Trial) -> _Compiled | None:
-    """Return a model compiled; None if nothing of it is."""
+    """Return a compiled model; None if no partition of it is compiled."""
     with remembered(subject.name, "compiled", trial.case) as death:
         if death:
             return _Compiled(trial, trial.case, f"when it compiles ahead of time, it {death}")
@@ -190,7 +190,7 @@ def _compiled_one(subject: Subject, trial: Trial) -> _Compiled | None:
 
 
 def _usable(subject: Subject) -> list[_Compiled]:
-    """Return those that were compiled.
+    """Return the models that were compiled without an error.
 
     Raises:
         SkipTest: there are none.
@@ -227,7 +227,7 @@ def _answers(subject: Subject, case: OperatorCase) -> Outputs:
 
 
 def _error(subject: Subject, case: OperatorCase) -> str:
-    """Return the error of a file when it is opened, prepared or run; empty for none."""
+    """Return the error from opening, preparing or running a file; empty if there is none."""
     try:
         _answers(subject, case)
     except DelegraphError as error:
@@ -236,7 +236,7 @@ def _error(subject: Subject, case: OperatorCase) -> str:
 
 
 def _with_blob(change: Callable[[bytes], bytes]) -> Edit:
-    """Edit that changes a blob and notes the new digest."""
+    """Return an edit that changes a blob and updates its digest."""
 
     def edit(partition: CompiledPartition, blob: bytes) -> tuple[CompiledPartition, bytes]:
         changed = change(blob)
@@ -247,7 +247,7 @@ def _with_blob(change: Callable[[bytes], bytes]) -> Edit:
 
 
 def _edited(case: OperatorCase, edit: Edit) -> OperatorCase:
-    """Return a compiled file with all of its partitions changed."""
+    """Return a compiled file with all its partitions changed by *edit*."""
     records, subgraphs = case.records, []
     buffers = list(records.buffers or ())
     codes = [code.custom_code for code in records.operator_codes or ()]
@@ -269,7 +269,7 @@ def _edited_operator(
     buffers: list[tables.Buffer],
     edit: Edit,
 ) -> tables.Operator:
-    """Return the operator of a partition, changed; so is its blob, in the lists."""
+    """Return the changed operator of a partition; its changed blob is stored in the lists."""
     index = (operator.inputs or ())[-1]
     buffer = tensors[index].buffer
     content = np.asarray(buffers[buffer].data, np.uint8).tobytes()

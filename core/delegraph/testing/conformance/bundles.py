@@ -1,4 +1,4 @@
-"""Bundles: models of many cases side by side, so that a slow delegate compiles them all at once.
+"""Bundles: models of many independent cases, so that a slow delegate compiles only once.
 
 What comes out right there is right. Everything else is tried alone, as it is without bundles.
 """
@@ -34,7 +34,7 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
 @cache
 def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
-    """Return the attempts of a delegate that takes what it claims; nothing is given to it."""
+    """Return the attempts under the assumption that the delegate takes all claimed trials."""
 
     def assumed(trial: Trial) -> Attempt:
         is_claimed = subject.claims(trial.forms, trial.features)
@@ -45,7 +45,7 @@ def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
 @cache
 def _bundled(subject: Subject) -> dict[Trial, Attempt]:
-    """Return attempts that came out right in bundles, of every operator, by their trials."""
+    """Return the attempts with right results in bundles, for all operators, by trial."""
     first = (made for op in subject.operators for made in _assumed_attempts(subject, op))
     parts = [made.trial for made in first if made.is_claimed and may_be_part(made.trial)]
     size = max(subject.effort.bundle, -(-len(parts) // subject.effort.bundles))
@@ -53,7 +53,7 @@ def _bundled(subject: Subject) -> dict[Trial, Attempt]:
 
 
 def right_in_bundles(subject: Subject, parts: Sequence[Trial], size: int) -> Iterator[Attempt]:
-    """Yield the attempts of those parts that are taken and come out right, side by side.
+    """Yield the attempts of parts that the delegate takes, with right results, in bundles.
 
     A bundle that the delegate cannot compute is cut in halves, to lose little for one bad part.
 
@@ -72,7 +72,7 @@ def right_in_bundles(subject: Subject, parts: Sequence[Trial], size: int) -> Ite
 
 
 def may_be_part(trial: Trial) -> bool:
-    """Return whether a trial can stand beside others in one model."""
+    """Return whether a trial can be a part of a bundle."""
     case = trial.case
     return (
         len(case.steps) == 1
@@ -86,7 +86,7 @@ def may_be_part(trial: Trial) -> bool:
 
 @dataclass(frozen=True)
 class _Bundle:
-    """A model of parts that have nothing to do with each other.
+    """A model of independent parts.
 
     Attributes:
         parts: the trials.
@@ -108,7 +108,7 @@ class _Bundle:
         return cls(parts, nodes, trial_of(model.case(parts[0].case.op, ends)))
 
     def attempts(self, subject: Subject) -> list[Attempt] | None:
-        """Return the attempts of the parts that are taken and come out right.
+        """Return the attempts of the parts that are taken and have right results.
 
         None where there is no result. One that has ended a process has no such parts: to find the
         bad one among them, each half would cost a process again.

@@ -1,4 +1,4 @@
-"""Chains: models of several nodes that a delegate takes, with tensors inside of its partitions."""
+"""Chains: models of several nodes in one partition, with tensors inside the partition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LENGTH = 5
 
 @cache
 def chains(subject: Subject) -> tuple[Trial, ...]:
-    """Return a few chains of different operators, which a delegate takes whole and does right."""
+    """Return a few chains of different operators that a delegate takes as a whole, rightly."""
     made: list[Trial] = []
     for links in _links(bricks(subject)):
         if len(made) == subject.effort.chains:
@@ -39,7 +39,7 @@ def nodes_of(trial: Trial) -> int:
 
 
 def _links(found: Sequence[Trial]) -> Iterator[tuple[int, ...]]:
-    """Yield numbers of bricks of which each reads the one before; one chain for each operator."""
+    """Yield chains of brick numbers, each reading the one before; one chain per operator."""
     done: set[str] = set()
     for last, trial in enumerate(found):
         if trial.case.op not in done and fits(trial, trial):

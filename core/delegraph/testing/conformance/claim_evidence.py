@@ -1,4 +1,4 @@
-"""What models must show to prove a claim: types by role, versions, activations, features."""
+"""Demands of a claim that models must show: types by role, versions, activations, features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Something that a claim names.
+    """One demand of a claim, such as a type, that a model must show.
 
     Attributes:
         claim: which.
@@ -34,7 +34,7 @@ class Demand:
 
 @cache
 def demands(claim: Claim) -> tuple[Demand, ...]:
-    """Return all that a claim names."""
+    """Return all demands of a claim."""
     first, last = claim.versions or (1, 0)
     types = [f"{role} {type}" for role, types in claim.roles for type in types]
     types += claim.types if _leaves_roles(claim) else ()
@@ -53,7 +53,7 @@ def _leaves_roles(claim: Claim) -> bool:
 
 
 def shown(claim: Claim, trial: Trial) -> set[Demand]:
-    """Demands of a claim that a model meets; none if the claim does not cover it."""
+    """Return the demands of a claim that a model shows; none if the claim does not cover it."""
     if not all(claim.covers(form, trial.features) for form in trial.forms):
         return set()
     found = {f"feature {name!r}" for name in trial.features}
@@ -68,7 +68,7 @@ def _type_of(claim: Claim, role: str, type: str) -> str:
 
 
 def may_show(claim: Claim, case: OperatorCase) -> set[Demand]:
-    """Return the types of a claim that a case shows if it is run; nothing if it cannot be covered.
+    """Return the demanded types that a case may show; none if the claim cannot cover it.
 
     The types of its outputs are those declared, and its features are not looked at.
     """
@@ -79,7 +79,7 @@ def may_show(claim: Claim, case: OperatorCase) -> set[Demand]:
 
 
 def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Iterator[OperatorCase]:
-    """Yield cases, in turn at each version that claims name, and at the first ones beyond.
+    """Yield cases at the versions in claims, one after the other, and at the next ones beyond.
 
     Where no claim names versions, cases stay as they are.
 
@@ -96,6 +96,6 @@ def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Itera
 
 
 def is_near(claim: Claim, form: NodeTraits) -> bool:
-    """Return whether a claim names the types of a model, if not its version or activation."""
+    """Return whether a claim covers the types of a model, whatever its version or activation."""
     position = claim.misfit(form)
     return position is None or position >= len(form.types)

@@ -1,4 +1,4 @@
-"""Larger models made of cases of one operator."""
+"""Builds larger models from cases of one operator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 class Composition:
-    """A model that grows by the operators of cases, wired to each other.
+    """A growing model, made of cases' operators whose tensors are wired together.
 
     The model whose results are right grows beside it: the same one, unless a case has a reference.
     """
@@ -32,7 +32,7 @@ class Composition:
         self._fed: dict[int, Array] = {}
 
     def add(self, case: OperatorCase, wires: Mapping[int, int]) -> tuple[int, ...]:
-        """Append the operators of a case; return the tensors that are its outputs.
+        """Append the operators of a case; return the indices of its output tensors.
 
         Args:
             case: of one subgraph.
@@ -57,7 +57,7 @@ class Composition:
 
     @property
     def num_operators(self) -> int:
-        """How many operators there are."""
+        """Number of operators in the model."""
         return self._model.num_operators
 
     def case(self, op: str, outputs: Sequence[int]) -> OperatorCase:
@@ -70,12 +70,12 @@ class Composition:
         return OperatorCase(op, records, (tuple(self._fed.values()),), reference=reference)
 
     def unread(self) -> list[int]:
-        """Return the outputs of cases, and other tensors that the right model has, not read yet."""
+        """Return written tensors without a reader, if the right model also has them."""
         return [i for i in self._model.unread() if i in self._right_of]
 
 
 class _Records:
-    """The records of a model that grows."""
+    """The records of a growing model."""
 
     def __init__(self) -> None:
         self._tensors: list[tables.Tensor] = []
@@ -84,7 +84,7 @@ class _Records:
         self._operators: list[tables.Operator] = []
 
     def add(self, records: tables.Model, wires: Mapping[int, int]) -> dict[int, int]:
-        """Append the operators of a model; return where its tensors are."""
+        """Append the operators of a model; return the new indices of its tensors."""
         graph, codes = _main(records), records.operator_codes or ()
         index = self._place(records, {(graph.inputs or ())[i]: to for i, to in wires.items()})
         for operator in graph.operators or ():
@@ -100,7 +100,7 @@ class _Records:
 
     @property
     def num_operators(self) -> int:
-        """How many operators there are."""
+        """Number of operators in the model."""
         return len(self._operators)
 
     def model(self, inputs: Sequence[int], outputs: Sequence[int]) -> tables.Model:
@@ -120,13 +120,13 @@ class _Records:
         )
 
     def unread(self) -> list[int]:
-        """Return the tensors that operators write and none reads."""
+        """Return the tensors that are written but not read by any operator."""
         read = {i for operator in self._operators for i in operator.inputs or ()}
         written = [i for operator in self._operators for i in operator.outputs or ()]
         return [i for i in written if i not in read]
 
     def _place(self, records: tables.Model, wired: Mapping[int, int]) -> dict[int, int]:
-        """Append a model's tensors but the wired ones; return where each is."""
+        """Append a model's tensors except the wired ones; return the new index of each."""
         buffers = records.buffers or ()
         index = {-1: -1, **wired}
         for i, record in enumerate(_main(records).tensors or ()):
@@ -144,7 +144,7 @@ class _Records:
 
 
 def fed_definitions(case: OperatorCase) -> list[Fed]:
-    """Return the graph inputs of a case: what they are given and what kind of tensor they are."""
+    """Return the graph inputs of a case, with values and tensor definitions."""
     graph = _main(case.records)
     records = [(graph.tensors or ())[i] for i in graph.inputs or ()]
     return [
@@ -154,7 +154,7 @@ def fed_definitions(case: OperatorCase) -> list[Fed]:
 
 
 def behind_a_reshape(trial: Trial) -> Trial | None:
-    """Return the trial with a RESHAPE before its first input, to a shape that is an input, too.
+    """Return the trial with a RESHAPE before its first input; the shape is also an input.
 
     So the shape is known only while invoking. None when Delegraph cannot do that.
     """

@@ -1,4 +1,4 @@
-"""The contract between Delegraph and a delegate, whatever it computes.
+"""The contract between Delegraph and a delegate, for any operator.
 
 Each check is a function of a :class:`Subject`. It raises ``AssertionError`` saying what the
 delegate does wrong, lets ``DelegateError`` through when it cannot be applied, and raises
@@ -47,7 +47,7 @@ Check = Callable[[Subject], None]
 
 
 def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when: str) -> None:
-    """Invoke on what *trial* feeds; raise ``AssertionError`` unless the result is right."""
+    """Invoke on the inputs of *trial*; raise ``AssertionError`` unless the results are right."""
     try:
         found = difference(
             (answers(interpreter, trial.case.steps[0]),), trial, subject.capabilities
@@ -62,7 +62,7 @@ def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when
 
 
 def name_is_stable(subject: Subject) -> None:
-    """The name never changes, and is the one that users type."""
+    """The delegate's name never changes, and equals the name that users type."""
     first, second = subject.make(), subject.make()
     names = [first.name(), first.name(), second.name()]
     if not all(isinstance(name, str) and name for name in names):
@@ -115,7 +115,7 @@ def every_operator_is_answered(subject: Subject) -> None:
 
 
 def reasons_are_given(subject: Subject) -> None:
-    """A delegate that leaves a node says why."""
+    """A delegate gives a reason for each node that it rejects."""
     for placing in placings(subject):
         for node in placing.nodes:
             reasons = node.rejections.values()
@@ -131,7 +131,7 @@ def reasons_are_given(subject: Subject) -> None:
 
 
 class _Idle(Delegate):
-    """Takes nothing; applying it makes the interpreter prepare every node anew."""
+    """A delegate that takes no node; its application prepares all nodes again."""
 
     @property
     def flags(self) -> DelegateFlags:
@@ -145,7 +145,7 @@ class _Idle(Delegate):
 
 
 def prepare_is_idempotent(subject: Subject) -> None:
-    """A kernel prepared again for the same shapes gives the same result."""
+    """A kernel that is prepared again for the same shapes gives the same results."""
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             for times in range(1, 4):
@@ -154,7 +154,7 @@ def prepare_is_idempotent(subject: Subject) -> None:
 
 
 def resize_is_survived(subject: Subject) -> None:
-    """Results follow the inputs to other shapes and back."""
+    """Results stay right after a resize of the inputs, and after a resize back."""
     for trial, other in all_with(subject, with_other_shapes, "other shapes"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             require_right(subject, interpreter, trial, "before a resize")
@@ -176,7 +176,7 @@ def no_views_are_kept(subject: Subject) -> None:
 
 
 def delegate_can_be_taken_off(subject: Subject) -> None:
-    """After removal Delegraph's kernels compute, where there are any; it can be applied again."""
+    """After the delegate is removed, Delegraph's kernels compute; it can then be applied again."""
     for trial in specimens(subject):
         delegate = subject.make()
         with open_interpreter(trial.case, delegate) as interpreter:
@@ -195,7 +195,7 @@ def delegate_can_be_taken_off(subject: Subject) -> None:
 
 
 def inputs_are_only_read(subject: Subject) -> None:
-    """A kernel writes its outputs, never its inputs nor constants."""
+    """A kernel writes to outputs only, never to inputs or constants."""
     for trial in computed(subject):
         watch = KernelWatch()
         with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
@@ -208,7 +208,7 @@ def inputs_are_only_read(subject: Subject) -> None:
 
 
 def outputs_are_fully_written(subject: Subject) -> None:
-    """A kernel writes every byte of its outputs: they hold old values before."""
+    """A kernel writes every byte of its outputs, which hold old values before."""
     for trial in computed(subject):
         runs = []
         for pattern in (0x2A, 0x55):
@@ -223,7 +223,7 @@ def outputs_are_fully_written(subject: Subject) -> None:
 
 
 def invokes_are_independent(subject: Subject) -> None:
-    """The same inputs give the same result, whatever was computed before."""
+    """Equal inputs give equal results, whatever the invokes before computed."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             first, again, changed, later = (
@@ -241,7 +241,7 @@ def invokes_are_independent(subject: Subject) -> None:
 
 
 def eval_async_gives_what_eval_does(subject: Subject) -> None:
-    """With ``eval_async``, waiting for it leaves the outputs that ``eval`` computes."""
+    """``eval_async``, once it is awaited, leaves the same outputs as ``eval``."""
     started = 0
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
@@ -266,7 +266,7 @@ def eval_async_gives_what_eval_does(subject: Subject) -> None:
 
 
 def dynamic_shapes_are_followed(subject: Subject) -> None:
-    """With ALLOW_DYNAMIC_TENSORS, shapes that appear while invoking are right."""
+    """With ALLOW_DYNAMIC_TENSORS, results are right for shapes known only while invoking."""
     if not subject.make().flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
         raise SkipTest("the delegate does not set ALLOW_DYNAMIC_TENSORS")
     when = "shapes known only while invoking (ALLOW_DYNAMIC_TENSORS is set)"

@@ -1,4 +1,4 @@
-"""How far results of a delegate are from those of Delegraph's kernels."""
+"""Differences between the results of a delegate and those of Delegraph's kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which forms and features a model shows, so that a case knows what claim it needs.
+"""The forms and features that a model shows, which tell the claims that it needs.
 
 The names are those of ``delegraph.delegation.capabilities.FEATURES``. They are read off a model
 that has run: then all shapes are known.

@@ -1,4 +1,4 @@
-"""Models that Hypothesis draws: chains and nets of what a delegate claims.
+"""Models that Hypothesis generates: chains and nets of operators that a delegate claims.
 
 They are made of bricks, models of one operator that the delegate takes and computes rightly. Now
 and then an operator that the delegate does not claim stands between two, which makes several
@@ -48,7 +48,7 @@ LONGEST = 8
 
 
 def check_generated_models(subject: Subject, examples: int = EXAMPLES) -> int:
-    """Draw models and compare; return how many had at least one node taken.
+    """Generate models and compare results; return how many had at least one node taken.
 
     Raises:
         AssertionError: a result is wrong; the smallest model found is saved.
@@ -132,7 +132,7 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
 
 @dataclass(frozen=True)
 class _Right:
-    """The results of a model by Delegraph's kernels, and how they came about."""
+    """Results of a model by Delegraph's kernels, with the nodes that computed them."""
 
     expected: tuple[Array, ...]
     types: tuple[TensorType, ...]
@@ -162,7 +162,7 @@ class _Right:
 
 
 def _is_claimed(subject: Subject, case: OperatorCase, right: Subgraph) -> bool:
-    """Return whether claims cover every node of an operator that the delegate claims."""
+    """Return whether claims cover every node whose operator the delegate claims."""
     is_dynamic = right.has_dynamic_tensors
     with described(case, right) as graph:
         return all(

@@ -1,4 +1,4 @@
-"""Whether a delegate computes what Delegraph's kernels, or a reference, compute."""
+"""Checks of a delegate's results against Delegraph's kernels or a reference."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def results_are_right(subject: Subject, op: str) -> None:
 
 
 def smallest(subject: Subject, failed: Attempt) -> Attempt:
-    """Return the attempt of the smallest model that comes out wrong like a failed one."""
+    """Return the attempt of the smallest model that fails like *failed*."""
     original, tries = failed.trial.case, subject.effort.tries
     case = shrunk(original, lambda simpler: still_wrong(subject, simpler), tries)
     suspect(subject.name, still_wrong, case, original)
@@ -44,7 +44,7 @@ def smallest(subject: Subject, failed: Attempt) -> Attempt:
 
 
 def results_by_type(subject: Subject, op: str) -> dict[str, str]:
-    """Return ``right/compared`` for each type that models of *op* had."""
+    """Return ``right/compared`` for each type in models of *op*."""
     compared: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for made in _compared(subject, op):

@@ -1,4 +1,4 @@
-"""Bricks: models of one operator that the delegate takes, of which larger models are built.
+"""Bricks: models of one operator that the delegate takes, for building larger models.
 
 Shapes and quantization come from a small palette, so that outputs of some fit as inputs of others;
 of custom operators the author's own cases are the bricks. Between two may stand a barrier, an
@@ -38,19 +38,19 @@ Brick = tuple[int, int, bool, bool]
 
 
 class PaletteOperands(RandomOperands):
-    """Draws shapes from :data:`PALETTE` and one quantization for each type."""
+    """Operands with shapes from :data:`PALETTE`, and one quantization for each type."""
 
     def shape(
         self, low: int = 0, high: int = 5, *, largest: int = 7, empty: float = 0.03
     ) -> tuple[int, ...]:
-        """Return the shape of a rank from *low* to *high*, an even one if it can be."""
+        """Return a palette shape with a rank from *low* to *high*, preferably an even rank."""
         ranks = [rank for rank in PALETTE if low <= rank <= high]
         return PALETTE[self.pick([rank for rank in ranks if rank in (2, 4)] or ranks)]
 
     def broadcast_shapes(
         self, n: int = 2, high: int = 5, *, empty: float = 0.03
     ) -> list[tuple[int, ...]]:
-        """Return *n* shapes, equal ones more often than not."""
+        """Return *n* shapes that broadcast, equal ones in most cases."""
         if self.chance(0.6):
             return [self.shape(1, high)] * n
         return super().broadcast_shapes(n, high, empty=empty)
@@ -66,7 +66,7 @@ class PaletteOperands(RandomOperands):
 
 @cache
 def bricks(subject: Subject) -> tuple[Trial, ...]:
-    """Return models of one operator that the delegate claims, takes and computes rightly."""
+    """Return one-operator models that the delegate claims, takes and computes rightly."""
     found: list[Trial] = []
     for op in subject.operators:
         fitting = _fitting(subject, op)
@@ -87,7 +87,7 @@ def _fitting(subject: Subject, op: str) -> list[Trial]:
 
 
 def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
-    """Yield attempts of what may be bricks: those of the palette, or the author's own cases."""
+    """Yield attempts of possible bricks: palette cases, or the author's own cases."""
     made = attempts(subject, op)
     if op not in MAKERS:
         yield from (each for each in made if _may_be_brick(subject, each.trial))
@@ -98,7 +98,7 @@ def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
 
 
 def palette_cases(op: str, count: int = FULL.bricks) -> Iterator[OperatorCase]:
-    """Yield cases of a builtin operator with the shapes of :data:`PALETTE`, where it can be."""
+    """Yield cases of a builtin operator with shapes of :data:`PALETTE`, where possible."""
     for make in MAKERS.get(op, ()):
         yield from make(op, PaletteOperands(f"{op}:palette", 1, count))
 
@@ -124,7 +124,7 @@ def _declared_and_fed_shapes(case: OperatorCase) -> list[tuple[tuple[int, ...], 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What two tensors must have in common to be the same tensor."""
+    """Properties that two tensors must share to be connected."""
 
     type: TensorType
     shape: tuple[int, ...]
@@ -168,7 +168,7 @@ def fits(source: Trial, reader: Trial) -> bool:
 
 
 def _makes_steps(case: OperatorCase) -> bool:
-    """Return whether it is of an operator whose result jumps, which only reads graph inputs."""
+    """Return whether a case's operator has a step function, which may read graph inputs only."""
     codes = () if case.reference is None else case.reference.operator_codes or ()
     return not (STEPS | {"CAST"}).isdisjoint([case.op, *(code.builtin_code.name for code in codes)])
 
@@ -195,12 +195,12 @@ def _shown(quantization: Any) -> str:
 
 
 def barrier_of(subject: Subject) -> str | None:
-    """Return an operator that leaves its input as it is and that the delegate does not claim."""
+    """Return an identity operator that the delegate does not claim, or None."""
     return next((op for op in BARRIERS if op not in subject.operators), None)
 
 
 def barrier_case(op: str, source: Fed) -> OperatorCase:
-    """Return a case whose output equals its input."""
+    """Return a case of *op* whose output equals its input."""
     shape, target = source.array.shape, replace(source.definition)
     if op == "RESHAPE":
         return operator_case(op, [source], [target], ReshapeOptions(new_shape=shape))

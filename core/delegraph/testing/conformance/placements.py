@@ -15,7 +15,7 @@ from delegraph.testing.conformance.trials import Trial, gallery_for, open_interp
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """What a delegate says to a model.
+    """Placement of a model's nodes by a delegate.
 
     Attributes:
         trial: the model.
@@ -30,7 +30,7 @@ class Placing:
 
 @cache
 def placings(subject: Subject) -> tuple[Placing, ...]:
-    """Placements that a delegate gives a few models of every operator."""
+    """Return a delegate's placements of a few models of every operator."""
     asked = gallery_for(subject.make(), subject.effort.gallery)
     if subject.effort != FULL:  # what is claimed would be compiled, and is tried elsewhere
         asked = [t for t in asked if not subject.claims(t.forms, t.features)]

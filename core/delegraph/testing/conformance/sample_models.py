@@ -1,4 +1,4 @@
-"""A few models that a delegate takes, with which its contract is checked."""
+"""A few models that a delegate takes, for the checks of the contract."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _types(trial: Trial) -> frozenset[Types]:
 
 
 def computed(subject: Subject) -> Iterator[Trial]:
-    """Yield trials that the delegate claims, takes and computes, some for each operator.
+    """Yield trials that the delegate claims, takes and computes, several for each operator.
 
     Raises:
         SkipTest: there are none.
@@ -77,7 +77,7 @@ def first_step(trial: Trial) -> Trial:
 
 
 def with_other_values(trial: Trial) -> Trial | None:
-    """Return the trial of the same model with other inputs and another result; or None."""
+    """Return the trial with other inputs that give another result, or None."""
     for shift in (1, 2, 3):
         arrays = [np.roll(array.reshape(-1), shift).reshape(array.shape) for array in _fed(trial)]
         other = _fed_with(trial, arrays)
@@ -87,7 +87,7 @@ def with_other_values(trial: Trial) -> Trial | None:
 
 
 def with_other_shapes(trial: Trial) -> Trial | None:
-    """Return the trial of the same model with one axis twice as long; None if none can be."""
+    """Return the trial with one axis twice as long; None if no axis can be longer."""
     lengths = sorted({(axis, n) for a in _fed(trial) for axis, n in enumerate(a.shape)})
     for axis, length in lengths:
         arrays = [_doubled(array, axis, length) for array in _fed(trial)]
@@ -100,7 +100,7 @@ def with_other_shapes(trial: Trial) -> Trial | None:
 def all_with(
     subject: Subject, change: Callable[[Trial], Trial | None], what: str
 ) -> Iterator[tuple[Trial, Trial]]:
-    """Yield the specimens that can be changed, each with the changed one.
+    """Yield each specimen that can be changed, with its changed form.
 
     Raises:
         SkipTest: none can be changed; *what* says how.

@@ -1,4 +1,4 @@
-"""How much is tried of a delegate: everything, or a sample for delegates that compile slowly."""
+"""Efforts: how many models are tried, everything or a sample for slow delegates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delegraph.tools.shrinking import TRIES
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is tried.
+    """Numbers of models and cases that the kit tries.
 
     Attributes:
         bundle: cases that are tried side by side in one model, compiled once; 1 for each alone.
@@ -60,7 +60,7 @@ class Effort:
     tries: int = TRIES
 
     def described(self, capabilities: Capabilities) -> str:
-        """Sample that is tried, in words for the scorecard; empty for everything."""
+        """Return the effort as a sentence for the scorecard; empty for the full effort."""
         if self == FULL:
             return ""
         operators = {op for claim in capabilities.claims for op in claim.operators}

@@ -1,4 +1,4 @@
-"""What is tested: a delegate, how to get a new one, and what it claims."""
+"""Subjects: a delegate under test, with a factory and its claims."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ delegraph.delegation.capabilities.FEATURES."""
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """What another process than that of the delegate knows of it.
+    """Facts about a subject that can be sent to another process.
 
     Attributes:
         name: the delegate's name, as tests show it.
@@ -55,7 +55,7 @@ class Identity:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A delegate under test.
+    """A delegate under test, with a factory and its claims.
 
     Attributes:
         name: the delegate's name, as tests show it.
@@ -81,12 +81,12 @@ class Subject:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """Operators that some claim names, sorted."""
+        """Operators in any claim, sorted."""
         return tuple(sorted({op for claim in self.capabilities.claims for op in claim.operators}))
 
     @property
     def identity(self) -> Identity:
-        """What can be sent to another process."""
+        """Facts about the subject that can be sent to another process."""
         return Identity(self.name, self.operators, self.address, self.folder)
 
     def claims(self, forms: Iterable[NodeTraits], features: frozenset[str]) -> bool:
@@ -95,7 +95,7 @@ class Subject:
 
 
 def require_claims(subject: Subject) -> None:
-    """Check that the delegate declares what it can do; the message shows how."""
+    """Check that the delegate declares claims; the error message shows how to."""
     if not subject.capabilities.claims:
         raise AssertionError(DECLARE.format(name=subject.name))
 
@@ -103,7 +103,7 @@ def require_claims(subject: Subject) -> None:
 def subject_of(
     make: Callable[[], AnyDelegate], capabilities: Capabilities | None = None, address: str = ""
 ) -> Subject:
-    """Return the subject for delegates that *make* returns.
+    """Return the subject for the delegates that *make* returns.
 
     Args:
         make: a class or function without arguments.

@@ -1,4 +1,4 @@
-"""A sweep of generated models, as one more check of the kit."""
+"""A sweep of generated models, as a check of the kit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = 5
 
 
 def sweep_finds_nothing(subject: Subject, minutes: float, seed: int) -> None:
-    """No generated model of a claimed operator comes out different, crashes or is refused alone.
+    """No generated model of a claimed operator gives a wrong result, crashes or is refused.
 
     Args:
         subject: the delegate.

@@ -58,7 +58,7 @@ def _surrounded(
 
 
 def _order(data: Fed, keeps_batch: bool) -> list[int]:
-    """Return the dimensions with the second one last, or with the first one last."""
+    """Return the order of axes with the second axis last, or with the first axis last."""
     rank = data.array.ndim
     return [0, *range(2, rank), 1] if keeps_batch and rank > 2 else [*range(1, rank), 0]
 

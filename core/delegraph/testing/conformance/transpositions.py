@@ -1,4 +1,4 @@
-"""Whether operators that are right alone stay right between transpositions."""
+"""Checks that operators which are right alone are also right between transpositions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOGETHER = 32
 
 
 def transposed_are_right(subject: Subject) -> None:
-    """Each operator is as right between TRANSPOSEs as it is alone.
+    """Each operator gives right results between TRANSPOSE nodes.
 
     Raises:
         AssertionError: one is not; the message names it.
@@ -40,7 +40,7 @@ def transposed_are_right(subject: Subject) -> None:
 
 
 def _drawn(subject: Subject, op: str) -> Iterator[Trial]:
-    """Return models of an operator between transpositions, so many as the effort says."""
+    """Yield models of an operator between transpositions, as many as the effort says."""
     if op == "TRANSPOSE":
         return iter(())
     alone = (each for each in attempts(subject, op) if each.is_claimed and each.is_taken)
@@ -52,7 +52,7 @@ def _drawn(subject: Subject, op: str) -> Iterator[Trial]:
 
 
 def _can_be_transposed(subject: Subject, trial: Trial) -> bool:
-    """Return whether the delegate claims TRANSPOSE of all types that are fed."""
+    """Return whether the delegate claims TRANSPOSE for all types of the inputs."""
     claims = [claim for claim in subject.capabilities.claims if "TRANSPOSE" in claim.operators]
     claimed = {t for claim in claims for t in claim.types_of("input") or TensorType.__members__}
     types = {fed.definition.type.name for fed in fed_definitions(trial.case)}

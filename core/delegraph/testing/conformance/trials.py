@@ -1,4 +1,4 @@
-"""Cases that Delegraph's own kernels run: what is right, and which claim they need.
+"""Trials: cases with their right results, and the claims that they need.
 
 What is right about an operator without a kernel is what the case's reference gives.
 """
@@ -63,7 +63,7 @@ class Trial:
 
     @property
     def types(self) -> frozenset[str]:
-        """Types of inputs and outputs of the operator that the case is about."""
+        """Types of inputs and outputs of the case's operator."""
         return frozenset(type for form in self.forms for _, type in form.types)
 
 
@@ -73,7 +73,7 @@ def open_interpreter(
     keep_everything: bool = False,
     leaving: int | None = None,
 ) -> Interpreter:
-    """Return an interpreter of a case; nothing is allocated yet.
+    """Return an interpreter of a case, not yet allocated.
 
     Args:
         case: its model is opened with delegates; without, the model whose results are right.
@@ -106,7 +106,7 @@ def _opened(
 
 
 def answers(interpreter: Interpreter, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Return the outputs for *arrays*, resizing inputs that have another shape."""
+    """Return the outputs for *arrays*; inputs with another shape are resized."""
     details = interpreter.get_input_details()
     for detail, array in zip(details, arrays, strict=True):
         if tuple(detail["shape"]) != array.shape:
@@ -125,7 +125,7 @@ def all_answers(interpreter: Interpreter, case: OperatorCase) -> Outputs:
 
 
 def trial_of(case: OperatorCase) -> Trial | None:
-    """Return the trial of a case; None when Delegraph refuses it."""
+    """Return the trial of a case; None if Delegraph refuses the model."""
     try:
         with open_interpreter(case, keep_everything=True) as interpreter:
             expected = all_answers(interpreter, case)
@@ -144,7 +144,7 @@ def trial_of(case: OperatorCase) -> Trial | None:
 
 
 def computed_nodes(case: OperatorCase, right: Subgraph, main: Subgraph) -> tuple[ComputedNode, ...]:
-    """Return the nodes of a case's model with what they wrote.
+    """Return the nodes of a case's model, with their output values.
 
     Between inputs and outputs of a model with a reference, values are unknown.
 
@@ -182,7 +182,7 @@ def described(case: OperatorCase, right: Subgraph) -> Iterator[Subgraph]:
 
 
 def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
-    """Return a case that declares shapes and types of what it computes, as converters write models.
+    """Return a case that declares shapes and types of its computed tensors.
 
     Cases leave shapes out, since Delegraph works them out itself; delegates look at them before.
     A case with a reference whose shapes are known only while invoking leaves its outputs open.
@@ -199,7 +199,7 @@ def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
 
 
 def _known_tensors(case: OperatorCase, right: Subgraph) -> dict[int, Tensor]:
-    """Return the tensors of a case's model by what the right model, which has run, knows of them.
+    """Return the tensors of a case's model that are known from the right model, which has run.
 
     That is everything if it is the same model, and inputs and outputs of a reference.
     """
@@ -214,7 +214,7 @@ def _known_tensors(case: OperatorCase, right: Subgraph) -> dict[int, Tensor]:
 def _with_tensors(
     records: tables.Model, known: Mapping[int, Tensor], leave_open: bool = False
 ) -> tables.Model:
-    """Return records that declare the shapes and types of *known* tensors of the main subgraph.
+    """Return records that declare shapes and types of the *known* tensors.
 
     Args:
         records: of the model.
@@ -232,12 +232,12 @@ def _with_tensors(
 
 
 def trials_of(given: Iterable[OperatorCase]) -> tuple[Trial, ...]:
-    """Return the trials of those cases that Delegraph runs."""
+    """Return the trials of the cases that Delegraph runs."""
     return tuple(trial for trial in map(trial_of, given) if trial is not None)
 
 
 def gallery_for(delegate: Delegate, count: int) -> list[Trial]:
-    """Return *count* trials of every operator, but those that a static delegate cannot meet."""
+    """Return *count* trials of every operator, without dynamic shapes for a static delegate."""
     if delegate.flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
         return list(_gallery(count))
     return [trial for trial in _gallery(count) if "dynamic-shapes" not in trial.features]
@@ -250,7 +250,7 @@ def _gallery(count: int) -> tuple[Trial, ...]:
 
 
 def _samples(op: str, count: int) -> Iterable[Trial]:
-    """Yield trials of different types."""
+    """Yield at most *count* trials, each with different types."""
     seen: set[frozenset[str]] = set()
     for case in cases(op, count=count):
         types = frozenset(case.types())

@@ -1,4 +1,4 @@
-"""Cases of every operator that LiteRT registers, and TFLM's own, as data: a module a family.
+"""Cases of every operator in LiteRT and TFLM, in one module for each family.
 
 >>> from delegraph.testing.operator_cases import cases
 >>> case = next(cases("RELU"))

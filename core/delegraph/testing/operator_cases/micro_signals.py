@@ -1,4 +1,4 @@
-"""Cases of TFLM's signal operators, which LiteRT does not have."""
+"""Cases of TFLM's signal operators, which LiteRT lacks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _case(
 
 
 def _samples(random: RandomOperands, type: str, shape: Sequence[int]) -> NDArray[Any]:
-    """Return sound: quiet, loud, or with the ends of the range in it."""
+    """Return random samples of sound: quiet, loud, or with extreme values."""
     dtype, loudness = np.dtype(type.lower()), random.pick([0.001, 0.1, 1.0])
     if dtype.kind == "f":
         return random.rng.normal(0, loudness, shape).astype(dtype)
@@ -67,7 +67,7 @@ def forward_transforms(op: str, random: RandomOperands) -> Iterator[OperatorCase
 
 @cases_of("SignalIrfft")
 def backward_transforms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every length and type."""
+    """Yield cases of every length and type."""
     types = ("INT16", "INT32", "FLOAT32")
     fixed = [(length, type) for length in LENGTHS for type in types]
     for length, type in fixed[: 4 * random.count]:
@@ -101,7 +101,7 @@ def scaled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalEnergy")
 def energies(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Whole spectra: what lies outside the indices, TFLM leaves unwritten."""
+    """Yield cases of whole spectra, as TFLM leaves outputs outside the index range unwritten."""
     for _ in range(random.count):
         n = random.number(1, 40)
         x = fed(_samples(random, "INT16", (2 * n,)))
@@ -110,7 +110,7 @@ def energies(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFilterBank")
 def filter_banks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Runs that overlap, are empty, and have any weights."""
+    """Yield cases of channels that overlap or are empty, with any weights."""
     for _ in range(random.count):
         channels, n, count = random.number(1, 9), random.number(10, 60), random.number(10, 60)
         widths = random.rng.integers(0, 10, channels + 1, np.int16)
@@ -126,7 +126,7 @@ def filter_banks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFilterBankSquareRoot")
 def square_roots(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Numbers of any length, squares and their neighbours, the largest of 32 and of 64 bits."""
+    """Yield cases of numbers of any length, squares and their neighbours, and largest values."""
     for _ in range(random.count):
         x = _numbers(random, 64, (random.number(1, 20),))
         squares = _numbers(random, 32, (4,)).astype(np.uint64) ** 2
@@ -157,7 +157,7 @@ def subtractions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalPCAN")
 def gains(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Tables of a falling gain, and of anything."""
+    """Yield cases with tables of a decreasing gain, and with random tables."""
     for _ in range(random.count):
         n = random.number(1, 40)
         table = _samples(random, "INT16", (125,))
@@ -171,7 +171,7 @@ def gains(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFilterBankLog")
 def logarithms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Numbers of any length, shifted or not, and scales that make them overflow."""
+    """Yield cases of numbers of any length, shifts, and scales that overflow."""
     for _ in range(random.count):
         n = random.number(1, 40)
         x = fed(_numbers(random, 32, (n,)))
@@ -186,7 +186,7 @@ def _stream(random: RandomOperands, type: str, shape: Sequence[int]) -> list[NDA
 
 @cases_of("SignalFramer")
 def frames(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Frames longer than a step; with zeros before, or all of them full after the first."""
+    """Yield cases of frames longer than a step, with prefilled zeros, in several invokes."""
     for _ in range(random.count):
         step, count = random.number(1, 12), random.number(1, 3)
         size = step + random.number(0, 20)
@@ -199,7 +199,7 @@ def frames(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalStacker")
 def stacks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Contexts on both sides."""
+    """Yield cases of stacks with left context."""
     for _ in range(random.count):
         channels, left = random.number(1, 9), random.number(0, 4)
         x, *later = _stream(random, "INT16", (channels,))
@@ -213,7 +213,7 @@ def stacks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalOverlapAdd")
 def overlaps(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Frames that overlap by any amount, or not at all."""
+    """Yield cases of frames that overlap by any amount, or not at all."""
     for _ in range(random.count):
         type, count = random.pick(["INT16", "FLOAT32"]), random.number(1, 3)
         size = random.number(1, 20)

@@ -62,7 +62,7 @@ def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCa
 def operand_quantization(
     op: str, random: RandomOperands, type: str, same: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the quantization of an operand: the output's where the kernel wants that."""
+    """Return the quantization of an operand; the output's if the kernel requires it."""
     return same if op in ("MAXIMUM", "MINIMUM") else random.quantization(type)
 
 
@@ -74,7 +74,7 @@ def output(op: str, random: RandomOperands, type: str, same: dict[str, Any]) -> 
 
 
 def options(op: str, random: RandomOperands) -> Any:
-    """Return options with a random activation, or those without fields."""
+    """Return the operator's options with random values, None if it has no options."""
     table = OPTIONS_OF_OPERATOR.get(BuiltinOperator[op])
     if table is None:
         return None

@@ -69,7 +69,7 @@ def resizing(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
 def blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Blocks that divide the shape, and now and then do not."""
+    """Yield cases of blocks that divide the shape, and rarely do not."""
     table = SpaceToDepthOptions if op == "SPACE_TO_DEPTH" else DepthToSpaceOptions
     types = [*PLAIN, *(random.pick(PLAIN) for _ in range(random.count))]
     for type in types:

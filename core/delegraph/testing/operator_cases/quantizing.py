@@ -38,7 +38,7 @@ def quantize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def quantized_output(
     random: RandomOperands, type: str, shape: tuple[int, ...], source: str
 ) -> TensorDef:
-    """Return an output with one scale, or one a channel where floats become integers."""
+    """Return an output with one scale, or with one per channel for quantized floats."""
     if source == "FLOAT32" and random.chance(0.3) and all(shape):
         axis = random.number(0, len(shape) - 1)
         scales = random.rng.uniform(0.01, 0.2, shape[axis]).tolist()
@@ -109,7 +109,7 @@ def with_blocks(records: tables.Model, index: int, scales: NDArray[Any], size: i
 
 @cases_of("NumericVerify")
 def numeric_verify(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Stored integers beside the floats that they stand for."""
+    """Yield cases of stored integers with the floats that they stand for."""
     for type in [
         "INT8",
         "UINT8",
@@ -140,7 +140,7 @@ def densify(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def sparse_rows(type: str, kept: Any, values: Any) -> TensorDef:
-    """Return a constant whose rows hold only the *kept* places."""
+    """Return a sparse constant whose rows store only the *kept* elements."""
     starts = np.concatenate([[0], kept.sum(1).cumsum()]).astype(np.int32)
     columns = np.nonzero(kept)[1].astype(np.int32)
     sparsity = tables.SparsityParameters(

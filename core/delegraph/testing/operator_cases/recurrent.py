@@ -1,4 +1,4 @@
-"""Cases of recurrent layers: several steps of float, hybrid and integer ones."""
+"""Cases of recurrent layers: several invokes of float, hybrid and integer layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of operators that change shapes, and of those that make tensors from shapes."""
+"""Cases of operators that change shapes, or make tensors from shapes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 
 def types_of(random: RandomOperands, times: float = 1) -> list[str]:
-    """Return every type, then random ones."""
+    """Return every type once, then random types."""
     return [*PLAIN, *(random.pick(PLAIN) for _ in range(int(random.count * times)))]
 
 
 def any_version(op: str, random: RandomOperands) -> int:
-    """Return a version of the operator, the last one mostly."""
+    """Return a random version of the operator, mostly the last one."""
     first, last = BUILTIN_VERSIONS[op]
     return random.pick([last, random.number(first, last)])
 
@@ -46,14 +46,14 @@ def given_or_fed(random: RandomOperands, values: Any, type: str = "INT32") -> Fe
 def same_quantization(
     random: RandomOperands, type: str, shape: Sequence[int]
 ) -> tuple[Fed, TensorDef]:
-    """Return an input and an output that share their quantization."""
+    """Return an input and an output with equal quantization."""
     same = random.quantization(type)
     return random.fed(type, shape, quantization=same), tensor((), type, **same)
 
 
 @cases_of("RESHAPE")
 def reshape(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Shapes as a tensor or as options, with a length left open, and wrong ones."""
+    """Yield cases with shapes as a tensor or as options, with a -1, and with wrong shapes."""
     for type in types_of(random):
         shape = random.shape()
         x, y = same_quantization(random, type, shape)
@@ -73,7 +73,7 @@ def reshape(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SQUEEZE")
 def squeeze(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Squeezes of some or all axes of length one; at times also of any other axis."""
+    """Yield cases that squeeze some or all axes of length 1, rarely another axis."""
     for type in types_of(random):
         shape = tuple(1 if random.chance(0.4) else size for size in random.shape())
         rank = len(shape)
@@ -88,7 +88,7 @@ def squeeze(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("EXPAND_DIMS")
 def expand_dims(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """A new axis anywhere."""
+    """Yield cases of a new axis at any position."""
     for type in types_of(random):
         shape = random.shape(0, 4)
         axis = random.number(-len(shape) - 1, len(shape) + random.chance(0.1))
@@ -100,7 +100,7 @@ def expand_dims(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("TRANSPOSE")
 def transpose(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Any permutation up to rank six, negative axes, and what is none."""
+    """Yield cases of permutations up to rank 6, negative axes, and invalid permutations."""
     for type in types_of(random, 2):
         shape = random.shape(1, 6)  # a scalar is left unwritten
         order = random.rng.permutation(len(shape))
@@ -145,7 +145,7 @@ def type_of(value: Any) -> Any:
 
 
 def quantization_of(x: Fed) -> dict[str, Any]:
-    """Return the arguments that made an input's quantization."""
+    """Return scale and zero point of an input, as arguments of :func:`tensor`."""
     found = x.definition.quantization
     if found is None or found.scale is None or found.zero_point is None:
         return {}
@@ -167,7 +167,7 @@ def tile(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("BROADCAST_TO")
 def broadcast_to(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Shapes that broadcast, and some that do not; packed integers are read beyond their end."""
+    """Yield cases of shapes that broadcast, and some that do not; none of packed integers."""
     for type in types_of(random):
         if type == "INT4":
             continue
@@ -182,7 +182,7 @@ def broadcast_to(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("BROADCAST_ARGS")
 def broadcast_args(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Pairs of shapes."""
+    """Yield cases of pairs of shapes."""
     for _ in range(random.count):
         type = random.pick(["INT32", "INT64"])
         shapes = random.broadcast_shapes()
@@ -200,7 +200,7 @@ def shapes(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("BITCAST")
 def bitcast(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Wider, narrower and equal types; the last axis takes up the difference."""
+    """Yield cases of wider, narrower and equally wide types."""
     types = ("FLOAT32", "FLOAT16", *INTEGERS)
     for source in types:
         for target in types:
@@ -249,7 +249,7 @@ def ranges(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_PAD", "DILATE")
 def interior(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Room between elements, and outside of them, negative too."""
+    """Yield cases of padding between elements and around them, also negative padding."""
     for type in types_of(random):
         if type == "INT4":
             continue  # the official kernels write beyond the end of packed tensors

@@ -19,7 +19,7 @@ from delegraph.testing.random_operands import RandomOperands
 
 @cases_of("RFFT2D")
 def rfft2d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Lengths that are powers of two, longer and shorter than the input, and others."""
+    """Yield cases of power-of-two lengths, longer and shorter than the input, and of others."""
     for _ in range(random.count):
         shape = random.shape(2, 4, largest=9, empty=0)
         height = random.pick([1, 2, 4, 8, 16, 3])
@@ -31,7 +31,7 @@ def rfft2d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("AudioSpectrogram")
 def spectrograms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Windows and strides of any length, one channel or more."""
+    """Yield cases of windows and strides of any length, with one or more channels."""
     for _ in range(random.count):
         options = {
             "window_size": random.pick([1, 2, 8, 16, 30, 100]),
@@ -62,7 +62,7 @@ def coefficients(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("TFLite_Detection_PostProcess")
 def detections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Boxes of many ties, as many as fit, so that every place of the outputs is written."""
+    """Yield cases of boxes with many ties, as many as fit, so that outputs are fully written."""
     for _ in range(random.count):
         boxes, classes = random.number(1, 40), random.number(1, 5)
         regular = random.chance(0.5)
@@ -89,7 +89,7 @@ def detections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def _flexbuffer(options: dict[str, Any]) -> bytes:
-    """Return a map whose floats are kept single, as converters write them."""
+    """Return a FlexBuffer map with 32-bit floats, as converters write it."""
     builder = flexbuffers.Builder()
     with builder.Map():
         for name, value in options.items():
@@ -132,7 +132,7 @@ def multinomial(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_RNG_BIT_GENERATOR")
 def random_bits(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Each algorithm, whose bits are the same everywhere."""
+    """Yield cases of each algorithm, whose bits are equal on all platforms."""
     for _ in range(random.count):
         algorithm = random.pick(tuple(RngAlgorithm))
         length = random.pick([2, 2, 3]) if algorithm != RngAlgorithm.THREEFRY else 2

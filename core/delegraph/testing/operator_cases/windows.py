@@ -37,7 +37,7 @@ BODIES = {
 
 
 def body(op: str, type: str) -> Graph:
-    """Return a subgraph that makes one scalar of two."""
+    """Return a subgraph with two scalar inputs and one scalar output."""
     a, b, y = (tensor((), type) for _ in range(3))
     return Graph([a, b], [y], [Op(op, [a, b], [y], BODIES[op])])
 
@@ -65,7 +65,7 @@ def reduce_window(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_REDUCE_WINDOW")
 def stablehlo_reduce_window(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """The same, with the function as a subgraph."""
+    """Yield cases with the function of the reduction as a subgraph."""
     for _ in range(random.count):
         type = random.pick(["FLOAT32", "INT32"])
         shape = random.shape(1, 4, empty=0)
@@ -113,7 +113,7 @@ def stablehlo_gather(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_SCATTER")
 def stablehlo_scatter(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Rows that are replaced, added or multiplied; places beyond the ends."""
+    """Yield cases of rows that are replaced, added or multiplied, some out of range."""
     for _ in range(random.count):
         type = random.pick(["FLOAT32", "INT32", "INT64"])
         shape = random.shape(1, 3, empty=0)

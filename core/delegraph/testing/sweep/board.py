@@ -1,4 +1,4 @@
-"""What a process is trying, and how its cases ended, in memory shared with its parent."""
+"""A board in shared memory: the current case of a worker, and counts of outcomes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBER, PHASE, STARTED, FIRST_COUNT = range(4)
 
 
 class Board:
-    """What a worker is at, in memory shared with the campaign.
+    """Progress of a worker, in memory shared with the campaign.
 
     Args:
         groups: which cases are counted apart.
@@ -31,20 +31,20 @@ class Board:
         self._rows = {group: row for row, group in enumerate(groups)}
 
     def announce(self, phase: str) -> None:
-        """Say what runs next."""
+        """Write the phase that begins."""
         self.cells[PHASE] = PHASES.index(phase)
 
     def begin(self, number: int) -> None:
-        """Say that a case is begun."""
+        """Write the number of the case that begins, and the time."""
         self.cells[NUMBER], self.cells[STARTED] = number, time.monotonic_ns()
 
     def rest(self) -> None:
-        """Say that no case is being tried."""
+        """Write that no case is running."""
         self.announce("")
         self.cells[STARTED] = 0
 
     def end(self, ending: Ending) -> None:
-        """Count a case."""
+        """Count the ending of a case."""
         self.rest()
         self.count(ending.outcome, ending.group)
         row = self._table[self._rows[ending.group]]
@@ -56,12 +56,12 @@ class Board:
 
     @property
     def number(self) -> int:
-        """Number of the case that is tried, or was last."""
+        """Number of the current case, or of the last one."""
         return int(self.cells[NUMBER])
 
     @property
     def phase(self) -> str:
-        """What runs: one of :data:`PHASES`."""
+        """Current phase, one of :data:`PHASES`."""
         return PHASES[int(self.cells[PHASE])]
 
     def seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""Chains of several operators: nodes of one case read what another case computes."""
+"""Chains of several operators: nodes of one case read the outputs of another one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 
 def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
-    """Names of the operators of a chain: a usual one, or at random; at least two."""
+    """Return two or more operators for a chain, a typical or a random sequence."""
     known = [names for names in FUSED if set(names) <= set(operators)]
     if known and chance.random() < 0.7:
         return chance.choice(known)
@@ -56,14 +56,14 @@ def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
 
 
 def can_read(first: Draft, second: Draft) -> bool:
-    """Whether an input of the second model can be what a node of the first computes."""
+    """Whether an input of the second model fits an output of a node in the first."""
     made = {_kind(first.tensors[i], first.tensors[i].shape or ()) for i in _computed(first)}
     inputs = zip(second.main.inputs or (), second.steps[0], strict=True)
     return any(_kind(second.tensors[i], x.shape) in made for i, x in inputs if _reads(second, i))
 
 
 def _reads(draft: Draft, index: int) -> bool:
-    """Whether an input may be computed: floats that decide about steps are fed, so exactly alike.
+    """Whether an input may be computed; floats that decide about steps must be exact inputs.
 
     Steps are results that jump, and the integers that hybrid operators make of floats.
     """
@@ -75,12 +75,12 @@ def _reads(draft: Draft, index: int) -> bool:
 
 
 def _computed(draft: Draft) -> list[int]:
-    """Indices of the tensors that nodes compute, in the order of the plan."""
+    """Return the indices of computed tensors, in the order of the plan."""
     return [i for node in draft.main.operators or () for i in node.outputs or () if i >= 0]
 
 
 def adapted(first: Draft, second: Draft) -> Draft | None:
-    """Second model for what the first computes: an input with the shape and scale of a tensor.
+    """Return the second model, changed so that an input fits a tensor of the first.
 
     Other inputs of the old shape get the new one, as element-wise operators need. None where no
     tensor has the type and rank of an input.
@@ -99,7 +99,7 @@ def adapted(first: Draft, second: Draft) -> Draft | None:
 
 
 def _with_shape(draft: Draft, old: tuple[int, ...], new: tuple[int, ...]) -> Draft:
-    """Draft in which inputs and outputs of one shape have another."""
+    """Return the draft with shape *new* for all inputs and outputs of shape *old*."""
     inputs = draft.main.inputs or ()
     arrays = draft.steps[0]
     fed = tuple(np.resize(a, new) if a.shape == old else a for a in arrays)

@@ -1,4 +1,4 @@
-"""What a sweep compares: two runs of each case, and when they count as different."""
+"""Comparison of two runs of each case, and the rule for differences."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ _LIMITS = ("Limits(memory=", "Limits(time=")
 
 
 def _unannounced(phase: str) -> None:
-    """Ignore which phase begins."""
+    """Ignore the phase."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two interpreters that run each case: the one that is right, and the one that is tested.
+    """Two interpreters for each case: one with right results, and the tested one.
 
     Attributes:
         delegate: as ``--delegate`` or ``--delegate-file`` takes it, or ``core``.
@@ -83,13 +83,13 @@ class Comparison:
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What the delegate promises; nothing for the core."""
+        """Claims of the delegate; empty for the core."""
         if self.promised is not None:
             return self.promised
         return Capabilities() if self.is_core else self._made().capabilities()
 
     def warm_up(self) -> None:
-        """Load the delegate once, and whatever it keeps for later processes.
+        """Load the delegate once, so that later processes find its caches filled.
 
         Raises:
             ArgumentError: the delegate is not the default one, or the core has no such comparison.
@@ -104,7 +104,7 @@ class Comparison:
             interpreter_module()
 
     def judge(self, case: SweepCase, announce: Announce = _unannounced) -> Ending:
-        """Try a case.
+        """Run a case in both interpreters, and return the ending.
 
         Args:
             case: the model and what it is fed.
@@ -209,7 +209,7 @@ def run_case(open_it: Open, case: SweepCase) -> Run:
 
 
 def feed(interpreter: Any, steps: tuple[Arrays, ...], step: int) -> None:
-    """Resize where shapes changed, allocate where that is needed, and set every input."""
+    """Resize and allocate if necessary, then set all inputs for a step."""
     details = interpreter.get_input_details()
     is_resized = False
     for detail, array in zip(details, steps[step], strict=True):
@@ -237,12 +237,12 @@ def _is_limit(error: BaseException | None) -> bool:
 
 
 def _is_static_only(error: BaseException | None) -> bool:
-    """Whether a static delegate was given a graph with dynamic tensors: a rule of TFLite."""
+    """Whether an error says that a static delegate got dynamic tensors, a rule of TFLite."""
     return "only supports static-sized tensors" in str(error or "")
 
 
 def _phase(incident: str) -> str:
-    """Return phase and error of an incident without numbers: what makes two the same."""
+    """Return an incident's phase and error without numbers, as a signature."""
     return re.sub(r"[\[\]\d, -]+", " ", incident.partition("subgraph ")[2])[:80].strip()
 
 

@@ -1,4 +1,4 @@
-"""Models that Delegraph refuses and LiteRT computes, by the entries of ``docs/differences.md``."""
+"""Models that Delegraph refuses but LiteRT computes, by entries of ``docs/differences.md``."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ _PATTERNS = {name: re.compile(pattern) for name, pattern in REFUSALS.items()}
 
 
 def documented_refusal(error: BaseException | None) -> str | None:
-    """Id of the entry that says why Delegraph refuses a model alone; None without one."""
+    """Return the id of the entry that documents a refusal by Delegraph, or None."""
     text = str(error or "")
     return next((name for name, pattern in _PATTERNS.items() if pattern.search(text)), None)

@@ -1,4 +1,4 @@
-"""A case of a sweep while it is made odd, and how one writes to its records."""
+"""Drafts: cases of a sweep while oddities change them, with methods to edit records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delegraph.testing.sweep.sweep_case import Arrays
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """A case while it is made odd.
+    """A case while oddities change it.
 
     Attributes:
         records: the model; the main subgraph comes first.
@@ -29,7 +29,7 @@ class Draft:
 
     @property
     def main(self) -> tables.SubGraph:
-        """The main subgraph."""
+        """Main subgraph of the model."""
         return (self.records.subgraphs or ())[0]
 
     @property
@@ -38,36 +38,36 @@ class Draft:
         return self.main.tensors or ()
 
     def with_main(self, **changes: Any) -> Draft:
-        """Draft with other fields of the main subgraph."""
+        """Return the draft with changed fields of the main subgraph."""
         others = (self.records.subgraphs or ())[1:]
         subgraphs = (self.main.replace(**changes), *others)
         return replace(self, records=self.records.replace(subgraphs=subgraphs))
 
     def with_tensor(self, index: int, **changes: Any) -> Draft:
-        """Draft with other fields of a tensor."""
+        """Return the draft with changed fields of a tensor."""
         tensors = list(self.tensors)
         tensors[index] = tensors[index].replace(**changes)
         return self.with_main(tensors=tuple(tensors))
 
     def with_node(self, at: int, **changes: Any) -> Draft:
-        """Draft with other fields of a node."""
+        """Return the draft with changed fields of a node."""
         nodes = list(self.main.operators or ())
         nodes[at] = nodes[at].replace(**changes)
         return self.with_main(operators=tuple(nodes))
 
     def with_data(self, index: int, data: NDArray[Any] | None) -> Draft:
-        """Draft in which a tensor has a buffer of its own: bytes of a constant, or nothing."""
+        """Return the draft with a new buffer for a tensor: bytes of a constant, or None."""
         buffers = (*(self.records.buffers or ()), tables.Buffer(data=data))
         changed = self.with_tensor(index, buffer=len(buffers) - 1)
         return replace(changed, records=changed.records.replace(buffers=buffers))
 
     def constant(self, index: int) -> NDArray[Any] | None:
-        """Bytes of a constant; None for other tensors."""
+        """Return the bytes of a constant; None for other tensors."""
         data: NDArray[Any] | None = (self.records.buffers or ())[self.tensors[index].buffer].data
         return data
 
     def constants(self) -> list[int]:
-        """Indices of constants that nodes read, without those whose type NumPy lacks."""
+        """Return the indices of constants that nodes read."""
         read = {i for node in self.main.operators or () for i in node.inputs or () if i >= 0}
         return sorted(i for i in read if self.constant(i) is not None)
 
@@ -76,7 +76,7 @@ Oddity = Callable[[Random, Draft], Draft | None]
 
 
 def constant_array(draft: Draft, index: int) -> NDArray[Any] | None:
-    """A dense constant's values; None for packed, sparse and text ones."""
+    """Return the values of a dense constant; None for packed, sparse and text constants."""
     tensor, data = draft.tensors[index], draft.constant(index)
     dtype = NUMPY_DTYPES.get(tensor.type)
     shape = tuple(tensor.shape or ())
@@ -89,5 +89,5 @@ def constant_array(draft: Draft, index: int) -> NDArray[Any] | None:
 
 
 def bytes_of(array: NDArray[Any]) -> NDArray[Any]:
-    """Bytes of an array in C order, as buffers have them."""
+    """Return the bytes of an array in C order, the form of buffers."""
     return np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)

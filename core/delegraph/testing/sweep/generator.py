@@ -29,12 +29,12 @@ TWO_THREADS = 0.2
 
 
 def sweep_operators() -> tuple[str, ...]:
-    """Operators that cases can be made of, sorted."""
+    """Return the operators for which there are cases, sorted."""
     return tuple(sorted(op for op in REGISTERED_OPERATORS if op in MAKERS))
 
 
 def sweep_case(seed: int, number: int, operators: Sequence[str]) -> SweepCase:
-    """Case with a number; the same one for the same arguments, in any process.
+    """Return the case with a number, equal for equal arguments in any process.
 
     Args:
         seed: of everything random.
@@ -70,7 +70,7 @@ def sweep_case(seed: int, number: int, operators: Sequence[str]) -> SweepCase:
 
 
 def base_cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
-    """Cases of an operator that sweeps with a seed draw from; made once in a process."""
+    """Return the base cases of an operator for a seed, cached in the process."""
     _palette(op)
     return _cases(op, seed)
 
@@ -80,7 +80,7 @@ def _is_stateful(op: str) -> bool:
 
 
 def _chain(chance: Random, names: Sequence[str]) -> tuple[OperatorCase, Draft]:
-    """First case of a chain, and the chain; cases of the palette fit each other."""
+    """Return the first case of a chain, and the draft of the chain."""
     first, draft = None, None
     for name in names:
         fitting = _palette(name)
@@ -107,7 +107,7 @@ def _cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
 
 @lru_cache(512)
 def _palette(op: str) -> tuple[tuple[OperatorCase, Draft], ...]:
-    """Cases of one subgraph that the core computes, with the shapes that outputs have there."""
+    """Return palette cases that the core computes, with drafts that have output shapes."""
     found = []
     for case in palette_cases(op, 16):
         if len(case.records.subgraphs or ()) == 1 and not case.is_random and len(case.steps) == 1:

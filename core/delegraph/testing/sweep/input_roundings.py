@@ -1,4 +1,4 @@
-"""Inputs and constants that are off by roundings: they show how far a right answer may move."""
+"""Inputs and constants changed by roundings, to measure how far right results may move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes that make a case of the kit odd: one function each, listed in :data:`ODDITIES`.
+"""Oddities: functions that make a case of the kit odd, listed in :data:`ODDITIES`.
 
 Each takes a :class:`Draft` and returns a changed one, or None where it does not apply. Models stay
 well-formed files; whether a runtime accepts them is for the runtimes to say, in the same way.
@@ -29,7 +29,7 @@ FLOATS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 1e-39, 1.0, -1.0, 100.0, -1
 
 
 def no_quantization(chance: Random, draft: Draft) -> Draft | None:
-    """All tensors without quantization, or one of them."""
+    """Return the draft with quantization removed from all tensors, or from one."""
     having = [i for i, t in enumerate(draft.tensors) if t.quantization is not None]
     if not having:
         return None
@@ -39,7 +39,7 @@ def no_quantization(chance: Random, draft: Draft) -> Draft | None:
 
 
 def odd_quantization(chance: Random, draft: Draft) -> Draft | None:
-    """Other scales and zero points: 0, tiny, huge, none, at the ends, one for each channel."""
+    """Return the draft with odd scales or zero points: 0, tiny, huge, missing, per channel."""
     having = [i for i, t in enumerate(draft.tensors) if _scales(t) is not None]
     if not having:
         return None
@@ -89,13 +89,13 @@ def _channels(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
 
 
 def _missing(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
-    """Quantization without its scale, its zero point, or both."""
+    """Return quantization changes that remove the scale, the zero point, or both."""
     gone = chance.choice((("scale",), ("zero_point",), ("scale", "zero_point")))
     return dict.fromkeys(gone)
 
 
 def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
-    """Constants in place of all inputs, or of one."""
+    """Return the draft with constants in place of all inputs, or of one."""
     inputs = draft.main.inputs or ()
     if not inputs:
         return None
@@ -116,12 +116,12 @@ def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
 
 
 def constant_is_input(chance: Random, draft: Draft) -> Draft | None:
-    """A constant that is listed among the graph's inputs as well."""
+    """Return the draft with a constant that is also a graph input."""
     return _fed_constant(chance, draft, keeps_data=True)
 
 
 def computed_constant(chance: Random, draft: Draft) -> Draft | None:
-    """A constant that becomes an input, fed with the same values."""
+    """Return the draft with a constant replaced by an input with the same values."""
     return _fed_constant(chance, draft, keeps_data=False)
 
 
@@ -138,7 +138,7 @@ def _fed_constant(chance: Random, draft: Draft, *, keeps_data: bool) -> Draft | 
 
 
 def absent_input(chance: Random, draft: Draft) -> Draft | None:
-    """A node without one of its later inputs."""
+    """Return the draft with one of a node's later inputs removed."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     node = (draft.main.operators or ())[at]
     inputs = list(node.inputs or ())
@@ -151,7 +151,7 @@ def absent_input(chance: Random, draft: Draft) -> Draft | None:
 
 
 def same_tensor_twice(chance: Random, draft: Draft) -> Draft | None:
-    """Two inputs of a node that are one tensor."""
+    """Return the draft with one tensor as two inputs of a node."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     inputs = list((draft.main.operators or ())[at].inputs or ())
     pairs = [
@@ -166,7 +166,7 @@ def same_tensor_twice(chance: Random, draft: Draft) -> Draft | None:
 
 
 def other_option(chance: Random, draft: Draft) -> Draft | None:
-    """Another value of one option."""
+    """Return the draft with another value for one option."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     node = (draft.main.operators or ())[at]
     options = node.builtin_options or node.builtin_options_2
@@ -191,7 +191,7 @@ def _option_value(chance: Random, kind: Scalar, now: Any) -> Any:
 
 
 def other_version(chance: Random, draft: Draft) -> Draft | None:
-    """Another version of each operator that has several."""
+    """Return the draft with random versions of operators that have several."""
     codes = []
     for code in draft.records.operator_codes or ():
         low, high = BUILTIN_VERSIONS.get(code.builtin_code.name, (1, 1))
@@ -200,7 +200,7 @@ def other_version(chance: Random, draft: Draft) -> Draft | None:
 
 
 def late_shape(chance: Random, draft: Draft) -> Draft | None:
-    """An input whose shape is known only while invoking: a RESHAPE by a fed shape makes it."""
+    """Return the draft with an input whose shape is known only while invoking."""
     inputs = list(draft.main.inputs or ())
     shapes = {tuple(a.shape for a in step) for step in draft.steps}
     if not inputs or len(shapes) != 1:
@@ -227,7 +227,7 @@ def late_shape(chance: Random, draft: Draft) -> Draft | None:
 
 
 def extreme_values(chance: Random, draft: Draft) -> Draft | None:
-    """Inputs and 8- to 64-bit constants at the ends of their types; floats that are no numbers."""
+    """Return the draft with extreme inputs and constants, and floats that are NaN or infinite."""
     rng = np.random.default_rng(chance.randrange(1 << 30))
     alike = chance.random() < 0.5
     steps = tuple(tuple(_extreme(rng, a, alike) for a in step) for step in draft.steps)
@@ -240,7 +240,7 @@ def extreme_values(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _extreme(rng: np.random.Generator, array: NDArray[Any], alike: bool) -> NDArray[Any]:
-    """The array with ends of its type: one of them everywhere, or here and there."""
+    """Return the array with extreme values of its type: one everywhere, or several at random."""
     if array.dtype.kind == "f":
         ends: Sequence[Any] = FLOATS
     elif array.dtype.kind in "iu":

@@ -1,4 +1,4 @@
-"""Smaller cases that still show a difference: fewer nodes, then shorter axes and plainer values.
+"""Shrinks cases that show a difference: fewer nodes, then shorter axes and simpler values.
 
 Source:
     Greedy, as in QuickCheck: the first simpler case that still fails is taken, and so on.
@@ -30,7 +30,7 @@ Fails = Callable[[SweepCase], bool]
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    """A case as :mod:`delegraph.tools.shrinking` changes it."""
+    """A case in the form that :mod:`delegraph.tools.shrinking` takes."""
 
     records: tables.Model
     steps: tuple[Arrays, ...]
@@ -40,7 +40,7 @@ class _Records:
 def smallest(
     case: SweepCase, fault: Fault, judge: Callable[[SweepCase], Ending], seconds: float
 ) -> SweepCase:
-    """Return the simplest case found in *seconds* that ends in the same kind of fault.
+    """Return the simplest case found in *seconds* that shows the same kind of fault.
 
     Args:
         case: shows *fault*.
@@ -84,7 +84,7 @@ def _with_records(case: SweepCase, changed: _Records) -> SweepCase:
 
 
 def _fewer_nodes(case: SweepCase, fails: Fails) -> SweepCase:
-    """Return a case of the fewest consecutive nodes that fail, fed with what the core computed."""
+    """Return a failing case of the fewest consecutive nodes, with inputs that the core computed."""
     try:
         model = read_model(np.frombuffer(case.content, np.uint8))
     except DelegraphError:
@@ -102,7 +102,7 @@ def _fewer_nodes(case: SweepCase, fails: Fails) -> SweepCase:
 
 
 def _all_values(case: SweepCase) -> list[dict[int, np.ndarray]]:
-    """Tensors of the main subgraph at each step, as the core computes them, as far as it does."""
+    """Return the tensors of the main subgraph at each step, as far as the core computes them."""
     found: list[dict[int, np.ndarray]] = []
     try:
         with Interpreter(
@@ -131,7 +131,7 @@ def _all_values(case: SweepCase) -> list[dict[int, np.ndarray]]:
 def _part(
     case: SweepCase, model: tables.Model, nodes: range, values: list[dict[int, np.ndarray]]
 ) -> SweepCase | None:
-    """Case of some consecutive nodes; None where what they read is not known at every step."""
+    """Return the case of some consecutive nodes; None if their inputs are not known."""
     graph, *others = model.subgraphs or ()
     kept = (graph.operators or ())[nodes.start : nodes.stop]
     tensors, buffers = graph.tensors or (), model.buffers or ()

@@ -1,4 +1,4 @@
-"""Oddities of weights: narrower types, 16-bit floats and sparse ones, read or widened by a node."""
+"""Oddities of weights: narrow types, FLOAT16 and sparse weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph.testing.sweep.draft import Draft, bytes_of, constant_array
 
 
 def narrow_weights(chance: Random, draft: Draft) -> Draft | None:
-    """INT8 weights that become INT4 or INT2."""
+    """Return the draft with INT8 weights changed to INT4 or INT2."""
     found = _weights(draft, np.dtype(np.int8))
     if not found:
         return None
@@ -29,7 +29,7 @@ def narrow_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def float16_weights(chance: Random, draft: Draft) -> Draft | None:
-    """FLOAT32 weights that are stored as FLOAT16, mostly with a DEQUANTIZE before their node."""
+    """Return the draft with FLOAT32 weights stored as FLOAT16, mostly before a DEQUANTIZE."""
     found = _weights(draft, np.dtype(np.float32))
     if not found:
         return None
@@ -45,7 +45,7 @@ def float16_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Matrices that are stored as sparse ones, half of them with a DENSIFY before their node."""
+    """Return the draft with a sparse weight matrix, half of them before a DENSIFY."""
     found = [i for i in _weights(draft, None) if len(draft.tensors[i].shape or ()) == 2]
     if not found:
         return None
@@ -61,7 +61,7 @@ def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
-    """Indices of dense constants with at least two axes; of one dtype, where there is one."""
+    """Return the indices of dense constants with two or more axes, and *dtype* if given."""
     arrays = {i: constant_array(draft, i) for i in draft.constants()}
     return [
         i for i, x in arrays.items()
@@ -73,7 +73,7 @@ def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
 def _computed(
     draft: Draft, index: int, op: BuiltinOperator, stored: tables.Tensor, data: NDArray[Any] | None
 ) -> Draft:
-    """Draft in which a node computes a former constant of one that is stored another way."""
+    """Return the draft with a node that computes a former constant from a stored one."""
     codes, source = draft.records.operator_codes or (), len(draft.tensors)
     changed = draft.with_main(tensors=(*draft.tensors, stored)).with_data(source, data)
     node = tables.Operator(opcode_index=len(codes), inputs=(source,), outputs=(index,))

@@ -185,7 +185,7 @@ _LONGEST_NAME = 20
 
 
 def _now_and_then(progress: Progress) -> Progress:
-    """Progress that calls *progress* at most once every :data:`_TELLING` seconds."""
+    """Return a progress that calls *progress* at most once every :data:`_TELLING` seconds."""
     last = time.monotonic()
 
     def told(what: str, done: float, total: float | None) -> None:

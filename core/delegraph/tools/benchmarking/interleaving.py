@@ -60,7 +60,7 @@ def interleave(
     seed: int = 0,
     progress: Progress = untold,
 ) -> dict[str, list[Block]]:
-    """Return the times of functions that take turns in this process.
+    """Return the times of functions that run in turn in this process.
 
     >>> times = interleave({"sum": lambda: sum(range(99)), "max": lambda: max(range(99))}, 0.1)
     >>> len(times["sum"]), ratio_of(times["sum"], times["max"]).value > 0
@@ -110,7 +110,7 @@ def interleave_timed(
 def ratio_of(
     times: Sequence[Block], others: Sequence[Block], statistic: Statistic = np.min
 ) -> Ratio:
-    """Return the ratio of the times of two that took turns.
+    """Return the ratio of the times of two functions that ran in turn.
 
     Args:
         times: of the one, by block.
@@ -150,7 +150,7 @@ def _turn_times(
 
 
 def all_times(blocks: Sequence[Block]) -> NDArray[np.float64]:
-    """Return the seconds of every run that counts, ``[runs]``."""
+    """Return the seconds of all counted runs, ``[runs]``."""
     return np.concatenate([np.asarray(turn) for block in blocks for pair in block for turn in pair])
 
 

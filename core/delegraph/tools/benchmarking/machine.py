@@ -38,7 +38,7 @@ class Machine(JsonRecord):
 
 
 def machine(cpus: Path = Path("/sys/devices/system/cpu")) -> Machine:
-    """State of this machine that times depend on.
+    """Return the properties and the present state of this machine.
 
     Args:
         cpus: where Linux tells of its processors.
@@ -55,7 +55,7 @@ def machine(cpus: Path = Path("/sys/devices/system/cpu")) -> Machine:
 
 
 def _governors(cpus: Path) -> tuple[str, ...]:
-    """Return each governor that some core has, sorted."""
+    """Return the frequency governors of all cores, sorted, without duplicates."""
     found = set()
     for path in sorted(cpus.glob(_GOVERNORS)):
         try:

@@ -83,7 +83,7 @@ class BenchmarkResult(JsonRecord):
 
     @property
     def latency(self) -> Latency | None:
-        """The statistics of the runs that count; None without any."""
+        """Statistics of the counted runs; None without any."""
         return Latency.of(self.runs) if self.runs else None
 
     @property

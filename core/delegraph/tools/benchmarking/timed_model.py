@@ -66,7 +66,7 @@ class TimedModel:
 
     @property
     def input_bytes(self) -> int:
-        """Bytes of all inputs together; strings by their characters."""
+        """Number of bytes of all inputs together; strings count their characters."""
         return sum(map(_bytes, self.values))
 
 

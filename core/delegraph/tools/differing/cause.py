@@ -1,4 +1,4 @@
-"""Why outputs are further off than a tolerance: a wrong node, or roundings that nodes magnify.
+"""Cause of differences beyond a tolerance: a wrong node, or roundings that nodes magnify.
 
 Every node runs alone, on the values that the reference has there. One that is further off than by
 roundings is wrong. If none is, and results still drift apart, right nodes have made large

@@ -20,7 +20,7 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Nodes of the first subgraph and their border."""
+    """Nodes of the first subgraph, with the tensors that cross their border."""
 
     nodes_to_replace: tuple[int, ...]
     input_tensors: tuple[int, ...]

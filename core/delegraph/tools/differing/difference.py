@@ -346,7 +346,7 @@ def outside(
     reference_details: Details,
     tolerance: Tolerance,
 ) -> int:
-    """Return how many elements are further off than *tolerance*; all that cannot be compared.
+    """Return how many elements differ by more than *tolerance*; all, if they cannot be compared.
 
     It counts in stored values, or where these mean different things in the real numbers.
     """

@@ -192,7 +192,7 @@ def bisect(
 
 
 def _without_delegates(setup: Setup) -> Setup:
-    """Set-up for the nodes that a probe keeps off the delegates."""
+    """Return the set-up for the nodes that a probe excludes from delegates."""
     own = own_kernels(setup)
     return own if setup.runtime == "delegraph" else replace(own, runtime=setup.runtime)
 

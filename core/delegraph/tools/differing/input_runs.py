@@ -114,7 +114,7 @@ class InputRuns:
 
 
 def _words_of_runs(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Words of each run, where folders stand for their files in turn."""
+    """Return the input words of each run, with a folder replaced by its files in turn."""
     files = [_files(word) for word in words]
     counts = sorted({len(found) for found in files if found is not None})
     if len(counts) > 1:

@@ -33,7 +33,7 @@ HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 class Unit:
-    """Some nodes as a model of their own, in a set-up.
+    """Some nodes of a model as a separate model in a set-up.
 
     Args:
         nodes: operator indices, in execution order.
@@ -82,7 +82,7 @@ class Unit:
         self._delegate = delegate
 
     def _inputs(self, spec: SubgraphSpec) -> list[int]:
-        """Return the tensors that the nodes read and neither make nor keep."""
+        """Return the tensors that the nodes read but do not compute; no constants or variables."""
         operators = [spec.operators[i] for i in self.nodes]
         made = {i for operator in operators for i in operator.outputs}
         read = dict.fromkeys(i for operator in operators for i in operator.inputs if i >= 0)
@@ -140,7 +140,7 @@ def units_of(
     *,
     shares_kernels: bool,
 ) -> list[Unit]:
-    """Return a unit for each partition, and for each node that has no delegate.
+    """Return a unit for each partition, and for each node without a delegate.
 
     Args:
         stack: closes their interpreters.

@@ -1,4 +1,4 @@
-"""``diff_layers``: how far every intermediate tensor of a model is off, and where that begins."""
+"""``diff_layers``: how far all intermediate tensors differ, and at which node this begins."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def diff_layers(
 
 
 class _Comparison:
-    """What the runs have shown so far, tensor by tensor."""
+    """Differences of all tensors over the runs so far."""
 
     def __init__(
         self,

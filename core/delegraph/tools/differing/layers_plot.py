@@ -19,7 +19,7 @@ _BANDS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown", "tab
 
 
 def require_drawable(path: str | os.PathLike[str]) -> None:
-    """Check that a file of this name can be drawn.
+    """Check that a plot file of this name can be drawn.
 
     Raises:
         ArgumentError: another ending, or matplotlib is missing.

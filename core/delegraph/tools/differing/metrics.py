@@ -271,7 +271,7 @@ def _ordinals(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def real_values(values: NDArray[Any], details: Details) -> NDArray[np.float64] | None:
-    """Return the numbers that the values of a tensor stand for, in float64; None for other things.
+    """Return the real numbers of a tensor's values, in float64; None for values without numbers.
 
     Floats stand for themselves, quantised integers for ``scale * (q - zero_point)``, by channel
     where there are several scales. Integers without a scale are themselves.

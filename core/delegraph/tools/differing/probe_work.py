@@ -102,7 +102,7 @@ class ProbeWork:
         self._found: list[tuple[str, Array]] = []
 
     def candidates(self) -> Candidates:
-        """Return the nodes that delegates have by themselves."""
+        """Return the nodes that delegates claim without extra rules."""
         interpreter = self._job.setup.interpreter()
         try:
             placement = interpreter.placement
@@ -116,7 +116,7 @@ class ProbeWork:
             interpreter.close()
 
     def all_nodes(self) -> Candidates:
-        """Return all nodes of the model, and the delegates that are asked for by name."""
+        """Return all nodes of the model, and the delegates that the user names."""
         setup = self._job.setup
         model = load_model(setup.model, setup.table_limit)
         nodes = tuple(
@@ -250,7 +250,7 @@ def _computed(side: Side, values: Sequence[Array]) -> Outputs:
 
 
 def inner_tolerance(tolerance: Tolerances) -> Tolerance:
-    """Return the tolerance for tensors inside of a model: that of all outputs, or the strictest."""
+    """Return the tolerance for intermediate tensors: the one for all outputs, or the strictest."""
     if isinstance(tolerance, Tolerance):
         return tolerance
     if "" in tolerance:

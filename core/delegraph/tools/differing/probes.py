@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class Probes:
-    """Tries sets of nodes in a process of their own; each set and run is tried once.
+    """Tries sets of nodes in a separate process; each set and run is tried once.
 
     Attributes:
         probes: all that were made.
@@ -93,7 +93,7 @@ class Probes:
         return outcome
 
     def _made(self, nodes: Nodes, runs: Sequence[int]) -> tuple[Outcome, list[int]]:
-        """Return the outcome of the first run that fails, or of all, and the runs computed."""
+        """Return the outcome of the first failing run, or of all runs, and the computed runs."""
         outcome = self._outcome("open", self.rules_for(nodes))
         if outcome.fails:
             return outcome, list(runs[:1])

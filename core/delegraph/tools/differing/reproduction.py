@@ -107,7 +107,7 @@ class Reproducer:
         return self._alone(fault, stem, run) or self._whole(fault, stem, run)
 
     def write_rules(self, faults: Sequence[Fault]) -> str:
-        """Write rules that keep the nodes of all faults off the delegates; return the path."""
+        """Write rules that exclude the nodes of all faults from delegates; return the path."""
         nodes = sorted({node for fault in faults for node in fault.nodes})
         delegates = self._probes.delegates
         rules = PlacementRules((*self._probes.own_rules, *excluding(nodes, delegates)))
@@ -179,7 +179,7 @@ class Reproducer:
     # -- the whole model ---------------------------------------------------------------------------
 
     def _whole(self, fault: Fault, stem: str, number: int) -> Reproduction:
-        """Write the inputs of the whole model, and rules that keep all other nodes off."""
+        """Write the inputs of the whole model, and rules that exclude all other nodes."""
         Path(self._folder, f"{stem}.tflite").unlink(missing_ok=True)
         rules = self._probes.rules_for(fault.nodes)
         run = self._process.ask("run_of", number, patiently=True)

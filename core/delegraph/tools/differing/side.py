@@ -18,7 +18,7 @@ Outputs = Sequence[tuple[Details, NDArray[Any]]]
 
 
 class Side:
-    """An interpreter that computes on given values, from variables that are zero.
+    """Interpreter that computes on given values, with variables reset to zero.
 
     Args:
         stack: closes the interpreter.

@@ -93,7 +93,7 @@ def unit_model(
 
 
 def tap_name(tensor: int) -> str:
-    """Return the name of a tensor in the signatures of these models."""
+    """Return the name of a tensor in the signatures of tapped models."""
     return f"tensor {tensor}"
 
 
@@ -129,7 +129,7 @@ def _renumbered(tensor: tables.Tensor, numbers: Mapping[int, int]) -> tables.Ten
 
 
 def _with_used_buffers(records: tables.Model, graphs: Sequence[tables.SubGraph]) -> tables.Model:
-    """Return *records* with other subgraphs, and with no buffer that none of their tensors has."""
+    """Return *records* with other subgraphs, and without unused buffers."""
     used = sorted({0, *(t.buffer for graph in graphs for t in graph.tensors or ())})
     numbers = {buffer: number for number, buffer in enumerate(used)}
     moved = tuple(

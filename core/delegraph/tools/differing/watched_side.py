@@ -86,7 +86,7 @@ class Watched:
         return [p for p in placement.partitions if p.subgraph == self.spec.index]
 
     def computed(self) -> Values:
-        """Compute; return details and values of all tensors that are known, by tensor index."""
+        """Compute, and return details and values of all known tensors, by tensor index."""
         self._side.values = self.values
         self._side.compute()
         found: dict[int, tuple[Mapping[str, Any], NDArray[Any]]] = {
@@ -115,7 +115,7 @@ class Watched:
 def _kept_inside(
     partitions: Sequence[PartitionPlacement], spec: SubgraphSpec
 ) -> dict[int, PartitionPlacement]:
-    """Return the tensors that only their partition reads, with the partition."""
+    """Return the tensors that only their own partition reads, with the partition."""
     found = {}
     for partition in partitions:
         for node in partition.nodes:

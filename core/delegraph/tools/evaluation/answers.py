@@ -13,7 +13,7 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class BadSample(JsonRecord):
-    """A sample that could not be used.
+    """A sample that could not be used, with the reason.
 
     Attributes:
         key: its name.

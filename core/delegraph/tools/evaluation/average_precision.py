@@ -43,11 +43,11 @@ class Definition(Protocol):
 
     @property
     def thresholds(self) -> NDArray[np.floating]:
-        """How much of boxes has to overlap, as shares of their union, ``[thresholds]``."""
+        """Thresholds of overlap, as intersection over union, ``[thresholds]``."""
 
     @property
     def counts_stray_classes(self) -> bool:
-        """Whether a class that was found and that no object has counts as 0, or not at all."""
+        """Whether a detected class without any object counts as 0, or does not count."""
 
     def match(self, truth: TruePicture, found: Detections) -> Matches:
         """Return which detections of one picture match its objects."""

@@ -82,7 +82,7 @@ class ClassificationTask:
         return [self.preprocessing.input(sample, details[0])]
 
     def judge(self, sample: PictureFile, outputs: Outputs) -> Row:
-        """Return the best classes with their scores, and at which place the truth is."""
+        """Return the best classes with their scores, and the rank of the true class."""
         scores = outputs[0][1].reshape(-1)
         best = best_classes(scores, RANKS)
         words = [self.labels[index] for index in best]

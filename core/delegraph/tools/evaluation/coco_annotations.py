@@ -21,7 +21,7 @@ _MOST = 2**53
 
 @dataclass(slots=True)
 class _Picture:
-    """A picture while its annotations are collected."""
+    """A picture whose annotations are still being collected."""
 
     name: str
     width: int

@@ -32,7 +32,7 @@ class CocoDefinition:
     counts_stray_classes = False
 
     def match(self, truth: TruePicture, found: Detections) -> Matches:
-        """Return which detections are right, and which do not count, at each threshold.
+        """Return which detections are right, and which are ignored, at each threshold.
 
         The best-scored detection comes first. Each takes the object of its class that it overlaps
         most, of those that none has taken; where there is none, it does not count if it lies in a
@@ -71,7 +71,7 @@ def in_pixels(found: Detections, pixels: InPixels) -> Floats:
 
 
 def overlaps(boxes: Floats, truth: InPixels) -> Floats:
-    """Return intersection over union of boxes and objects; over the box alone for crowds.
+    """Return intersection over union of boxes and objects; for crowds, over the box's area.
 
     Args:
         boxes: ``[n, 4]``: left, top, width, height.
@@ -92,7 +92,7 @@ def overlaps(boxes: Floats, truth: InPixels) -> Floats:
 
 
 def _beyond(classes: NDArray[np.int64], order: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the detections beyond the most that count of their class, the best first."""
+    """Return the detections of a class beyond the number that counts, best first."""
     if len(order) <= MOST:
         return order[:0]
     rests = [order[classes[order] == kind][MOST:] for kind in np.unique(classes)]

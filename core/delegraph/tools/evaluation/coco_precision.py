@@ -84,7 +84,7 @@ def coco_precision(truth: GroundTruth, found: Sequence[Detections]) -> CocoPreci
 
 
 def require_coco(truth: GroundTruth) -> None:
-    """Check that COCO's figures can be computed.
+    """Check that COCO's figures can be computed: annotations in pixels, and the package.
 
     Raises:
         ArgumentError: they cannot; the message says what is missing.

@@ -1,4 +1,4 @@
-"""A task of the user's own: rows of ``.npz`` files, judged by a metric."""
+"""User-defined task: rows of ``.npz`` files, judged by a metric."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MetricTask:
         """Accept any model, since the inputs are checked with each row."""
 
     def inputs(self, sample: NpzRow, details: Sequence[Details]) -> list[NDArray[Any]]:
-        """Return the row's arrays that are inputs; floats are quantized for a quantized input.
+        """Return the row's arrays for the inputs, quantized for quantized inputs.
 
         Raises:
             ArgumentError: an input has no array, or one of another shape.
@@ -83,7 +83,7 @@ class MetricTask:
         return fitted(values, entry, f"{sample.key}: {name}")
 
     def judge(self, sample: NpzRow, outputs: Outputs) -> Row:
-        """Record that the metric keeps of the row.
+        """Return what the metric records of the row.
 
         Raises:
             ArgumentError: the metric failed.
@@ -221,7 +221,7 @@ def _drops(
 
 
 def _signature_names(setups: Sequence[Setup]) -> dict[str, str]:
-    """Names of tensors in signatures of first subgraphs, by the tensors' own names.
+    """Return the signature name of each tensor of the first subgraphs, by the tensor's own name.
 
     The first model's words count where several know a tensor, so a metric sees the same for all.
     """

@@ -47,7 +47,7 @@ class Detection:
     judgement: Judgement
 
     def class_name(self, kind: int) -> str:
-        """Name of a class: from the ground truth, else from the labels, else empty."""
+        """Name of a class: from the ground truth, otherwise from the labels, otherwise ""."""
         labels = dict(enumerate(self.task.labels))
         return self.truth.class_names.get(kind) or labels.get(kind, "")
 
@@ -183,6 +183,6 @@ def _require_labels(truth: GroundTruth, labels: Sequence[str]) -> None:
 def _with(
     keys: Sequence[str], samples: Sequence[PictureFile], pictures: Sequence[TruePicture]
 ) -> tuple[TruePicture, ...]:
-    """Return the pictures that were used, in the order of their answers."""
+    """Return the pictures with the given keys, in the order of the keys."""
     by_key = {sample.key: picture for sample, picture in zip(samples, pictures, strict=True)}
     return tuple(by_key[key] for key in keys)

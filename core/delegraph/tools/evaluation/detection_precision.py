@@ -113,7 +113,7 @@ def judged(
     seed: int = 0,
     progress: Progress = untold,
 ) -> Judgement:
-    """Return how well several set-ups detect, from their detections.
+    """Return the precision of several set-ups, from their detections.
 
     Args:
         truth: the pictures.
@@ -156,7 +156,7 @@ def judged(
 def _official(
     truth: GroundTruth, found: Sequence[Sequence[Detections]], prepared: bool, draw: Draw
 ) -> tuple[list[AveragePrecisions], NDArray[np.float64]]:
-    """Return the official figures of every set-up, and their means on draws of pictures."""
+    """Return the official figures of every set-up, and their means on resampled pictures."""
     pictures = truth.pictures
     used = [i for i, p in enumerate(pictures) if not (prepared and p.is_dropped)]
     truths = [pictures[i].as_prepared() if prepared else pictures[i] for i in used]

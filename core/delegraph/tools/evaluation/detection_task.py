@@ -43,7 +43,7 @@ class DetectionTask:
     made: Mapping[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
 
     def identity(self) -> Mapping[str, Any]:
-        """Return all that decides which detections are read."""
+        """Return all settings that decide which detections are read."""
         return {
             "name": "detection",
             "preprocessing": self.preprocessing.to_json(),

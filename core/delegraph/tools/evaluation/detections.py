@@ -28,7 +28,7 @@ def _boxes(rows: object) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Detections(JsonRecord):
-    """Objects that a model says are in a picture.
+    """Objects that a model has detected in a picture.
 
     Attributes:
         boxes: ``[n, 4], float32``: top, left, bottom, right; 0 and 1 are the picture's edges.
@@ -66,7 +66,7 @@ def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Det
 
 
 def made_by_postprocess(graph: SubgraphSpec) -> tuple[int, ...]:
-    """Outputs of the operator that ends detectors, in the order of :data:`PARTS`.
+    """Return the outputs of the operator that ends detectors, in the order of :data:`PARTS`.
 
     Empty unless there is one such operator.
     """

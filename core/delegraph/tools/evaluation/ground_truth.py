@@ -33,7 +33,7 @@ class InPixels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TruePicture:
-    """A picture and the objects in it.
+    """A picture with its objects.
 
     Attributes:
         id: its number in the file.
@@ -58,7 +58,7 @@ class TruePicture:
         return self.pixels is not None and not len(self.classes)
 
     def as_prepared(self) -> TruePicture:
-        """Return the picture without the boxes that the official tool's script drops.
+        """Return the picture without boxes that the official tool's script drops.
 
         Those reach over the picture's edge.
 
@@ -93,7 +93,7 @@ class GroundTruth:
         return all(picture.pixels is not None for picture in self.pictures)
 
     def of(self, ids: Sequence[int]) -> GroundTruth:
-        """Return the pictures with these numbers.
+        """Return the pictures with the numbers *ids*.
 
         Raises:
             ArgumentError: there is no picture with one of them.

@@ -92,7 +92,7 @@ def _sides(data: bytes) -> list[float]:
 
 
 def _signed(value: int) -> int:
-    """Return a number that was stored as 64 bits, in two's complement."""
+    """Return a signed number from its 64-bit two's complement."""
     return value - 2**64 if value >= 2**63 else value
 
 

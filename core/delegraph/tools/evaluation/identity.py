@@ -59,7 +59,7 @@ def _file_digest(path: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of all that computes: runtimes and installed delegates."""
+    """Return the versions of runtimes and installed delegates."""
     from importlib_metadata import PackageNotFoundError, version
 
     from delegraph.plugins.choice import PluginChoice

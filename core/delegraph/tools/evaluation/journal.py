@@ -51,7 +51,7 @@ class Journal:
             raise
 
     def _read(self, header: Entry) -> dict[str, Entry]:
-        """Return the entries; a last line that is not whole is cut off."""
+        """Return the entries of the file; an incomplete last line is removed."""
         self._file.seek(0)
         content = self._file.read()
         lines = content.splitlines(keepends=True)
@@ -106,7 +106,7 @@ def _parsed(line: bytes) -> Entry | None:
 
 
 def _require_same(path: str, kept: Entry, wanted: Entry) -> None:
-    """Check that a journal's first line is that of this evaluation.
+    """Check that a journal's first line belongs to this evaluation.
 
     Raises:
         ArgumentError: it is of another; the message names what differs.

@@ -1,4 +1,4 @@
-"""Pictures with their classes, from the files of the official tool: a folder and lists of lines."""
+"""Pictures with their classes, from the official tool's files: a folder and line lists."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class NamedMetric:
 
 
 def load_metric(name: str) -> NamedMetric:
-    """Return the metric that ``package:function`` names; the current folder is looked in last.
+    """Return the metric ``package:function``; modules may be in the current folder.
 
     Raises:
         ArgumentError: it cannot be imported, or is no function and has not the two methods.

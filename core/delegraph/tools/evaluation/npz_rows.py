@@ -45,7 +45,7 @@ class NpzRow:
         return {name: array[self.index] for name, array in arrays.items()}
 
     def digest(self) -> str:
-        """Digest of the row's values and their names.
+        """Digest of the names and values of the row.
 
         Raises:
             ArgumentError: the file can no longer be read.
@@ -64,7 +64,7 @@ def _arrays(path: str, stamp: object) -> Arrays:
 
 
 def _stamp(path: str) -> object:
-    """Stamp that changes with a file."""
+    """Return a value that changes when the file changes."""
     with contextlib.suppress(OSError):  # reading it says why
         found = os.stat(path)
         return found.st_mtime_ns, found.st_size, found.st_ino
@@ -72,7 +72,7 @@ def _stamp(path: str) -> object:
 
 
 def npz_rows(paths: Sequence[str]) -> list[NpzRow]:
-    """Return the rows of ``.npz`` files, in their order.
+    """Return the rows of ``.npz`` files, in order.
 
     Raises:
         ArgumentError: a file cannot be read, holds no array, an array without rows, or arrays of

@@ -78,7 +78,7 @@ class PictureFile:
 
 
 def file_names(folder: str) -> list[str]:
-    """Return the names of all files of a folder, in the order of their bytes.
+    """Return the names of all files in a folder, sorted by bytes.
 
     Raises:
         ArgumentError: it is no folder, or holds no file.

@@ -83,7 +83,7 @@ class Preprocessing(JsonRecord):
         return self._converted(pixels, details)[None]
 
     def _sized(self, pixels: Pixels, size: tuple[int, int]) -> Pixels:
-        """Return pixels of the input's size: uint8, or float32 that may lie between bytes."""
+        """Return pixels in the input's size: uint8, or float32 with fractions."""
         if self.crop == "none":
             return resized(pixels, size, self.resize)
         if self.crop == "after":

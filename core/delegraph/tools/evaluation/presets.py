@@ -64,7 +64,7 @@ PRESETS = {
 
 
 def preset(name: str) -> Preprocessing:
-    """Return the preset with that name.
+    """Return the preset *name*.
 
     Raises:
         ArgumentError: there is none.

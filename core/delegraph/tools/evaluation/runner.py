@@ -74,7 +74,7 @@ def run_task(
 
 
 class _Host:
-    """An interpreter that stays, and the time that it takes."""
+    """An interpreter for all samples of a set-up, with its run times."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup

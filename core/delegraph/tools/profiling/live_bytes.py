@@ -1,4 +1,4 @@
-"""Bytes of the values that are still needed, over the time of a recording."""
+"""Number of live bytes, of values that are still needed, over the time of a recording."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class NodeData:
     colors: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self, model: Model) -> dict[str, Any]:
-        """Return the data of each subgraph of *model* that has values, by Model Explorer's ids.
+        """Return the node data of each subgraph with values, by Model Explorer's graph ids.
 
         Subgraphs that share an id, and operators whose every key means another node as well, are
         left out with a warning: their values would be shown at the wrong place.
@@ -111,7 +111,7 @@ class NodeData:
 
 
 def graph_ids(model: Model) -> list[str]:
-    """Return the id that Model Explorer's reader of ``.tflite`` files gives each subgraph.
+    """Return the id that Model Explorer gives to each subgraph of a ``.tflite`` file.
 
     That is its name, else the key of its first signature, else ``main``, ``subgraph_1`` ...
     """

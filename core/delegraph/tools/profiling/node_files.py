@@ -56,7 +56,7 @@ def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
 def _untold(
     partitions: Mapping[int, float], recording: Recording, known: Mapping[OperatorId, object]
 ) -> dict[OperatorId, float | str]:
-    """Return in words where the time is of nodes in partitions that tell only a sum."""
+    """Return texts for nodes of partitions with only a total time."""
     found: dict[OperatorId, float | str] = {}
     for number, seconds in partitions.items():
         partition = recording.placement.partitions[number]

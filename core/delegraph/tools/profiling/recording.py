@@ -29,7 +29,7 @@ MOST_EVENTS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the model.
+    """One run of the model, with its profile events.
 
     Attributes:
         start: nanoseconds, by ``time.perf_counter_ns``.
@@ -93,7 +93,7 @@ class Recording:
         return {(p.subgraph, p.node_index): p for p in self.placement.partitions}
 
     def node(self, event: ProfileEvent) -> NodePlacement | None:
-        """Return the model's node that an event is of; None for a delegate's own node."""
+        """Return the model's node of an event; None for a delegate's internal node."""
         return self._nodes.get((event.subgraph, event.node_index))
 
     def is_inside(self, event: ProfileEvent) -> bool:
@@ -101,14 +101,14 @@ class Recording:
         return event.delegate is not None and self.node(event) is not None
 
     def partition(self, event: ProfileEvent) -> PartitionPlacement | None:
-        """Return the partition that an event is of, or is inside of."""
+        """Return the partition of an event, also of an event inside a delegate."""
         node = self.node(event)
         if node is None:
             return self._own_nodes.get((event.subgraph, event.node_index))
         return None if node.partition is None else self.placement.partitions[node.partition]
 
     def model_nodes(self, event: ProfileEvent) -> tuple[int, ...]:
-        """Return the model's nodes that an event is of."""
+        """Return the indices of the model's nodes that an event computes."""
         if self.node(event) is not None:
             return (event.node_index, *event.fused)
         partition = self.partition(event)

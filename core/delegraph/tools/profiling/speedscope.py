@@ -76,7 +76,7 @@ def _events(slices: Iterable[Slice], frames: dict[str, int]) -> Iterator[dict[st
 
 
 def _frame_name(one: Slice) -> str:
-    """Name that a frame has in all runs."""
+    """Return the name of a slice's frame, equal in all runs."""
     if one.event is None:
         return "run"
     where = f" of subgraph {one.event.subgraph}" if one.event.subgraph else ""

@@ -151,7 +151,7 @@ class Flow:
 
 
 def flows(recording: Recording, all_tracks: Sequence[Track]) -> Iterator[Flow]:
-    """Yield each value that crosses the boundary of a partition, run by run.
+    """Yield each value that crosses a partition boundary, run by run.
 
     A reader gets it from the last slice before it that computes it. What enters or leaves the graph
     has none.

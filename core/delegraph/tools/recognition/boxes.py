@@ -64,7 +64,7 @@ def find_boxes(seen: Seen) -> Findings | None:
 
 
 def _postprocessed(seen: Seen) -> _Raw | None:
-    """Boxes of the operator that ends detectors."""
+    """Return the boxes of a detection post-processing operator, or None."""
     made = seen.made_by(POSTPROCESS)
     if len(made) != 4 or made[0][1].shape[-1:] != (4,):
         return None
@@ -72,7 +72,7 @@ def _postprocessed(seen: Seen) -> _Raw | None:
 
 
 def _by_metadata(seen: Seen) -> _Raw | None:
-    """Outputs that the author calls boxes, classes and scores."""
+    """Return the boxes in outputs that the metadata describe as boxes, classes and scores."""
     if all(said.boxes is None for said in seen.metadata.outputs):
         return None
     found: dict[str, TensorValues] = {}

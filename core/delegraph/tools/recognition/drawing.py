@@ -67,7 +67,7 @@ def draw_findings(findings: Findings, picture: str, path: str) -> None:
 
 
 def require_drawable(path: str) -> None:
-    """Check that a file can be drawn to.
+    """Check that the suffix of *path* is a supported picture format.
 
     Raises:
         ArgumentError: its ending is none of :data:`FORMATS`.
@@ -183,7 +183,7 @@ class _Pen:
 
 
 def _name(found: Box | PixelClass) -> str:
-    """Return a class's label, or its number."""
+    """Return the label of a class, or its number if there is none."""
     return f"class {found.index}" if found.label is None else found.label[:_LONGEST_NAME]
 
 

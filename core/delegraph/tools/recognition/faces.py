@@ -63,7 +63,7 @@ def find_faces(seen: Seen) -> Findings | None:
 def _faces(
     raw: NDArray[np.float64], logits: NDArray[np.float64], family: _Family, threshold: float
 ) -> tuple[Box, ...]:
-    """Return the best boxes that do not overlap, best first."""
+    """Return the boxes with the best scores that do not overlap, best first."""
     scores = 1 / (1 + np.exp(-np.clip(np.nan_to_num(logits), -100, 100)))
     centers = _anchors(family) + raw[:, :2] / family.side
     halves = raw[:, 2:] / family.side / 2

@@ -54,7 +54,7 @@ class Seen:
         return [(index, made[index]) for index in found[0].outputs]
 
     def real(self) -> list[TensorValues]:
-        """Return the outputs that are numbers."""
+        """Return the numeric outputs, dequantized."""
         return [
             (int(details["index"]), dequantized(values, details))
             for details, values in self.outputs
@@ -79,7 +79,7 @@ def stated_count(values: NDArray[np.float64]) -> int:
 
 
 def picture_size(values: NDArray[Any]) -> tuple[int, int] | None:
-    """Return width and height of an input that is one picture; None when it is none.
+    """Return width and height of an input if it is a single picture, otherwise None.
 
     >>> picture_size(np.zeros((1, 4, 6, 3))), picture_size(np.zeros((1, 10)))
     ((6, 4), None)

@@ -113,7 +113,7 @@ def _movenet_multipose(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _heatmaps(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the pose that PoseNet's heatmaps and offsets hold, the best place for each point.
+    """Return the pose in PoseNet's heatmaps and offsets, from the best position of each point.
 
     Heatmaps are ``[1, h, w, 17]``, offsets ``[1, h, w, 34]``: y of all points in pixels of the
     input, then x.

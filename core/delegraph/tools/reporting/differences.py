@@ -34,7 +34,7 @@ def _layer_json(layer: LayerDifference) -> dict[str, Any]:
 
 
 def _way_json(found: OutputDifference | None, note: str) -> dict[str, Any]:
-    """Return greatest and mean difference and the noise; that may be infinite, which is None."""
+    """Return maximum and mean difference and noise, for JSON; infinite noise becomes None."""
     if found is None:
         return {"note": note}
     metrics = found.compared()

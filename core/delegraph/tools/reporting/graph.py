@@ -25,7 +25,7 @@ Shapes = Mapping[int, Sequence[Sequence[int]]]
 def graph_json(
     model: Model, placement: Placement, summary: ModelSummary, shapes: Shapes
 ) -> list[dict[str, Any]]:
-    """Return every subgraph with its tensors and nodes.
+    """Return every subgraph with its tensors and nodes, for JSON.
 
     Args:
         model: what the file holds.
@@ -59,7 +59,7 @@ def _tensors(spec: SubgraphSpec, shapes: Sequence[Sequence[int]]) -> Iterator[di
 
 
 def _tensor(tensor: TensorSpec, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return a tensor; what is usual is left out, so that the page stays small."""
+    """Return a tensor for JSON, without fields that have their usual value."""
     told: dict[str, Any] = {
         "name": tensor.name,
         "type": tensor.type.name.lower(),

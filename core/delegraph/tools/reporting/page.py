@@ -69,7 +69,7 @@ def _shown(value: Any) -> Any:
 
 @cache
 def _asset(name: str) -> str:
-    """Return a file of ``assets/``, lines ending as a browser reads them: hashes are of that."""
+    """Return the text of a file in ``assets/``, with LF line ends, on which hashes depend."""
     content = files("delegraph.tools.reporting").joinpath("assets", *name.split("/")).read_bytes()
     return content.decode().replace("\r\n", "\n")
 

@@ -58,7 +58,7 @@ class Report:
     data: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Return all that the page shows."""
+        """Return all data of the page."""
         return dict(self.data)
 
     def html(self) -> str:
@@ -138,7 +138,7 @@ def report(
 
 
 def _allocated(interpreter: Interpreter | LiteRtInterpreter) -> str | None:
-    """Give tensors their shapes; return why that cannot be, for then the file's shapes are shown.
+    """Allocate the tensors; return the error as text if that fails, otherwise None.
 
     A custom operator that nothing runs is a thing to see in the graph, not an end.
     """

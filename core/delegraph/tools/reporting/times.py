@@ -32,7 +32,7 @@ def _drawn(runs: Sequence[float]) -> list[list[float]]:
 
 
 def profile_json(profile: OpProfile) -> dict[str, Any]:
-    """Return the sections in the profile's order, their nodes the slowest first.
+    """Return the sections for JSON, in the profile's order, with the slowest nodes first.
 
     Each node has its time a run, and its share of the section's.
     """

@@ -1,4 +1,4 @@
-"""A stand-in for the Edge TPU: its compiler, its custom operator and its devices, simulated."""
+"""A stand-in for the Edge TPU: a compiler, the custom operator and devices, all simulated."""
 
 import lazy_loader
 

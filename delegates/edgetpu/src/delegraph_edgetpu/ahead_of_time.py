@@ -1,4 +1,4 @@
-"""What ``delegraph compile --delegate edgetpu`` writes into a model, and what runs it."""
+"""Writes the partitions of ``delegraph compile --delegate edgetpu``, and runs compiled ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compile_partition(model: PartitionModel, options: EdgeTpuOptions) -> bytes:
 def load_compiled(
     blob: bytes, context: DelegateContext, params: DelegateParams
 ) -> SimpleDelegateKernelInterface:
-    """Return a kernel that runs an executable on the first simulated device."""
+    """Return a kernel that runs the executable in *blob* on the first simulated device."""
     return LoadedKernel(blob)
 
 
@@ -49,7 +49,7 @@ def version() -> str:
 
 
 class LoadedKernel(SimpleDelegateKernelInterface):
-    """Runs what :func:`compile_partition` returned.
+    """Delegate kernel that runs an executable which :func:`compile_partition` made.
 
     Args:
         executable: that; it is checked when it is first prepared.

@@ -1,4 +1,4 @@
-"""One operator call with its tensors, as the rules look at it."""
+"""An operator with its tensors, in the form that the rules check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delegraph.graph import NUMPY_DTYPES, OperatorSpec, TensorSpec
 
 @dataclass(frozen=True)
 class Call:
-    """An operator call.
+    """An operator with the tensors of its subgraph.
 
     Attributes:
         operator: what is called.
@@ -25,23 +25,23 @@ class Call:
     tensors: Sequence[TensorSpec]
 
     def input(self, position: int) -> TensorSpec | None:
-        """Return an input; None when the operator has none there."""
+        """Return the input tensor at *position*; None when the operator has no such input."""
         inputs = self.operator.inputs
         index = inputs[position] if position < len(inputs) else -1
         return self.tensors[index] if index >= 0 else None
 
     @property
     def output(self) -> TensorSpec:
-        """The first output; operators without one are not asked."""
+        """First output tensor; the operator must have one."""
         return self.outputs[0]
 
     @property
     def outputs(self) -> list[TensorSpec]:
-        """All outputs."""
+        """All output tensors of the operator."""
         return [self.tensors[index] for index in self.operator.outputs if index >= 0]
 
     def inputs(self) -> Iterator[tuple[int, TensorSpec]]:
-        """Yield the inputs that are there, each with its position."""
+        """Yield the inputs that are present, each with its position."""
         for position, index in enumerate(self.operator.inputs):
             if index >= 0:
                 yield position, self.tensors[index]
@@ -51,13 +51,13 @@ class Call:
         return getattr(self.operator.options, name, default)
 
     def values(self, position: int) -> NDArray[Any] | None:
-        """Return the values of a constant input, in its shape; None for a computed one."""
+        """Return the values of a constant input, in its shape; None for other inputs."""
         tensor = self.input(position)
         return None if tensor is None else values_of(tensor)
 
 
 def values_of(tensor: TensorSpec) -> NDArray[Any] | None:
-    """Return a constant's values, in its shape; None for a tensor that is computed."""
+    """Return a constant's values in its shape; None for a tensor that is no constant."""
     if tensor.data is None or tensor.type not in NUMPY_DTYPES:
         return None
     return np.asarray(tensor.data.view(NUMPY_DTYPES[tensor.type])).reshape(tensor.shape)

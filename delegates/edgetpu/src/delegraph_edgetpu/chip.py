@@ -1,4 +1,4 @@
-"""What is published of the Edge TPU, as far as compiling and estimating need it.
+"""Published numbers of the Edge TPU that the compiler and the estimate use.
 
 The size of the parameter cache is :data:`delegraph_edgetpu.devices.CACHE_BYTES`.
 """

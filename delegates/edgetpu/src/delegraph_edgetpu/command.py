@@ -146,7 +146,7 @@ def compile_command(
 
 
 def _write(compiled: Sequence[Compilation], folder: str) -> None:
-    """Write all files, unless one would replace another one."""
+    """Write all compiled files; raise an error if two of them have one name."""
     names = Counter(compilation.name for compilation in compiled)
     twice = sorted(name for name, count in names.items() if count > 1)
     if twice:

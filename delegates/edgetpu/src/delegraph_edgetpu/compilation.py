@@ -1,4 +1,4 @@
-"""What compiling one model, or one segment of it, yields."""
+"""Result of compiling one model, or one segment of a model."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Memory:
 
     @property
     def streamed_bytes(self) -> int:
-        """What the host sends at each inference."""
+        """Number of parameter bytes that the host sends at each inference."""
         return self.parameter_bytes - self.cached_bytes
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """A compiled model or segment.
+    """A compiled model or segment, with its mapping, its memory and its work.
 
     Attributes:
         source: the file that was compiled, or ``model`` when it was given as bytes.
@@ -81,12 +81,12 @@ class Compilation:
 
     @property
     def mapped(self) -> tuple[OperatorMapping, ...]:
-        """The operators that run on the Edge TPU."""
+        """Operators that run on the Edge TPU."""
         return tuple(operator for operator in self.operators if operator.is_mapped)
 
     @property
     def unmapped(self) -> tuple[OperatorMapping, ...]:
-        """The operators that stay on the CPU."""
+        """Operators that stay on the CPU."""
         return tuple(operator for operator in self.operators if not operator.is_mapped)
 
     @property
@@ -95,7 +95,7 @@ class Compilation:
         return f"{Path(self.name).stem}.log"
 
     def write(self, folder: str | os.PathLike[str] = ".") -> Path:
-        """Write the compiled file and its log into *folder*; return the file's path.
+        """Write the compiled file and its log into *folder*; return the path of the compiled file.
 
         Raises:
             ArgumentError: they cannot be written there.
@@ -112,7 +112,7 @@ class Compilation:
         return target
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything but the bytes, by name."""
+        """Return all fields by name except the bytes of the model, for JSON."""
         memory = self.memory
         return {
             "source": self.source,

@@ -1,4 +1,4 @@
-"""One ``edgetpu-custom-op`` that runs: its executable in an interpreter of its own."""
+"""Runs one ``edgetpu-custom-op`` by an interpreter for the model in its executable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from delegraph_edgetpu.twins import twin_model
 
 
 class Operands(NamedTuple):
-    """A node's tensors, and how its outputs get their shapes.
+    """Input and output tensors of a node, and the function that resizes an output.
 
     Attributes:
         inputs: variables among them.
@@ -36,7 +36,7 @@ class Operands(NamedTuple):
 
     @classmethod
     def of(cls, context: OpContext, node: Node) -> Operands:
-        """Return the operands of a node that stands in the graph itself."""
+        """Return the operands of a node, from its tensors in the graph."""
         outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
         return cls(
             [input_tensor(context, node, i) for i in range(len(node.inputs))],
@@ -46,14 +46,14 @@ class Operands(NamedTuple):
 
 
 class Loan(NamedTuple):
-    """A tensor of the executable's model and the tensor outside whose memory it uses."""
+    """A tensor of the executable's model, and the tensor of the graph whose memory it uses."""
 
     inner: Tensor
     outer: Tensor
 
 
 class CompiledNode:
-    """Runs one node of a graph; the executable is read when the node is first prepared.
+    """Runs one custom operator of a graph; its executable is parsed when it is first prepared.
 
     Memory of inputs, outputs and state outside is lent to the executable's interpreter, so nothing
     is copied on the way in or out.
@@ -103,7 +103,7 @@ class CompiledNode:
         return self._step(subgraph, read, outputs, _state_loans(subgraph, state))
 
     def close(self) -> None:
-        """Release the executable's interpreter."""
+        """Close the executable's interpreter, if there is one."""
         interpreter, self._interpreter = self._interpreter, None
         if interpreter is not None:
             interpreter.close()
@@ -115,7 +115,7 @@ class CompiledNode:
         outputs: Sequence[Tensor],
         state: Sequence[Loan],
     ) -> Eval:
-        """Return the function that runs the executable with memory from outside."""
+        """Return the function that runs the executable on the memory of the graph's tensors."""
         assert self._interpreter is not None
         invoke, running, parameters = (
             self._interpreter.invoke,
@@ -178,7 +178,7 @@ class CompiledNode:
 
 
 def parameters_of(executable: Executable, content: bytes) -> Parameters:
-    """Size and token of an executable's parameters, as a device needs them.
+    """Sizes, key and caching token of an executable's parameters, as a device needs them.
 
     Args:
         executable: what *content* holds.
@@ -197,7 +197,7 @@ def _tensors(subgraph: CallableSubgraph, indices: Sequence[int]) -> list[Tensor]
 
 
 def _has_memory(output: Tensor, subgraph: CallableSubgraph) -> bool:
-    """Whether an output cannot have memory from outside: it is an input, state or a constant."""
+    """Whether an output cannot use the graph's memory: it is an input, a variable or a constant."""
     return output.index in subgraph.inputs or output.is_variable or output.is_constant
 
 
@@ -232,7 +232,7 @@ def _require_same_type(what: str, inner: Tensor, tensor: Tensor) -> None:
 
 
 def _state_loans(subgraph: CallableSubgraph, state: Sequence[Tensor]) -> list[Loan]:
-    """Return which variable of the executable's model each variable outside stands for.
+    """Pair each variable of the graph with a variable of the executable's model.
 
     Those that have the same name, otherwise the first of the same type and shape.
 

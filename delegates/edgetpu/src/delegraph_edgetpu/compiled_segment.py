@@ -1,4 +1,4 @@
-"""A part of a model, compiled but for its caching token and its share of the cache."""
+"""A part of a model, compiled except for its caching token and its share of the cache."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delegraph_edgetpu.segments import Boundary, Part, cut_out
 
 @dataclass(frozen=True)
 class CompiledSegment:
-    """A part on its way to a compiled file.
+    """A compiled part that lacks a caching token and a share of the cache.
 
     Attributes:
         name: file of the model that it belongs to.
@@ -52,7 +52,7 @@ class CompiledSegment:
     seconds: float = 0.0
 
     def finished(self, caching_token: int, free: int, runtime_version: int) -> Compilation:
-        """Return the compiled part.
+        """Return the compilation of the part, with caching token and cache share.
 
         Args:
             caching_token: shared by what is compiled together.
@@ -82,7 +82,7 @@ class CompiledSegment:
         )
 
     def _transferred(self) -> int:
-        """Return the bytes of inputs and outputs of the custom operator, each element one byte."""
+        """Number of bytes of the custom operator's inputs and outputs, one byte per element."""
         tensors = self.mapped[0].tensors
         sent = (tensors[index] for index in (*self.edge.inputs, *self.edge.outputs))
         return sum(prod(tensor.shape) for tensor in sent if not tensor.is_variable)
@@ -94,7 +94,7 @@ class CompiledSegment:
         return f"{stem}_segment_{self.segment}_of_{self.segments}_edgetpu.tflite"
 
     def _with_custom_op(self, executable: Executable) -> tables.Model:
-        """Return the part with the custom operator in place of what is mapped."""
+        """Return the part's model with the custom operator in place of the mapped nodes."""
         options = write_custom_options(executable.pack())
         custom = CustomNode(CUSTOM_OP, options, self.edge.inputs, self.edge.outputs)
         plan: Plan = (*self.part.before, custom, *self.part.after)

@@ -1,4 +1,4 @@
-"""Models to models with one custom operator in place of what the Edge TPU can run."""
+"""Compiles models: one custom operator replaces the part that the Edge TPU can run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def compile(
     search: bool = False,
     search_step: int = 1,
 ) -> list[Compilation]:
-    """Return the compiled models, or the segments of the only one, in order.
+    """Return the compiled models, or the segments of a single model, in order.
 
     Several models are compiled together: they share a caching token and the 8 MB for parameters,
     which the first one takes from first.
@@ -75,7 +75,7 @@ def compile(
 
 
 def _drafts(model: ModelSource, settings: Settings) -> list[CompiledSegment]:
-    """Return the parts of one model, compiled but for what depends on the others."""
+    """Return the compiled parts of one model, without caching tokens and cache shares."""
     name = "model" if isinstance(model, bytes) else os.fspath(model)
     try:
         source = SourceModel.of(name, model if isinstance(model, bytes) else _read(name))

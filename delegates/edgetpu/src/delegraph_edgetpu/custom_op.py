@@ -49,7 +49,7 @@ def _prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _refusing(reason: NeedsDevice) -> Eval:
-    """Evaluation that refuses when invoked: until then a real device may take the node."""
+    """Return an evaluation that raises *reason*; a delegate may take the node before an invoke."""
 
     def refuse() -> None:
         raise reason

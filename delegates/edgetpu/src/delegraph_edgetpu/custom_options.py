@@ -25,7 +25,7 @@ width and the number of entries; values; types of the values; the root."""
 
 
 def write_custom_options(executable: bytes) -> bytes:
-    """Return the map that holds *executable*, byte for byte in the real compiler's layout.
+    """Return *executable* as custom options, in the byte layout of the real compiler.
 
     It is written by hand: the library's builder takes text for a string, and this one is binary.
     As an executable's length is a multiple of 4, only three offsets to what stands before its end
@@ -75,7 +75,7 @@ def read_custom_options(content: bytes) -> bytes:
 
 
 def _entries(root: Any) -> dict[str, Any]:
-    """Return the map's values, not decoded yet; numbers in it that cannot be are an error."""
+    """Return the map's entries with undecoded values; an invalid number of entries is an error."""
     entries = root.AsMap
     count, end = len(entries), 64
     if count > end:

@@ -40,7 +40,7 @@ _SHAPES = ("dynamic-shapes", "empty", "many-dims", "scalar")
 
 
 class EdgeTpuDelegate(SimpleDelegateInterface):
-    """Runs every ``edgetpu-custom-op`` of a graph on one simulated device.
+    """Delegate that runs every ``edgetpu-custom-op`` of a graph on one simulated device.
 
     Args:
         options: see :class:`~delegraph_edgetpu.options.EdgeTpuOptions`.
@@ -118,7 +118,7 @@ class EdgeTpuKernel(NodeByNodeKernel):
 
 
 def _delegate_of(via: str) -> Delegate | None:
-    """Return the delegate that computes; None for Delegraph's own kernels."""
+    """Return the delegate named by option ``via``; None for Delegraph's own kernels."""
     if via.split(":")[0] == "edgetpu":
         raise ArgumentError(f"via={via!r} would run the Edge TPU by itself; name another delegate")
     return load_delegate(via) if via else None

@@ -1,4 +1,4 @@
-"""What ``delegraph inspect`` shows of an ``edgetpu-custom-op``."""
+"""Description of an ``edgetpu-custom-op`` for ``delegraph inspect``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated devices: who may use one when, and what its parameter cache holds.
+"""Simulated devices: exclusive use by one inference at a time, and a parameter cache.
 
 A device runs one inference at a time. It has 8 MB for parameters: those of executables with one
 caching token, that is of models that were compiled together. An executable with another token
@@ -30,7 +30,7 @@ _MOST = 64
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The parameters of one executable.
+    """Sizes, key and caching token of one executable's parameters.
 
     Attributes:
         key: the same for executables that are the same.
@@ -47,7 +47,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class DeviceStatistics(JsonRecord):
-    """What a device has done since the process began.
+    """Counters of a device since the start of the process.
 
     Attributes:
         device: its name, ``:0``.
@@ -91,25 +91,25 @@ class Device:
 
     @property
     def statistics(self) -> DeviceStatistics:
-        """What it has done so far."""
+        """Current counters of the device."""
         with self._lock:
             return self._statistics
 
     @contextmanager
     def running(self, parameters: Parameters) -> Iterator[None]:
-        """Have the device to oneself for one inference, with *parameters* at hand."""
+        """Lock the device for one inference, with *parameters* in its cache."""
         with self._lock:
             self._fetch(parameters)
             yield
 
     def reset(self) -> None:
-        """Forget parameters and numbers, as by plugging it out and in."""
+        """Clear cache and counters, as unplugging the device would."""
         with self._lock:
             self._cached.clear()
             self._statistics = DeviceStatistics(self.name, self.kind)
 
     def _fetch(self, parameters: Parameters) -> None:
-        """Bring *parameters* into the cache unless they are there, and count."""
+        """Load *parameters* into the cache unless they are there, and update the counters."""
         done = self._statistics
         if parameters.caching_token != done.caching_token:
             done = replace(done, evictions=done.evictions + len(self._cached))
@@ -133,7 +133,7 @@ class Device:
 
 
 def devices() -> tuple[Device, ...]:
-    """Return the devices that there are, ``:0`` first.
+    """Return all simulated devices, ``:0`` first.
 
     Raises:
         ArgumentError: the environment variable ``DELEGRAPH_EDGETPU_DEVICES`` cannot be understood.
@@ -142,7 +142,7 @@ def devices() -> tuple[Device, ...]:
 
 
 def device_named(name: str) -> Device:
-    """Return a device.
+    """Return the device of a name.
 
     Args:
         name: ``:1`` is the second of all, ``usb:0`` the first at USB, ``usb`` any at USB, an empty

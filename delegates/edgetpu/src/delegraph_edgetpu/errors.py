@@ -1,4 +1,4 @@
-"""Every exception of this package."""
+"""All exceptions of this package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delegraph.errors import (
 
 
 class ExecutableError(MalformedModelError):
-    """The custom operator's options or the executable in them are damaged."""
+    """Error: the custom operator's options, or the executable in them, are damaged."""
 
 
 class NeedsDevice(OperatorError):
@@ -19,7 +19,7 @@ class NeedsDevice(OperatorError):
 
 
 class CannotCompile(UnsupportedModelError):
-    """A sound model that has nothing for the Edge TPU; the message names the first obstacle."""
+    """Error: a valid model has no part for the Edge TPU; the message names the first obstacle."""
 
 
 class PipelineError(DelegraphError, RuntimeError):

@@ -1,4 +1,4 @@
-"""How long a device may take for one inference: an estimate, not a measurement.
+"""Estimate of a device's time for one inference; no measurement.
 
 ``seconds = cycles / 480 MHz + bytes over the link / 500 MB/s``
 
@@ -27,7 +27,7 @@ FORMULA = "cycles / 480 MHz + (input + output + streamed parameter bytes) / 500 
 
 @dataclass(frozen=True)
 class Estimate(JsonRecord):
-    """Seconds of one inference.
+    """Estimated time of one inference, in seconds.
 
     Attributes:
         compute: the array's.
@@ -44,7 +44,7 @@ class Estimate(JsonRecord):
 
     @property
     def seconds(self) -> float:
-        """The sum."""
+        """Sum of compute, transfer and streaming time, in seconds."""
         return self.compute + self.transfer + self.streaming
 
 

@@ -1,4 +1,4 @@
-"""What the custom operator executes: one partition as a model, in a checked envelope.
+"""Executables: a partition as a model, in an envelope with a checksum.
 
 The real compiler's executables are flatbuffers with the identifier ``DWN1`` and instructions of a
 processor that is not documented. Ours hold the partition as an ordinary ``.tflite`` model
@@ -57,7 +57,7 @@ class RealExecutable:
 
 @dataclass(frozen=True)
 class Executable:
-    """A partition in the form that the custom operator carries.
+    """A partition in the form that the custom operator stores.
 
     Attributes:
         model: the partition as a ``.tflite`` file.
@@ -98,7 +98,7 @@ class Executable:
 
 
 def parse(content: bytes) -> Executable | RealExecutable:
-    """Return the executable that *content* holds.
+    """Return the executable in *content*, of this package's or the real compiler's format.
 
     Raises:
         ExecutableError: it is none, or damaged; the message says what and at which byte.

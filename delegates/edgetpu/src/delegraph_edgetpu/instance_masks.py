@@ -13,7 +13,7 @@ _REFINEMENTS = 2
 
 
 def instance_masks(long_offsets: Floats, keypoints: Floats, stride: int) -> Floats:
-    """Return a mask for each pose, ``[N, H, W], float32``: 1 where a point is its, 0 elsewhere.
+    """Return a mask per pose, ``[N, H, W], float32``: 1 where a point belongs to the pose, else 0.
 
     The long-range offsets lead from every point of the grid to each keypoint of the person there.
     The point is given to the pose whose keypoints are nearest to these.

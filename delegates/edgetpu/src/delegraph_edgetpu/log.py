@@ -1,4 +1,4 @@
-"""The log file that is written beside a compiled model, as the real compiler writes it."""
+"""Log file of a compiled model, in the format of the real compiler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delegraph_edgetpu.mapping import OperatorMapping
 
 
 def version_line() -> str:
-    """Return who compiles, in a form that readers of the real compiler's logs know."""
+    """Name and version of this compiler, in a line like the real compiler's."""
     try:
         number = version("delegraph-edgetpu")
     except PackageNotFoundError:
@@ -20,7 +20,7 @@ def version_line() -> str:
 
 
 def log_text(source: str, name: str, operators: Sequence[OperatorMapping]) -> str:
-    """Return the log file: which operators there are, how many, and their status.
+    """Return the text of the log file: operators, their counts and their statuses.
 
     Args:
         source: the file that was compiled; its folder is left out.
@@ -47,7 +47,7 @@ def operator_lines(operators: Sequence[OperatorMapping]) -> list[str]:
 
 
 def reason_lines(operators: Sequence[OperatorMapping]) -> list[str]:
-    """Return a line for each operator that stays on the CPU: where, why, and what would help."""
+    """Return a line for each reason of an operator on the CPU: node, reason and remedy."""
     return [
         f"Node {operator.index} ({operator.name}): {reason}. To map it: {reason.remedy}."
         for operator in operators

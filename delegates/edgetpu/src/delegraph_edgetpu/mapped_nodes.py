@@ -1,4 +1,4 @@
-"""Claims what the compiler maps: the delegate of ``delegraph compile --delegate edgetpu``."""
+"""Delegate of ``delegraph compile --delegate edgetpu``: claims the nodes that the compiler maps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delegraph_edgetpu.options import EdgeTpuOptions
 
 
 class MappedNodes(SimpleDelegateInterface):
-    """Takes the one part of a subgraph that ``delegraph edgetpu compile`` would take.
+    """Delegate that claims the part of a subgraph which ``delegraph edgetpu compile`` would map.
 
     Args:
         options: of the delegate.
@@ -58,7 +58,7 @@ class MappedNodes(SimpleDelegateInterface):
 
 
 def subgraph_of(context: DelegateContext) -> SubgraphSpec:
-    """Subgraph as its execution plan has it, in a file's terms."""
+    """Subgraph with the nodes of its execution plan, as a record of the model file."""
     steps = [context.get_node_and_registration(index) for index in context.get_execution_plan()]
     return SubgraphSpec(
         context.subgraph_index,

@@ -1,4 +1,4 @@
-"""Which operators of a model become the one custom operator, and why the others do not.
+"""Decides which operators become the custom operator, with reasons for the others.
 
 The real compiler makes one part of the model. It takes operators in execution order until it meets
 one that cannot map; whatever needs the results of that one stays behind as well, and so does what
@@ -24,7 +24,7 @@ from delegraph_edgetpu.reasons import Reason, Status
 
 @dataclass(frozen=True)
 class OperatorMapping(JsonRecord):
-    """What becomes of one operator.
+    """Mapping of one operator: to the Edge TPU, or to the CPU with reasons.
 
     Attributes:
         index: its node index.
@@ -40,18 +40,18 @@ class OperatorMapping(JsonRecord):
 
     @property
     def is_mapped(self) -> bool:
-        """Whether it runs on the Edge TPU."""
+        """Whether the operator runs on the Edge TPU."""
         return not self.reasons
 
     @property
     def status(self) -> Status:
-        """What the real compiler's log says of it."""
+        """Status of the operator in the real compiler's log."""
         return self.reasons[0].status if self.reasons else Status.MAPPED
 
 
 @dataclass(frozen=True)
 class ModelMapping:
-    """What becomes of a model's operators; node indices in the order in which they run.
+    """Mapping of a model's operators; node indices are in execution order.
 
     Attributes:
         operators: all of them.
@@ -72,7 +72,7 @@ def map_subgraph(
     ends: Collection[str] = (),
     without: Collection[int] = (),
 ) -> ModelMapping:
-    """Return which operators map.
+    """Return the mapping of a subgraph's operators.
 
     Args:
         subgraph: the model's only one.
@@ -122,7 +122,7 @@ def _behind_ends(ends: Collection[str]) -> Reason:
 
 
 def _needed_for(subgraph: SubgraphSpec, ends: Collection[str]) -> set[int] | None:
-    """Return the nodes that the tensors called *ends* need; None without names."""
+    """Return the nodes on which the tensors named *ends* depend; None without names."""
     if not ends:
         return None
     producer = _producers(subgraph)
@@ -143,7 +143,7 @@ def _needed_for(subgraph: SubgraphSpec, ends: Collection[str]) -> set[int] | Non
 
 
 def _producers(subgraph: SubgraphSpec) -> dict[int, int]:
-    """Return the node that makes each tensor."""
+    """Return, for each tensor index, the index of the node that computes the tensor."""
     return {t: o.index for o in subgraph.operators for t in o.outputs if t >= 0}
 
 
@@ -175,7 +175,7 @@ def _explain_rest(
     mapped: set[int],
     before: set[int],
 ) -> None:
-    """Add to *reasons* why nodes that break no rule are outside the mapped part all the same.
+    """Add to *reasons* why nodes that break no rule are still not in the mapped part.
 
     The node that is named is the first in the way: it breaks a rule, and none before it does.
     """

@@ -1,4 +1,4 @@
-"""What a model must be before any of its operators is looked at."""
+"""Checks of a whole model, before the rules for its operators."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _require_fixed_inputs(subgraph: SubgraphSpec) -> None:
 
 
 def _require_quantised(subgraph: SubgraphSpec) -> None:
-    """Refuse a model in which nothing that is computed has 8 bits and a scale."""
+    """Raise an error if no input or computed tensor of a model is 8-bit quantized."""
     computed = [t for o in subgraph.operators for t in o.outputs if t >= 0]
     if any(_is_quantised(subgraph.tensors[i]) for i in (*subgraph.inputs, *computed)):
         return

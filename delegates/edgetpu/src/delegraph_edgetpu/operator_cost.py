@@ -1,4 +1,4 @@
-"""What operators cost: multiply-adds, cycles of the array, bytes of parameters."""
+"""Cost of operators: multiply-adds, cycles of the array, bytes of parameters."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class Product:
 
     @property
     def multiply_adds(self) -> int:
-        """How many there are."""
+        """Number of multiply-adds of the product."""
         return self.positions * self.inputs * self.outputs
 
     @property
     def cycles(self) -> int:
-        """Cycles of an array of 64 x 64 units that is never kept waiting."""
+        """Number of cycles on an array of 64 x 64 units that never waits for data."""
         return self.positions * _rounds(self.inputs) * _rounds(self.outputs)
 
 
 def multiply_adds(call: Call) -> int:
-    """Return the multiply-adds of one call; 0 for operators without a matrix product."""
+    """Number of multiply-adds of one call; 0 for operators without a matrix product."""
     return sum(product.multiply_adds for product in _products(call))
 
 
 def cycles(call: Call) -> int:
-    """Return an estimate of the cycles of one call: its products, or 64 results a cycle."""
+    """Estimated number of cycles of one call: for its products, or for 64 results a cycle."""
     products = list(_products(call))
     if products:
         return sum(product.cycles for product in products)
@@ -47,7 +47,7 @@ def cycles(call: Call) -> int:
 
 
 def parameter_sizes(calls: Iterable[Call]) -> dict[int, int]:
-    """Return the bytes of each buffer of parameters, in the order in which they are used.
+    """Return the number of bytes of each parameter buffer, in order of first use.
 
     Parameters are the constants with a scale: weights, biases, quantised operands. Shapes and axes
     are part of the instructions.

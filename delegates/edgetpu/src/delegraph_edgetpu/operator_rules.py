@@ -37,7 +37,7 @@ enlarge 33 and 15.5 times; in those of movenet, which map, each enlarges 2 times
 
 @dataclass(frozen=True)
 class OperatorRule:
-    """What an operator has to fulfil.
+    """Requirements for an operator to run on the Edge TPU.
 
     Attributes:
         parameters: positions of inputs that must be constants.
@@ -53,7 +53,7 @@ class OperatorRule:
 
 
 def broken_rules(call: Call, runtime: int = NEWEST_RUNTIME) -> tuple[Reason, ...]:
-    """Return every rule that an operator breaks; none when the Edge TPU can run it.
+    """Return a reason for each rule that an operator breaks; empty if the Edge TPU can run it.
 
     Args:
         call: the operator.
@@ -94,7 +94,7 @@ def _too_new(name: str, rule: OperatorRule, runtime: int) -> Reason | None:
 
 
 def _as_logged(reason: Reason, rule: OperatorRule) -> Reason:
-    """Return *reason* with the status that the real compiler gives this operator."""
+    """Return *reason* with the status that the real compiler logs for this operator."""
     is_type = reason.status is Status.DATA_TYPE
     return replace(reason, status=rule.type_status) if is_type else reason
 
@@ -215,7 +215,7 @@ def _depth_in_fours(call: Call) -> Reason | None:
 
 
 def _axes(call: Call) -> set[int]:
-    """Return the axes that input 1 names, from 0."""
+    """Return the axes in input 1, each counted from 0."""
     tensor, values = call.input(0), call.values(1)
     if tensor is None or values is None or not tensor.shape:
         return set()

@@ -1,4 +1,4 @@
-"""The options of the delegate; plugins are listed with them, so this module stays light."""
+"""The options of the delegate; this module is imported to list plugins, so it imports little."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class EdgeTpuOptions:
-    """What users may set: ``--delegate edgetpu:device=usb``, or a dict in Python."""
+    """Options of the delegate: ``--delegate edgetpu:device=usb``, or a dict in Python."""
 
     device: str = field(
         default=":0",

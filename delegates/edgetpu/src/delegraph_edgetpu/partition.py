@@ -1,4 +1,4 @@
-"""The mapped part of a model, as a model of its own, on its way to an executable."""
+"""The mapped part of a model as a separate model, to be packed into an executable."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def executable_of(
 
 
 def fitting(sizes: Iterable[int], free: int) -> int:
-    """Return how many bytes stay on the chip: whole tensors, in the order in which they are used.
+    """Number of parameter bytes that fit on the chip, as whole tensors in order of use.
 
     >>> fitting([3, 5, 2], 6)
     5
@@ -48,7 +48,7 @@ def fitting(sizes: Iterable[int], free: int) -> int:
 
 
 def token_of(models: Iterable[bytes]) -> int:
-    """Return a token for parts that are compiled together; the same ones get the same one."""
+    """Return a caching token for parts that are compiled together; it depends on the parts only."""
     digest = hashlib.blake2b(digest_size=8)
     for model in models:
         digest.update(hashlib.sha256(model).digest())
@@ -56,7 +56,7 @@ def token_of(models: Iterable[bytes]) -> int:
 
 
 def obstacle_to(model: bytes, nodes: Sequence[int]) -> str | None:
-    """Return why the kernels that are to run a part cannot prepare it; None when they can.
+    """Return why Delegraph's kernels cannot prepare a part; None when they can.
 
     Args:
         model: the part.

@@ -1,4 +1,4 @@
-"""Segments of a model that run at the same time, each on inputs of its own.
+"""Runs the segments of a model at the same time, each on a different input.
 
 A model that was compiled in segments (``delegraph edgetpu compile -n 3``) has one interpreter a
 segment, best each on a device of its own. While the second segment computes what the first made of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PipelineStatistics(JsonRecord):
-    """How fast a pipeline was so far.
+    """Throughput of a pipeline so far.
 
     Attributes:
         results: inputs that went through all segments.
@@ -54,7 +54,7 @@ _BETWEEN = 2
 
 
 class PipelinedModelRunner:
-    """Runs a chain of models, one thread each; results come in the order of the inputs.
+    """Runs a chain of models, one thread each; results have the order of the inputs.
 
     An input of a segment is an output of an earlier one of the same name; those of the first are
     the pipeline's. Results are the outputs of the last one, and those that no segment reads. Arrays
@@ -100,11 +100,11 @@ class PipelinedModelRunner:
             thread.start()
 
     def interpreters(self) -> list[Interpreter]:
-        """Return the segments, in order."""
+        """Interpreters of the segments, in order."""
         return [segment.interpreter for segment in self._chain.segments]
 
     def statistics(self) -> PipelineStatistics:
-        """Return how fast it was so far."""
+        """Return the throughput of the pipeline so far."""
         line = self._line
         seconds = line.finished_at - line.started_at if line.finished else 0.0
         return PipelineStatistics(line.finished, seconds, tuple(line.busy_seconds))
@@ -138,7 +138,7 @@ class PipelinedModelRunner:
         return self._line.put((is_named, self._chain.checked(input_tensors)))
 
     def pop(self, timeout: float | None = None) -> Arrays | list[NDArray[Any]] | None:
-        """Return the next result; waits until there is one.
+        """Wait for the next result, and return it.
 
         Args:
             timeout: seconds to wait; None: as long as it takes.
@@ -159,7 +159,7 @@ class PipelinedModelRunner:
         return result if is_named else list(result.values())
 
     def close(self) -> None:
-        """Stop now: what is being computed is finished, what waits is dropped, all threads end."""
+        """Stop the pipeline: finish running segments, drop waiting inputs, end all threads."""
         self._stop()
         for thread in self._threads:
             thread.join()

@@ -1,4 +1,4 @@
-"""Stations in a row with queues between them, each station worked by a thread."""
+"""A row of stations with queues between them; a thread per station processes items."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from delegraph_edgetpu.errors import PipelineError
 
 
 class _End:
-    """Stands behind the last item."""
+    """Marks the end of the items in a queue."""
 
 
 class PipelineSimulation:
-    """Items go through all stations in order, none overtakes another.
+    """Passes items through all stations in order; no item overtakes another.
 
     After a failure at one station, items before the failed one go on to the end; those behind it
     are dropped.
@@ -64,7 +64,7 @@ class PipelineSimulation:
             return True
 
     def end(self) -> bool:
-        """Say that no item will follow. Returns False when that was said before.
+        """Declare that no item will follow. Returns False when this was already declared.
 
         Raises:
             PipelineError: a station failed.
@@ -79,7 +79,7 @@ class PipelineSimulation:
             return True
 
     def take(self, timeout: float | None) -> Any:
-        """Return the next item from the end of the line; None behind the last one.
+        """Return the next item from the end of the line; None after the last item.
 
         Raises:
             PipelineError: a station failed at this item.
@@ -100,13 +100,13 @@ class PipelineSimulation:
             return queue.popleft()
 
     def resize(self, queue: int, size: int) -> None:
-        """Give a queue another size; items that are in it stay."""
+        """Change the size limit of a queue; items in the queue stay."""
         with self._changed:
             self._sizes[queue] = size
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Drop all items and end the threads as soon as their stations return."""
+        """Drop all items, and end each thread when its station returns."""
         with self._changed:
             self._is_stopped = True
             for queue in self._queues:
@@ -139,7 +139,7 @@ class PipelineSimulation:
             self.busy_seconds[position] += time.perf_counter() - start
 
     def _hand_on(self, position: int, item: Any) -> bool:
-        """Put an item before the next station; returns False when it is not wanted any more."""
+        """Put an item into the next station's queue; return False if it is no longer wanted."""
         with self._changed:
             if isinstance(item, PipelineError):
                 self._error = self._error or item
@@ -166,7 +166,7 @@ class PipelineSimulation:
         return size <= 0 or len(self._queues[queue]) < size
 
     def _is_idle(self, position: int) -> bool:
-        """Whether a station is not to go on: all that could come is behind a failure."""
+        """Whether a station must stop: any further item comes after a failure."""
         return self._is_stopped or position <= self._idle_to
 
     @property

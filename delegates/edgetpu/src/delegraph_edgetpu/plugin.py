@@ -1,4 +1,4 @@
-"""What this distribution offers; Delegraph imports it to list plugins, so it stays light."""
+"""Plugin of this distribution; Delegraph imports it to list plugins, so it imports little."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _load() -> type[EdgeTpuDelegate]:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Delegates of this plugin."""
+    """Specs of the delegates of this plugin."""
     return [
         DelegateSpec(
             "edgetpu",
@@ -73,7 +73,7 @@ def _version() -> str:
 
 @hookimpl
 def delegraph_compilers() -> list[CompilerSpec]:
-    """Compilers for `delegraph compile`; `delegraph edgetpu compile` has its own format."""
+    """Compiler specs for `delegraph compile`; `delegraph edgetpu compile` has another format."""
     return [CompilerSpec("edgetpu", _compile, _load_compiled, _version, _load_mapped_nodes)]
 
 
@@ -97,7 +97,7 @@ def _load_posenet_decoder() -> CustomOp | Registration:
 
 @hookimpl
 def delegraph_custom_ops() -> list[CustomOpSpec]:
-    """Return the custom operators that run without a delegate."""
+    """Specs of the custom operators that run without a delegate."""
     return [
         CustomOpSpec(
             "edgetpu-custom-op",

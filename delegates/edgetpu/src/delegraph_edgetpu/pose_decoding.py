@@ -1,4 +1,4 @@
-"""Poses of several people from the maps that a PoseNet computes.
+"""Decodes the poses of several people from the output maps of a PoseNet.
 
 A PoseNet says for each point of a coarse grid and each of 17 keypoints how likely the keypoint is
 there (heatmaps), where exactly it is (short-range offsets), and, for each bone of the skeleton,
@@ -50,7 +50,7 @@ _TOGETHER = 128
 
 @dataclass(frozen=True, slots=True)
 class DecodingOptions:
-    """How poses are decoded.
+    """Parameters for decoding poses.
 
     Attributes:
         max_detections: poses kept, 0 upwards.
@@ -72,7 +72,7 @@ class DecodingOptions:
 
     @property
     def least_logit(self) -> np.float32:
-        """The logit of ``score_threshold``."""
+        """Logit of the probability ``score_threshold``."""
         threshold = np.float64(np.float32(self.score_threshold))
         with np.errstate(all="ignore"):
             return np.float32(-np.log(1 / (threshold + 1e-6) - 1))
@@ -80,7 +80,7 @@ class DecodingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Poses:
-    """Poses, the best first.
+    """Decoded poses, best first.
 
     Attributes:
         keypoints: ``[N, 17, 2], float32``: y and x in pixels.
@@ -94,7 +94,7 @@ class Poses:
 
 
 class Grid:
-    """Values at the points of a grid, and between them.
+    """Values on a grid of points, with interpolation between the points.
 
     Args:
         values: ``[H, W, C], float32``.
@@ -129,7 +129,7 @@ class Grid:
         return value
 
     def moved(self, places: Floats, channels: Integers) -> Floats:
-        """Return *places* moved by the offsets found there, within the grid, ``[2, N], float32``.
+        """Return *places* moved by the offsets at them, clamped to the grid: ``[2, N], float32``.
 
         Args:
             places: as for :meth:`at`.
@@ -146,7 +146,7 @@ class Grid:
 def decode_poses(
     heatmaps: Floats, short_offsets: Floats, mid_offsets: Floats, options: DecodingOptions
 ) -> Poses:
-    """Return the poses that the maps show, at most ``options.max_detections``.
+    """Return at most ``options.max_detections`` poses, decoded from the maps.
 
     Args:
         heatmaps: ``[H, W, 17], float32``: logits.
@@ -183,12 +183,12 @@ class _Roots:
     logits: Floats
 
     def near(self, pose: Floats, squared_radius: np.float32) -> NDArray[np.bool_]:
-        """Which of them the *pose*, ``[17, 2]``, has already, ``[N]``."""
+        """Whether each root, ``[N]``, is near the same keypoint of *pose*, ``[17, 2]``."""
         return _squared_distances(self.places, pose[self.kinds]) <= squared_radius
 
 
 def _roots(heatmaps: Floats, short_offsets: Floats, least: np.float32) -> _Roots:
-    """Return the likely keypoints that no neighbour on the grid exceeds."""
+    """Return keypoints above *least* whose score no neighbour on the grid exceeds."""
     y, x, kinds = np.nonzero(heatmaps >= least)
     logits = heatmaps[y, x, kinds]
     padded = np.pad(heatmaps, ((1, 1), (1, 1), (0, 0)), constant_values=-np.inf)
@@ -201,7 +201,7 @@ def _roots(heatmaps: Floats, short_offsets: Floats, least: np.float32) -> _Roots
 
 
 def best_first(logits: Sequence[float]) -> Iterator[int]:
-    """Yield positions from the highest logit to the lowest, equal ones as libstdc++ has them."""
+    """Yield positions from highest to lowest logit; equal logits in the order of libstdc++."""
     heap: list[int] = []
 
     def below(a: int, b: int) -> bool:
@@ -238,7 +238,7 @@ def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tupl
 
 
 def _places(kinds: Integers, places: Floats, maps: Maps) -> Floats:
-    """Return where the keypoints of the poses are that grow from some roots, ``[N, 17, 2]``."""
+    """Positions of all keypoints of the poses that start at root keypoints, ``[N, 17, 2]``."""
     _, short, mid = maps
     count = len(KEYPOINTS)
     poses = np.empty((2, len(kinds) * count), np.float32)
@@ -280,7 +280,7 @@ def _bones_by_distance() -> tuple[Integers, ...]:
 
 
 def _channel_against(bone: int) -> int:
-    """Return the channel of the offset in y from a bone's far end to its near one.
+    """Return the channel of the y offset from the far end of a bone to its near end.
 
     From eye to nose along the first bone the official operator reads a channel that belongs to the
     other direction: it compares with ``>`` where ``>=`` is meant. Its answers are the measure, so
@@ -314,7 +314,7 @@ def _probabilities(poses: Floats, heatmaps: Grid) -> Floats:
 
 
 def _without_duplicates(poses: Floats, shares: Floats, squared_radius: np.float32) -> Floats:
-    """Return the score of each pose, ``[N]``, without keypoints that a better pose has as well."""
+    """Score of each pose, ``[N]``; keypoints that a better pose also has count 0."""
     scores = _means(_descending_values(shares))
     order = descending(scores)
     for position, pose in enumerate(order):
@@ -326,7 +326,7 @@ def _without_duplicates(poses: Floats, shares: Floats, squared_radius: np.float3
 
 
 def _means(shares: Floats) -> Floats:
-    """Return the means over the last axis, summed in its order as rounding depends on it."""
+    """Means over the last axis, summed in order, as the rounding depends on the order."""
     sums = np.cumsum(shares, axis=-1, dtype=np.float32)[..., -1]
     means: Floats = sums / np.float32(shares.shape[-1])
     return means

@@ -45,7 +45,7 @@ _MASK = 33
 
 
 def parse_options(content: bytes) -> DecodingOptions:
-    """Return the options in a FlexBuffer map; absent ones are 0, as the official operator has them.
+    """Return the options in a FlexBuffer map; missing options are 0, as in the official operator.
 
     Raises:
         OperatorError: no FlexBuffer map, or a value that cannot work.
@@ -64,7 +64,7 @@ def parse_options(content: bytes) -> DecodingOptions:
 
 
 def prepare_posenet_decoder(context: OpContext, node: Node) -> Eval:
-    """Return the eval of PosenetDecoderOp.
+    """Return the evaluation of PosenetDecoderOp.
 
     Inputs, uint8 with a scale or float32: heatmaps ``[1, H, W, 17]`` (logits), short-range offsets
     ``[1, H, W, 34]``, mid-range offsets ``[1, H, W, 64]`` and, where masks are wanted, long-range
@@ -125,7 +125,7 @@ def _check(inputs: list[Tensor], outputs: list[Tensor]) -> None:
 
 
 def _real(tensor: Tensor, stride: int) -> NDArray[np.float32]:
-    """Return the values that *tensor* stands for, divided by *stride*, ``[H, W, C], float32``."""
+    """Return dequantized values of *tensor* divided by *stride*, ``[H, W, C], float32``."""
     scale = np.float32(1 / stride)
     data: NDArray[Any] = tensor.data[0]
     if tensor.type is TensorType.FLOAT32:
@@ -135,6 +135,6 @@ def _real(tensor: Tensor, stride: int) -> NDArray[np.float32]:
 
 
 def _fill(y: Tensor, rows: NDArray[np.float32]) -> None:
-    """Write the *rows* to an output whose second axis they are, and zeros behind them."""
+    """Write *rows* along the second axis of output *y*, and zeros after them."""
     y.data[0, : len(rows)] = rows
     y.data[0, len(rows) :] = 0

@@ -1,4 +1,4 @@
-"""Executables of the real compiler (``DWN1``): what can be read of them, and why they cannot run.
+"""Reads executables of the real compiler (``DWN1``), and explains why they cannot run.
 
 They are flatbuffers: a package holds one or more executables, each with the parameters and the
 instructions of a processor that is not documented.
@@ -31,7 +31,7 @@ _MOST = 1024
 
 
 class ExecutableKind(IntEnum):
-    """What an executable in a package is for."""
+    """Purpose of an executable in a package."""
 
     STAND_ALONE = 0
     PARAMETER_CACHING = 1
@@ -74,7 +74,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One executable of a package.
+    """One executable of a package: its kind and its sizes in bytes.
 
     Attributes:
         kind: by the name of :class:`ExecutableKind`, or a number that it lacks.
@@ -99,7 +99,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class RealPackage:
-    """All that can be read of a real executable.
+    """All information that can be read from a real executable.
 
     Attributes:
         bytes: of the whole.
@@ -117,14 +117,14 @@ class RealPackage:
 
     @property
     def streamed_bytes(self) -> int:
-        """Parameters that are sent at each inference."""
+        """Number of parameter bytes that are sent at each inference."""
         return sum(
             p.parameter_bytes for p in self.parts if p.kind != ExecutableKind.PARAMETER_CACHING.name
         )
 
     @property
     def cached_bytes(self) -> int:
-        """Parameters that stay on the chip."""
+        """Number of parameter bytes that stay on the chip."""
         return sum(part.parameter_bytes for part in self.parts) - self.streamed_bytes
 
 
@@ -160,7 +160,7 @@ def read_real(executable: RealExecutable) -> RealPackage:
 
 
 def parameters_of_real(executable: RealExecutable) -> Parameters:
-    """Size and token of a real executable's parameters, as a device needs them."""
+    """Sizes, key and caching token of a real executable's parameters, as a device needs them."""
     package = read_real(executable)
     key = hashlib.blake2b(executable.content, digest_size=16).digest()
     token = next((p.caching_token for p in package.parts if p.caching_token), 0)
@@ -173,7 +173,7 @@ def parameters_of_real(executable: RealExecutable) -> Parameters:
 
 
 def explain_refusal(executable: RealExecutable) -> str:
-    """Return why a real executable cannot run here, and what to do instead."""
+    """Text that explains why a real executable cannot run here, with an alternative."""
     library = device_library()
     try:
         version = read_real(executable).compiler_version
@@ -195,7 +195,7 @@ def explain_refusal(executable: RealExecutable) -> str:
 
 
 def device_library() -> str | None:
-    """Return the library that drives real devices, ``libedgetpu.so.1``; None where it is not."""
+    """Name of the library for real devices, ``libedgetpu.so.1``; None if it is not installed."""
     return ctypes.util.find_library("edgetpu")
 
 
@@ -250,7 +250,7 @@ def _number(table: Table, id: int, flags: Any) -> Any:
 
 
 def _vector(table: Table, id: int) -> tuple[int, int]:
-    """Return start and length of a vector; an absent one has none."""
+    """Return start and length of a vector; (0, 0) if it is absent."""
     at = table.Offset(_slot(id))
     return (table.Vector(at), table.VectorLen(at)) if at else (0, 0)
 

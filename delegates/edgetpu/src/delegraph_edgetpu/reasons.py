@@ -1,4 +1,4 @@
-"""Why an operator does not run on the Edge TPU: the rule, what was found, what would help."""
+"""Reasons why operators do not run on the Edge TPU: rule, found value, limit and remedy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delegraph.json_records import JsonRecord
 
 
 class Status(str, Enum):
-    """What the real compiler's log says of an operator."""
+    """Status of an operator, in the words of the real compiler's log."""
 
     MAPPED = "Mapped to Edge TPU"
     BEHIND = "More than one subgraph is not supported"
@@ -22,7 +22,7 @@ class Status(str, Enum):
 
 @dataclass(frozen=True)
 class Reason(JsonRecord):
-    """One rule that an operator breaks.
+    """Reason why an operator stays on the CPU: one rule that it breaks.
 
     Attributes:
         rule: a short name that stays the same, for programs.

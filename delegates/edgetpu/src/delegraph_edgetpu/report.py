@@ -1,4 +1,4 @@
-"""What was compiled, in words: the summary of the real compiler, and ours."""
+"""Texts about a compilation: the real compiler's summary, and a summary of our own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB")
 
 
 def summary_lines(compilation: Compilation, folder: str = ".") -> list[str]:
-    """Lines that the real compiler prints of a model."""
+    """Lines that the real compiler prints about a model."""
     memory, out = compilation.memory, Path(folder)
     return [
         f"Input model: {compilation.source}",
@@ -38,7 +38,7 @@ def summary_lines(compilation: Compilation, folder: str = ".") -> list[str]:
 
 
 def count_lines(compilation: Compilation) -> list[str]:
-    """Return how many operators run where, when not all of them map."""
+    """Lines with the number of operators on the Edge TPU and on the CPU."""
     return [
         f"Number of operations that will run on Edge TPU: {len(compilation.mapped)}",
         f"Number of operations that will run on CPU: {len(compilation.unmapped)}",
@@ -46,7 +46,7 @@ def count_lines(compilation: Compilation) -> list[str]:
 
 
 def work_lines(compilation: Compilation) -> list[str]:
-    """Return multiply-adds, memory and the estimate, one a line."""
+    """Lines with multiply-adds, parameter memory and the time estimate."""
     work, memory, estimate = compilation.work, compilation.memory, compilation.estimate
     total = work.mapped + work.unmapped
     share = f", {work.mapped / total:.1%}" if total else ""
@@ -68,7 +68,7 @@ def work_lines(compilation: Compilation) -> list[str]:
 
 
 def unmapped_rows(operators: Sequence[OperatorMapping]) -> list[tuple[str, str, str, str]]:
-    """Return rows for a table: nodes, operator, why not, what would make them map.
+    """Return table rows of unmapped operators: nodes, operator, reasons, remedies.
 
     Neighbours with the same operator and reasons share a row; all that wait for the same node do.
     """
@@ -96,7 +96,7 @@ def _row(operators: Sequence[OperatorMapping]) -> tuple[str, str, str, str]:
 
 
 def binary_size(count: int) -> str:
-    """Return bytes as the real compiler writes them.
+    """Return a number of bytes in the real compiler's format.
 
     >>> binary_size(0), binary_size(4_700_000)
     ('0.00B', '4.48MiB')

@@ -1,4 +1,4 @@
-"""The models of a pipeline: what each reads, from where, and what comes out in the end."""
+"""The models of a pipeline, with the source of each input and the pipeline's results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Detail = dict[str, Any]
 
 
 class Segment:
-    """One model of the chain.
+    """One model of a pipeline, with its interpreter and tensors.
 
     Attributes:
         interpreter: runs it.
@@ -38,7 +38,7 @@ class Segment:
         self.kept: frozenset[str] = frozenset()
 
     def run(self, request: Request) -> Request:
-        """Return the request with this segment's results, without those not needed any more."""
+        """Run the segment; return the request with its outputs, without values no longer needed."""
         is_named, values = request
         for detail in self.inputs:
             self.interpreter.set_tensor(detail["index"], values[detail["name"]])
@@ -50,7 +50,7 @@ class Segment:
 
 
 class SegmentChain:
-    """Segments that fit together.
+    """Segments of a pipeline whose inputs and outputs match.
 
     Args:
         interpreters: in order.

@@ -1,4 +1,4 @@
-"""A model cut into parts, each for a device of its own.
+"""Cuts a model into parts, one for each device.
 
 The first part takes the inputs of the model, the last one returns its outputs. Between them a part
 reads what any earlier one made, by name, as the pipeline runner passes it on.
@@ -18,7 +18,7 @@ from delegraph_edgetpu.mapping import ModelMapping
 
 @dataclass(frozen=True)
 class Part:
-    """A model or a segment of it: node indices in order, and tensor indices.
+    """A model or a segment: node indices in execution order, and tensor indices.
 
     Attributes:
         before: nodes that run on the CPU before the mapped ones.
@@ -36,20 +36,20 @@ class Part:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """All of its nodes."""
+        """All node indices of the part, in execution order."""
         return (*self.before, *self.mapped, *self.after)
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """Tensors that some nodes read from outside, constants left out, and that others need."""
+    """Tensors that a set of nodes reads or writes and that other nodes or the graph share."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
 
 def boundary(subgraph: SubgraphSpec, nodes: Collection[int]) -> Boundary:
-    """Tensors that go in and out of *nodes*, each sorted; variables go in."""
+    """Return the sorted tensors that *nodes* read from and pass to the rest of the graph."""
     inside = set(nodes)
     made = {t for i in inside for t in subgraph.operators[i].outputs if t >= 0}
     read = {t for i in inside for t in subgraph.operators[i].inputs if t >= 0} - made
@@ -62,7 +62,7 @@ def boundary(subgraph: SubgraphSpec, nodes: Collection[int]) -> Boundary:
 
 
 def cut_out(record: tables.Model, inputs: Sequence[int], outputs: Sequence[int]) -> tables.Model:
-    """Return the operators that a model has left, with another interface.
+    """Return a model without unused operators, with these inputs and outputs.
 
     Metadata and signatures, which describe the interface of the whole model, are left out.
     """
@@ -117,7 +117,7 @@ def _segment(
     position: int,
     count: int,
 ) -> Part:
-    """Return one of several parts."""
+    """Return the part at *position* of *count* parts."""
     first, last = position == 0, position == count - 1
     before = mapping.before if first else ()
     after = mapping.after if last else ()

@@ -1,4 +1,4 @@
-"""How to compile."""
+"""Settings of the compiler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Balance = Literal["multiply-adds", "parameters"]
 
 @dataclass(frozen=True)
 class Settings:
-    """How to compile; :func:`delegraph_edgetpu.compile` says what each means.
+    """Settings of the compiler; :func:`delegraph_edgetpu.compile` explains each one.
 
     Raises:
         ArgumentError: a number out of its range, or an unknown name.

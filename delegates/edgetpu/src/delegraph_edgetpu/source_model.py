@@ -1,4 +1,4 @@
-"""A model that is being compiled: which parts it is cut into, and what each executes."""
+"""A model during compilation: its parts, and the executable of each part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from delegraph_edgetpu.settings import Settings
 
 @dataclass(frozen=True)
 class SourceModel:
-    """A model as records and as its typed view.
+    """A model in two forms: flatbuffer records, and the typed subgraph.
 
     Attributes:
         name: its file, or ``model``.
@@ -39,7 +39,7 @@ class SourceModel:
 
     @classmethod
     def of(cls, name: str, content: bytes) -> SourceModel:
-        """Return the model in *content*.
+        """Return the source model for the file in *content*.
 
         Raises:
             CannotCompile: it is not of the kind that can be compiled.
@@ -49,12 +49,12 @@ class SourceModel:
         return cls(name, content, read_model(np.frombuffer(content, np.uint8)), subgraph)
 
     def calls(self, nodes: Iterable[int]) -> list[Call]:
-        """Return the operators of *nodes*, in their order."""
+        """Return the calls of the operators *nodes*, in order."""
         return [Call(self.subgraph.operators[i], self.subgraph.tensors) for i in nodes]
 
 
 def compiled_parts(source: SourceModel, settings: Settings) -> list[CompiledSegment]:
-    """Return the model in parts, each compiled but for what depends on other models.
+    """Return the compiled parts of a model, without caching tokens and cache shares.
 
     A search makes the mapped part shorter until it runs.
 

@@ -16,7 +16,7 @@ _FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorTy
 
 
 def broken_tensor_rules(call: Call, parameters: tuple[int, ...]) -> Iterator[Reason]:
-    """Yield what is wrong with the tensors of an operator.
+    """Yield a reason for each rule that a tensor of an operator breaks.
 
     Args:
         call: the operator.

@@ -1,4 +1,4 @@
-"""The uncompiled twin of a compiled model: cut to what the custom operator computes.
+"""The twin of a compiled model: its uncompiled form, cut to the part of the custom operator.
 
 A real executable says neither which operators it has nor what they do. Its inputs and outputs are
 tensors of the uncompiled model as well, with the same shapes, types and quantization, so the
@@ -20,7 +20,7 @@ _MOST_NAMED = 3
 
 
 def twin_model(path: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> bytes:
-    """Return the part of a model between the tensors that a custom operator reads and writes.
+    """Return the part of the uncompiled model between a custom operator's inputs and outputs.
 
     Args:
         path: the uncompiled model.
@@ -53,7 +53,7 @@ def twin_model(path: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -
 
 
 class _Matching:
-    """Finds tensors of the twin by what they hold, and by name and position where that helps.
+    """Finds tensors of the twin by type, shape and quantization, then by name and position.
 
     Args:
         path: of the twin, for errors.

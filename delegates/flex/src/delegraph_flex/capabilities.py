@@ -38,7 +38,7 @@ _REDUCTIONS = ("Max", "Mean", "Min", "Prod", "Sum")
 
 
 def capabilities() -> Capabilities:
-    """Operators that both executors take and compute rightly.
+    """Operators that both executors support and compute correctly.
 
     Floats that are NaN, infinite or huge are not claimed: TensorFlow's operators let them pass
     where builtin kernels clamp.

@@ -103,7 +103,7 @@ def convert_command(
 
 
 def _stem(source: str) -> str:
-    """Name of a file that is made of *source*, without an ending."""
+    """File name for the output of *source*, without a suffix."""
     file, _, name = source.rpartition(".py:")
     return name if file else Path(source).resolve().stem
 
@@ -111,7 +111,7 @@ def _stem(source: str) -> str:
 def _converted(
     source: str, operators: Sequence[str], signatures: Sequence[str], allow_all: bool
 ) -> bytes:
-    """Return the converted model; whatever the converter or the file raises is a ModelError."""
+    """Return the converted model; errors of the converter or the file become a ModelError."""
     try:
         is_code = ".py:" in source and not Path(source).exists()
         model = _defined(source) if is_code else source
@@ -123,7 +123,10 @@ def _converted(
 
 
 def _defined(source: str) -> Any:
-    """Object that ``FILE.py:NAME`` names; the file is run, and may import its neighbours."""
+    """Python object that ``FILE.py:NAME`` names.
+
+    The file is executed, and may import modules from its directory.
+    """
     file, _, name = source.rpartition(":")
     path = Path(file)
     if not path.is_file():
@@ -139,7 +142,7 @@ def _defined(source: str) -> Any:
 
 
 def _essence(error: Exception) -> str:
-    """Objection of the converter; its messages quote source code for pages."""
+    """Short reason of a failed conversion; the converter's messages quote pages of source code."""
     message = str(error)
     lines = [line.partition("error: ")[2].strip() for line in message.splitlines()]
     found = dict.fromkeys(line for line in lines if line and not line.endswith(":"))
@@ -150,7 +153,7 @@ def _essence(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _progress(what: str) -> Iterator[None]:
-    """Show on the terminal that *what* is going on, whatever becomes of standard error."""
+    """Show *what* as a status on the terminal while the block runs, even if stderr is a file."""
     if not sys.stderr.isatty():
         yield
         return
@@ -160,7 +163,7 @@ def _progress(what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Drop what is printed or logged meanwhile, by TensorFlow's C++ code too."""
+    """Discard output to stdout and stderr while the block runs, also of TensorFlow's C++ code."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     kept = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
@@ -216,7 +219,7 @@ def flexify_command(model: str, output: str | None, nodes: tuple[str, ...], as_j
 
 
 def _reasons(flexified: Flexified) -> str:
-    """Return why nothing was rewritten, one reason for each kind of operator."""
+    """Reasons why no operator was rewritten, one for each kind, as the end of a message."""
     reasons: dict[str, str] = {}
     for name, why in flexified.left.values():
         reasons.setdefault(name, f"{name}: {why}")
@@ -273,7 +276,10 @@ def _print_changes(flexified: Flexified) -> None:
 
 
 def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows under bold headings, if there are any; a pipe gets 160 columns."""
+    """Print rows as a table with bold headings; print nothing if there are no rows.
+
+    A pipe gets 160 columns.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         table.add_column(column, overflow="fold", justify="right" if column == "count" else "left")

@@ -63,7 +63,7 @@ def convert(
 
 
 def _converter(tf: Any, source: Any, signatures: list[str]) -> Any:
-    """Return TensorFlow's converter for whatever *source* is."""
+    """Return TensorFlow's converter for *source*: a SavedModel, a Keras file or a Python object."""
     make = tf.lite.TFLiteConverter
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
         return _of_saved_model(make, Path(source), signatures)

@@ -17,7 +17,7 @@ PREFIX = "Flex"
 
 
 def read_custom_options(data: bytes) -> NodeDef:
-    """Return the NodeDef that custom options hold.
+    """Return the NodeDef that is stored in the custom options of a Flex operator.
 
     Raises:
         NodeDefError: they are not what the converter writes.
@@ -42,7 +42,7 @@ def read_custom_options(data: bytes) -> NodeDef:
 
 
 def write_custom_options(node_def: NodeDef) -> bytes:
-    """Return the custom options that hold *node_def*.
+    """Return *node_def* as the bytes of a Flex operator's custom options.
 
     Written out here because the FlexBuffer builder takes text only, and a NodeDef is no text.
     """

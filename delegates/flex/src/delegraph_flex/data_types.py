@@ -1,4 +1,4 @@
-"""TensorFlow's element types, and what they are in NumPy and in a ``.tflite`` file."""
+"""TensorFlow's element types, with their NumPy dtypes and their types in a ``.tflite`` file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DataType(IntEnum):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype of its values; object for strings, resources and variants."""
+        """NumPy dtype of the elements; object for strings, resources and variants."""
         return NUMPY_DTYPES[TensorType[_STORED.get(self.name, self.name)]]
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The delegate: which Flex operators it takes, and why it leaves the others."""
+"""The delegate: decides which Flex operators it supports, and gives the reasons for rejections."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class FlexDelegate(SimpleDelegateInterface):
         return FlexKernel(self._executor, self.flex_node)
 
     def flex_node(self, node: Node, context: DelegateContext) -> FlexNode:
-        """Return a node as executors see it.
+        """Return *node* as the FlexNode that executors take.
 
         Raises:
             NodeDefError: it is none that the converter would write.
@@ -99,7 +99,7 @@ class FlexDelegate(SimpleDelegateInterface):
         return FlexNode(node.index, node_def, inputs, outputs, node_environment(context))
 
     def _elsewhere(self, error: Unsupported, node: FlexNode) -> str:
-        """Remark on the other executor, when this one refuses a node."""
+        """Hint for a rejection message that the other executor may run the node, or ""."""
         if self._executor.name == "numpy":
             if has_tensorflow():
                 return "; executor=tensorflow may run it"

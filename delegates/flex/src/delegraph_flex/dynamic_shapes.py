@@ -1,4 +1,4 @@
-"""Which outputs of Flex operators get their shape only while the model runs."""
+"""Finds the outputs of Flex operators whose shapes are known only while the model runs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def is_open(tensor: Tensor) -> bool:
 
 
 def is_as_declared(inputs: Iterable[Tensor]) -> bool:
-    """Return whether all *inputs* have the shapes that the model declares, as far as it does.
+    """Return whether all *inputs* have their declared shapes; a declared -1 matches any size.
 
     Where they have, so will the outputs; where a user has given them others, TensorFlow's operators
     decide what the outputs get.

@@ -1,4 +1,4 @@
-"""What runs TensorFlow's operators: one interface, several executors behind it."""
+"""Interface of an executor: an object that runs TensorFlow's operators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ infinities and NaNs are results here, as in TensorFlow, and no warnings.
 
 
 class Executor(ABC):
-    """Runs operators one by one on values of its own kind.
+    """Runs operators one by one, on values in the executor's own representation.
 
     Attributes:
         name: as the option ``executor`` has it.
@@ -33,7 +33,7 @@ class Executor(ABC):
 
     @abstractmethod
     def bind(self, node: FlexNode) -> Step:
-        """Return the function that computes *node*; everything its attributes decide is decided.
+        """Return the function that computes *node*; its attributes are read here, not at each call.
 
         Raises:
             Unsupported: the executor cannot run it.
@@ -41,7 +41,7 @@ class Executor(ABC):
 
     @abstractmethod
     def enter(self, array: NDArray[Any], type: TensorType) -> Any:
-        """Return *array* as a value, without a copy where that is possible.
+        """Return *array* as a value of the executor, without a copy where possible.
 
         Strings are ``bytes`` objects in an array of dtype object; a resource or variant is an array
         without dimensions whose one element is what :meth:`leave` gave.
@@ -49,8 +49,8 @@ class Executor(ABC):
 
     @abstractmethod
     def leave(self, value: Any, type: TensorType) -> NDArray[Any]:
-        """Return a value as the array that :meth:`enter` takes."""
+        """Return a value of the executor as an array in the form that :meth:`enter` takes."""
 
     def describe(self) -> str:
-        """Return the name for people, with a version where that says something."""
+        """Name of the executor for messages, with a version where useful."""
         return self.name

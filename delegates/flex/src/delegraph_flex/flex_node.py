@@ -15,7 +15,7 @@ from delegraph_flex.node_def import Function, NodeDef, Shape
 
 
 class Unsupported(Exception):
-    """An executor cannot run a node; the message says what of it, for people.
+    """Error: an executor cannot run a node. The message tells users which part is unsupported.
 
     Args:
         message: what the node has and what would be needed.
@@ -29,7 +29,7 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FunctionSignature:
-    """What a function (subgraph) takes and gives; a shape is what the file promises of it."""
+    """Types and declared shapes of the inputs and outputs of a function (subgraph)."""
 
     input_types: tuple[TensorType, ...]
     input_shapes: tuple[Shape, ...]
@@ -39,7 +39,7 @@ class FunctionSignature:
 
 @dataclass(frozen=True, slots=True)
 class NodeEnvironment:
-    """What a node shares with the other nodes of its interpreter.
+    """State that the nodes of one interpreter share: resources, functions, threads, cancellation.
 
     Attributes:
         resources: of the interpreter, for all its subgraphs; a key begins with ``"flex"``.
@@ -98,32 +98,32 @@ class FlexNode:
         return self.node_def.op
 
     def type(self, name: str, default: DataType | None = None) -> DataType:
-        """Return an attribute that is an element type."""
+        """Value of the attribute *name*, an element type."""
         value: DataType = self._attr(name, "type", default)
         return value
 
     def int(self, name: str, default: builtins.int | None = None) -> builtins.int:
-        """Return an attribute that is an integer."""
+        """Value of the attribute *name*, an integer."""
         value: builtins.int = self._attr(name, "int", default)
         return value
 
     def float(self, name: str, default: builtins.float | None = None) -> builtins.float:
-        """Return an attribute that is a float."""
+        """Value of the attribute *name*, a float."""
         value: builtins.float = self._attr(name, "float", default)
         return value
 
     def bool(self, name: str, default: builtins.bool | None = None) -> builtins.bool:
-        """Return an attribute that is true or false."""
+        """Value of the attribute *name*, true or false."""
         value: builtins.bool = self._attr(name, "bool", default)
         return value
 
     def bytes(self, name: str, default: builtins.bytes | None = None) -> builtins.bytes:
-        """Return an attribute that is a string, as bytes."""
+        """Value of the attribute *name*, a string as bytes."""
         value: builtins.bytes = self._attr(name, "string", default)
         return value
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Return an attribute that is a string, as text: ``"SAME"``."""
+        """Value of the attribute *name*, a string as text: ``"SAME"``."""
         value = self.bytes(name, None if default is None else default.encode())
         try:
             return value.decode()
@@ -131,7 +131,7 @@ class FlexNode:
             raise Unsupported(f"attribute {name!r} is {value!r}, expected text") from error
 
     def choice(self, name: str, choices: Sequence[str], default: str | None = None) -> str:
-        """Return an attribute that is one of several words.
+        """Value of the attribute *name*, a string that must be among *choices*.
 
         Raises:
             Unsupported: it is another one.
@@ -144,39 +144,39 @@ class FlexNode:
         return value
 
     def shape(self, name: str) -> Shape:
-        """Return an attribute that is a shape."""
+        """Value of the attribute *name*, a shape."""
         value: Shape = self._attr(name, "shape", ())
         return value
 
     def function(self, name: str) -> Function:
-        """Return an attribute that names a function."""
+        """Value of the attribute *name*, the name of a function with its attributes."""
         value: Function = self._attr(name, "function", None)
         return value
 
     def ints(
         self, name: str, default: Sequence[builtins.int] | None = None
     ) -> tuple[builtins.int, ...]:
-        """Return an attribute that lists integers."""
+        """Value of the attribute *name*, a list of integers."""
         return tuple(self._list(name, "int", default))
 
     def floats(
         self, name: str, default: Sequence[builtins.float] | None = None
     ) -> tuple[builtins.float, ...]:
-        """Return an attribute that lists floats."""
+        """Value of the attribute *name*, a list of floats."""
         return tuple(self._list(name, "float", default))
 
     def strings(
         self, name: str, default: Sequence[builtins.bytes] | None = None
     ) -> tuple[builtins.bytes, ...]:
-        """Return an attribute that lists strings."""
+        """Value of the attribute *name*, a list of strings as bytes."""
         return tuple(self._list(name, "string", default))
 
     def types(self, name: str, default: Sequence[DataType] | None = None) -> tuple[DataType, ...]:
-        """Return an attribute that lists element types."""
+        """Value of the attribute *name*, a list of element types."""
         return tuple(self._list(name, "type", default))
 
     def shapes(self, name: str, default: Sequence[Shape] | None = None) -> tuple[Shape, ...]:
-        """Return an attribute that lists shapes."""
+        """Value of the attribute *name*, a list of shapes."""
         return tuple(self._list(name, "shape", default))
 
     def _list(self, name: str, kind: str, default: Sequence[Any] | None) -> list[Any]:

@@ -45,14 +45,14 @@ class Call(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Input or output tensor of the partition, and its index among the operators' values."""
+    """An input or output tensor of the partition, with its index in the list of values."""
 
     place: int
     tensor: Tensor
 
 
 class FlexKernel(SimpleDelegateKernelInterface):
-    """Runs a partition; values between its operators never leave the executor.
+    """Delegate kernel of one partition; intermediate values stay in the executor's representation.
 
     Args:
         executor: runs the operators.
@@ -122,7 +122,7 @@ class FlexKernel(SimpleDelegateKernelInterface):
             _store(context, tensor, executor.leave(values[place], tensor.type))
 
     def _run(self, values: list[Any]) -> None:
-        """Compute every value from those of the inputs and constants."""
+        """Run all operators of the partition: fill *values* from its inputs and constants."""
         call: Call | None = None
         try:
             for call in self._calls:

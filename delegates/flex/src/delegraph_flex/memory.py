@@ -1,4 +1,4 @@
-"""Memory that operators ask for before they take it, within the interpreter's limit.
+"""Memory checks that operators make before they allocate, against the interpreter's limit.
 
 Whatever is larger than what an operator was given, by more than a small factor, is asked for here:
 results whose size values, attributes or broadcasting decide, and what lies between.
@@ -27,7 +27,7 @@ SMALL = 1 << 16
 
 
 def require(shape: Sequence[int], dtype: DTypeLike) -> None:
-    """Check that an array may be made.
+    """Check that an array of this shape and dtype is within the memory limit.
 
     Raises:
         ValueError: a negative dimension.
@@ -42,7 +42,7 @@ def require(shape: Sequence[int], dtype: DTypeLike) -> None:
 
 
 def requested_shape(dims: NDArray[Any], dtype: DTypeLike) -> tuple[int, ...]:
-    """Return the shape that a vector of integers asks for, of an array that may be made.
+    """Return the shape stored in the integer vector *dims*, after a check against the memory limit.
 
     Raises:
         ValueError: no vector, or a negative dimension.
@@ -56,7 +56,7 @@ def requested_shape(dims: NDArray[Any], dtype: DTypeLike) -> tuple[int, ...]:
 
 
 def require_bytes(wanted: int, what: str) -> None:
-    """Check that *wanted* bytes may be taken for *what*.
+    """Check that *wanted* bytes for *what* are within the memory limit.
 
     Raises:
         OperatorError: they are more than the limit.
@@ -65,7 +65,7 @@ def require_bytes(wanted: int, what: str) -> None:
 
 
 class Taken:
-    """Bytes that are taken bit by bit, where only the way there shows how many.
+    """Total of bytes that are allocated in steps, for cases where the size is not known in advance.
 
     Args:
         what: takes them, for the error.
@@ -77,7 +77,7 @@ class Taken:
         self._limit = LIMIT.get(_OTHERWISE)
 
     def add(self, count: int) -> None:
-        """Check that *count* bytes more may be taken.
+        """Add *count* bytes to the total, and check the total against the limit.
 
         Raises:
             OperatorError: all together are more than the limit.
@@ -88,7 +88,7 @@ class Taken:
 
 
 def require_broadcast(*arrays: NDArray[Any], dtype: DTypeLike | None = None) -> None:
-    """Check that an array may be made that has the shape which these broadcast to.
+    """Check that the result of broadcasting *arrays* is within the memory limit.
 
     Shapes that do not broadcast are left to who broadcasts.
 
@@ -108,7 +108,7 @@ def require_broadcast(*arrays: NDArray[Any], dtype: DTypeLike | None = None) -> 
 
 
 def broadcasting(step: Step) -> Step:
-    """Return a function of arrays that broadcasts them, with a look at their shapes before."""
+    """Return *step* with a check before each call: the broadcast result must fit in memory."""
 
     def run(*arrays: NDArray[Any]) -> Any:
         if math.prod([array.size for array in arrays]) > SMALL:
@@ -119,7 +119,7 @@ def broadcasting(step: Step) -> Step:
 
 
 def broadcasting_two(step: Step, dtype: DTypeLike | None = None) -> Step:
-    """Return :func:`broadcasting` of two arrays, which most of these functions have.
+    """Return *step*, a function of two arrays, with the memory check of :func:`broadcasting`.
 
     Args:
         step: the function.

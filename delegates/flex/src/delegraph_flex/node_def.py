@@ -19,12 +19,12 @@ MAX_TENSOR_BYTES = 1 << 26
 
 
 class NodeDefError(ValueError):
-    """The bytes are no NodeDef, or hold something that a NodeDef cannot."""
+    """Error: bytes are not a valid NodeDef, or have a value that a NodeDef cannot have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """An attribute that names a function of the model.
+    """Value of an attribute that names a function of the model.
 
     Attributes:
         name: of the subgraph that holds it.
@@ -46,7 +46,7 @@ AttrValue = Scalar | list[Any]
 
 @dataclass(frozen=True, slots=True)
 class NodeDef:
-    """An operator with its attributes.
+    """A TensorFlow operator: its name, its attributes and its number of inputs.
 
     Attributes:
         op: TensorFlow's name of the operator.
@@ -75,7 +75,7 @@ class NodeDef:
         return cls(message.op, _attrs(message.attr), len(message.input))
 
     def serialise(self) -> bytes:
-        """Return the bytes, as the converter writes them: with one empty name for each input."""
+        """Return the NodeDef as bytes, with one empty input name each, as the converter does."""
         message = NodeDefMessage(op=self.op)
         message.input.extend([""] * self.num_inputs)
         for name, value in self.attrs.items():
@@ -139,7 +139,7 @@ _LISTS = {
 
 
 def _tensor(message: Any) -> NDArray[Any]:
-    """Return a constant: its bytes, or a list whose last value stands for the rest."""
+    """Return a constant from raw bytes, or from a list whose last value is repeated."""
     type = DataType(message.dtype)
     shape = _shape(message.tensor_shape)
     if shape is None or min(shape, default=0) < 0:
@@ -194,7 +194,7 @@ def _append(message: Any, value: Any) -> None:
 
 
 def _kind(value: Any) -> str:
-    """Return the field of an attribute that holds such a value."""
+    """Return the name of the protobuf field that stores *value*, such as ``"s"`` for bytes."""
     if isinstance(value, DataType):
         return "type"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What the nodes of one interpreter share, from the context of its delegate."""
+"""Builds the environment that the nodes of one interpreter share, from the delegate's context."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph_flex.node_def import Shape
 
 
 def node_environment(context: DelegateContext) -> NodeEnvironment:
-    """Environment that the nodes of a subgraph share with those of the whole interpreter."""
+    """Environment of a subgraph's nodes; its resources are shared by the whole interpreter."""
     functions = Functions(context)
     return NodeEnvironment(
         context.resources,
@@ -35,7 +35,7 @@ class Functions:
         self._callees: dict[str, Callee] = {}
 
     def signature(self, name: str) -> FunctionSignature:
-        """Signature of a function.
+        """Types and shapes of the inputs and outputs of the function *name*.
 
         Raises:
             KeyError: the model has no such function.
@@ -51,7 +51,7 @@ class Functions:
         )
 
     def call(self, name: str, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Run a function on *arrays*, and return what it gives, which the caller may keep.
+        """Run the function *name* on *arrays* and return copies of its outputs.
 
         Raises:
             KeyError: the model has no such function.

@@ -1,4 +1,4 @@
-"""What runs the operators of a model that was made here."""
+"""Report of which executor can run each operator of a converted model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OperatorUse:
     refused: str
 
     def runs_by(self) -> str:
-        """Return in words what runs it."""
+        """Names of the executors that can run the operator, in words."""
         if self.refused:
             return f"nothing, as it {self.refused}; allow={self.name} lets it run"
         return "numpy, tensorflow" if self.numpy else "tensorflow"
@@ -36,7 +36,7 @@ class OperatorUse:
 
 @dataclass(frozen=True)
 class OperatorReport:
-    """The operators of a model.
+    """Operators of a model: the number of builtin ones, and the uses of TensorFlow's.
 
     Attributes:
         builtin: how many operators are TensorFlow Lite's own, or custom ones of others.

@@ -1,4 +1,4 @@
-"""The options of the delegate; plugins are listed with them, so this module stays light."""
+"""The options of the delegate; this module is imported to list plugins, so it imports little."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class FlexOptions:
-    """What users may set: ``--delegate flex:executor=numpy``, or a dict in Python."""
+    """Options of the delegate: ``--delegate flex:executor=numpy``, or a dict in Python."""
 
     executor: Literal["auto", "tensorflow", "numpy"] = field(
         default="auto",

@@ -1,4 +1,4 @@
-"""What this distribution offers; Delegraph imports it to list plugins, so it stays light."""
+"""Plugin of this distribution; Delegraph imports it to list plugins, so it imports little."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _load() -> type[FlexDelegate]:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Delegates of this plugin."""
+    """Specs of the delegates of this plugin."""
     return [
         DelegateSpec(
             "flex",

@@ -1,4 +1,4 @@
-"""One builtin operator on its way to Flex operators."""
+"""State of the rewrite of one builtin operator to Flex operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from delegraph_flex.node_def import AttrValue, NodeDef
 
 
 class CannotFlexify(ArgumentError):
-    """An operator has no equal among TensorFlow's, or not with these options.
+    """Error: TensorFlow has no equivalent of a builtin operator with these options.
 
     Args:
         node: which operator.
@@ -32,7 +32,7 @@ class CannotFlexify(ArgumentError):
 
 @dataclass
 class Rewrite:
-    """A builtin operator, and the Flex operators that it becomes.
+    """A builtin operator, and the Flex operators that replace it.
 
     Attributes:
         operator: the builtin operator, with its typed options.
@@ -49,21 +49,21 @@ class Rewrite:
 
     @property
     def inputs(self) -> list[TensorSpec]:
-        """The operator's inputs."""
+        """Inputs of the operator that are present."""
         return [self.tensors[i] for i in self.operator.inputs if i >= 0]
 
     @property
     def output(self) -> TensorSpec:
-        """The operator's first output."""
+        """First output of the operator."""
         return self.tensors[self.operator.outputs[0]]
 
     @property
     def type(self) -> DataType:
-        """Element type of the first input, as TensorFlow has it."""
+        """Element type of the first input, as a TensorFlow type."""
         return self.type_of(self.inputs[0])
 
     def type_of(self, tensor: TensorSpec) -> DataType:
-        """Return a tensor's element type, as TensorFlow has it."""
+        """Return the element type of a tensor, as a TensorFlow type."""
         return DataType.of(tensor.type)
 
     def option(self, name: str, default: Any = None) -> Any:
@@ -88,7 +88,10 @@ class Rewrite:
         return np.asarray(data.view(NUMPY_DTYPES[tensor.type])).reshape(tensor.shape)
 
     def temporary(self, shape: Sequence[int], type: TensorType, like: TensorSpec) -> int:
-        """Return the index of a new tensor between two Flex operators; *like* for what is open."""
+        """Return the index of a new tensor between two Flex operators.
+
+        The tensor has unknown dimensions where *like* has them and the shapes are equal.
+        """
         is_open = -1 in like.shape_signature
         signature = like.shape_signature if is_open and tuple(shape) == like.shape else None
         return self._add(
@@ -97,13 +100,13 @@ class Rewrite:
         )
 
     def same_as_output(self) -> int:
-        """Return the index of a new tensor that is like the first output."""
+        """Return the index of a new tensor with the shape and type of the first output."""
         return self.temporary(self.output.shape, self.output.type, self.output)
 
     def emit(
         self, op: str, inputs: Sequence[int], outputs: Sequence[int], **attrs: AttrValue
     ) -> None:
-        """Add a Flex operator."""
+        """Add a call of a Flex operator, by tensor indices and attributes."""
         self.calls.append((NodeDef(op, attrs, len(inputs)), tuple(inputs), tuple(outputs)))
 
     def _add(self, record: tables.Tensor, values: NDArray[Any] | None) -> int:

@@ -1,4 +1,4 @@
-"""What each builtin operator is in terms of TensorFlow's."""
+"""Rules that express each builtin operator by TensorFlow's operators."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register what is decorated as the rule of builtin operators."""
+    """Return the decorator that registers a function as the rule of builtin operators *names*."""
 
     def register(function: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, function))
@@ -84,7 +84,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def before_activation(rewrite: Rewrite) -> int:
-    """Return where to put results: the output, or a tensor that the fused activation reads.
+    """Return the tensor for results: the output, or the input of the fused activation.
 
     To be called once, before anything is emitted; :func:`activation` comes last.
     """
@@ -96,7 +96,7 @@ def before_activation(rewrite: Rewrite) -> int:
 
 
 def activation(rewrite: Rewrite, before: int) -> None:
-    """Emit the fused activation, which reads tensor *before*, if there is one."""
+    """Emit the fused activation with input tensor *before*, if the operator has one."""
     if before != rewrite.operator.outputs[0]:
         op = _ACTIVATIONS[rewrite.option("fused_activation_function")]
         type = rewrite.type_of(rewrite.output)
@@ -325,7 +325,7 @@ def _convolution(rewrite: Rewrite, op: str, kernel: int, has_bias: bool) -> None
 
 
 def _bias(rewrite: Rewrite, product: int, bias: list[int], result: int) -> None:
-    """Emit the addition of a bias to tensor *product*, if there is one."""
+    """Emit the addition of a bias to tensor *product*, if the operator has a bias."""
     if bias:
         rewrite.emit("BiasAdd", [product, *bias], [result], T=rewrite.type, data_format=b"NHWC")
 

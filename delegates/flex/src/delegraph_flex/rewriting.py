@@ -44,7 +44,7 @@ def flexify(
 
 @dataclass(frozen=True)
 class Flexified:
-    """A rewritten model, and what became of the builtin operators of its first subgraph.
+    """A rewritten model, and a record of which operators were rewritten.
 
     Attributes:
         content: the model.
@@ -61,7 +61,7 @@ class Flexified:
 def rewritten(
     model: str | os.PathLike[str] | bytes, nodes: Iterable[int | str] | None = None
 ) -> Flexified:
-    """Model that :func:`flexify` makes, with a record of its steps; it raises the same."""
+    """Rewrite a model as :func:`flexify` does, and also return the record of the rewrite."""
     loaded = parse_model(model) if isinstance(model, bytes) else load_model(model)
     subgraph = loaded.subgraphs[0]
     record = read_model(loaded.content)
@@ -71,7 +71,7 @@ def rewritten(
 
 
 def _indices(subgraph: SubgraphSpec, nodes: Iterable[int | str]) -> set[int]:
-    """Return the indices of the nodes that *nodes* names."""
+    """Return the indices of the nodes that *nodes* lists by index or operator name."""
     by_name: dict[str, list[int]] = {}
     for operator in subgraph.operators:
         by_name.setdefault(operator.name, []).append(operator.index)
@@ -121,7 +121,7 @@ class _Rewriting:
         )
 
     def _rewritten(self, operator: OperatorSpec, old: tables.Operator) -> Iterator[tables.Operator]:
-        """Yield what an operator becomes: itself, or Flex operators."""
+        """Yield the operators that replace *operator*: the old one, or Flex operators."""
         if self._wanted is not None and operator.index not in self._wanted:
             self.left[operator.index] = (operator.name, "")
             yield old

@@ -1,4 +1,4 @@
-"""Effects of TensorFlow operators beyond their outputs, and which operators may run for that."""
+"""Side effects of TensorFlow operators, and which operators are rejected for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 @dataclass(frozen=True, slots=True)
 class SideEffect:
-    """Effect of some operators beyond their outputs.
+    """An effect of operators beyond their outputs, such as writing files.
 
     Attributes:
         name: one word: ``"files"``.
@@ -32,7 +32,7 @@ class SideEffect:
     when: tuple[str, str] | None = None
 
     def refuses(self, node: FlexNode) -> bool:
-        """Return whether *node* runs only for users who name it."""
+        """Return whether this effect of *node* needs the user's permission."""
         if self.when is None or not self.is_refused:
             return self.is_refused
         attribute, pattern = self.when
@@ -54,14 +54,14 @@ def side_effects() -> Mapping[str, SideEffect]:
 
 
 def _read(heading: str) -> SideEffect:
-    """Side effect from a line such as ``refused files: reads or writes files``."""
+    """Return the side effect in a line such as ``refused files: reads or writes files``."""
     verdict, does = heading.split(": ", 1)
     verdict, name, *when = verdict.replace("=", " ").split()
     return SideEffect(name, does, verdict == "refused", (when[1], when[2]) if when else None)
 
 
 def reject_by_side_effect(node: FlexNode, allowed_too: Collection[str]) -> Rejection | None:
-    """Rejection of an operator that may not run in any executor; None when it may.
+    """Return the rejection of an operator for its side effect; None when it may run.
 
     A model is an untrusted file, so an operator with effects beyond it runs only for users who
     name it.

@@ -1,4 +1,4 @@
-"""Partitions that ``delegraph compile`` has put into model files."""
+"""Partitions that ``delegraph compile`` stores in model files: compiles and loads them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from delegraph_jax.options import JaxOptions
 
 
 def compile_partition(model: PartitionModel, options: JaxOptions) -> bytes:
-    """Return a partition compiled for the shapes it has; it rounds like the builtin kernels."""
+    """Return a partition compiled for its tensors' shapes, with the builtin kernels' rounding."""
     return compiled(model, device_named(options.device), "builtin")
 
 
 def load_compiled(
     blob: bytes, context: DelegateContext, params: DelegateParams
 ) -> ExecutableKernel:
-    """Return the kernel for what :func:`compile_partition` returned.
+    """Return a delegate kernel for the executable that :func:`compile_partition` returned.
 
     Raises:
         PartitionRejected: its device is not there, or it rounds like other kernels.

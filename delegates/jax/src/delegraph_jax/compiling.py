@@ -1,4 +1,4 @@
-"""Compiling for a device, without what is known to compute wrong numbers there."""
+"""Compiles for a device, without XLA options that are known to give wrong results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def compile_safely(lowered: Lowered, platform: str) -> Compiled:
 
 @cache
 def version() -> str:
-    """Versions that executables depend on: of JAX, this package, the processor."""
+    """Versions of JAX, this package and the processor, on which executables depend."""
     made_by = hashlib.sha256(_processor().encode())
     package = Path(__file__).parent
     for file in sorted(package.rglob("*.py")):
@@ -45,7 +45,7 @@ def version() -> str:
 
 
 def _processor() -> str:
-    """Text that differs for processors whose instructions differ."""
+    """Text that identifies the processor's instruction set."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:  # no Linux

@@ -1,4 +1,4 @@
-"""The delegate: claims nodes, and gives each partition to XLA as one function."""
+"""The delegate: claims nodes, and compiles each partition to one XLA function."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class JaxDelegate(SimpleDelegateInterface):
     def _supports(
         self, numerics: Numerics, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return whether a node is taken, apart from what it calls."""
+        """Return whether a node is supported; subgraphs that the node calls are not checked."""
         answer = CAPABILITIES.check(registration, node, context)
         if not answer:
             return answer

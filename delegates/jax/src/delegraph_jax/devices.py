@@ -1,4 +1,4 @@
-"""The devices that JAX finds, by the names that options have."""
+"""Look-up of JAX's devices by the names that the options use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions as executables of XLA, in bytes that a file can keep."""
+"""Partitions as serialised XLA executables, which a file can store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delegraph_jax.traced import TracedGraphs
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What is known of an executable without loading it.
+    """Properties of an executable that are known without loading it.
 
     Attributes:
         device: what it was compiled for, as the option names it.

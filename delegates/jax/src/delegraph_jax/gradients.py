@@ -1,4 +1,4 @@
-"""Derivatives of what a partition computes.
+"""Derivatives of the outputs of a partition.
 
 ::
 
@@ -72,7 +72,7 @@ def gradients(
 
 @contextmanager
 def _loops_named() -> Iterator[None]:
-    """Say what stands in the way where that is a loop."""
+    """Turn JAX's error about derivatives of loops into an OperatorError that names the WHILE."""
     try:
         yield
     except ValueError as error:
@@ -94,7 +94,7 @@ def _is_float(array: Any) -> bool:
 
 
 def _cotangents(outputs: Sequence[Any], weights: Sequence[ArrayLike] | None) -> list[Any]:
-    """Return weights as JAX wants them; integers have a type of their own for that."""
+    """Return *weights* as cotangents for JAX; integer outputs get zeros of JAX's type float0."""
     found = []
     for i, output in enumerate(outputs):
         if not _is_float(output):

@@ -1,4 +1,4 @@
-"""The subgraphs of a partition with all their shapes, whichever host the partition is in.
+"""The subgraphs of a partition with all shapes, for partitions of either host.
 
 Delegraph's kernels work them out, on the partition as a model of its own: there a loop's body has
 the shapes that the loop gives it, and nothing that is done here shows in the host.
@@ -31,7 +31,7 @@ Supports = Callable[[Registration, Node, DelegateContext], bool | Rejection]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A node in execution order.
+    """A node in execution order, with its operator and its name for messages.
 
     Attributes:
         node: the node.
@@ -55,14 +55,14 @@ class Graph:
 
     @property
     def constants(self) -> list[Tensor]:
-        """Return the constants that are needed."""
+        """Constants that the nodes read or that are outputs."""
         read = {i for step in self.steps for i in step.node.inputs if i >= 0}
         needed = (self.tensors[i] for i in sorted(read | {*self.outputs}))
         return [tensor for tensor in needed if tensor.is_constant]
 
 
 def graphs_of(model: PartitionModel) -> list[Graph]:
-    """Return the subgraphs of a partition; what their nodes call is numbered as in its file.
+    """Return the subgraphs of a partition; callee indices count within the partition's file.
 
     Raises:
         OperatorError: a shape is known only while it runs.
@@ -77,7 +77,7 @@ def graphs_of(model: PartitionModel) -> list[Graph]:
 
 
 def _graph(context: DelegateContext, numbers: Sequence[int], of: str) -> Graph:
-    """Return a subgraph whose nodes have other *numbers* in the model."""
+    """Return a subgraph as a graph; *numbers* are the indices of its nodes in the model."""
     steps = []
     for index, number in zip(context.get_execution_plan(), numbers, strict=True):
         node, registration = context.get_node_and_registration(index)
@@ -92,7 +92,7 @@ def _graph(context: DelegateContext, numbers: Sequence[int], of: str) -> Graph:
 
 
 class _Looks(Delegate):
-    """Takes nothing and keeps what it sees."""
+    """A delegate that claims no node, and only stores the contexts that it sees."""
 
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
@@ -122,7 +122,7 @@ def calls(node: Node) -> bool:
 
 
 def check_called(node: Node, context: DelegateContext, supports: Supports) -> bool | Rejection:
-    """Return whether a delegate takes all nodes that a node calls, and all shapes are fixed."""
+    """Return whether a delegate supports all nodes in the callees of *node*, with fixed shapes."""
     read = {i for i in node.inputs if i >= 0}
     written = tuple(i for i in node.outputs if i >= 0)
     alone = DelegateParams(None, (node.index,), tuple(sorted(read)), written, context)

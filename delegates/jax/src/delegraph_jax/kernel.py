@@ -1,4 +1,4 @@
-"""One partition as an executable of XLA, run on the host's own arrays."""
+"""Delegate kernel: one partition as an XLA executable, run on the host's arrays."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ExecutableKernel(SimpleDelegateKernelInterface):
         self._outputs = [context.tensors[i] for i in params.output_tensors]
 
     def load(self, content: bytes) -> None:
-        """Take what is run from now on."""
+        """Load the executable in *content*; it runs from the next call on."""
         self._contents = contents_of(content)
         self._run = loaded(content, len(self._inputs), len(self._outputs), self._device)
         self._memory = []
@@ -70,7 +70,7 @@ class ExecutableKernel(SimpleDelegateKernelInterface):
         self._memory = results
 
     def _new_memory(self) -> list[Any]:
-        """Return arrays of JAX's own in the shapes of the outputs, for the first results."""
+        """Return JAX arrays of the outputs' shapes, as memory for the first results."""
         zeros = [np.zeros(tensor.shape, tensor.dtype) for tensor in self._outputs]
         found: list[Any] = jax.device_put(zeros, self._device, may_alias=False)
         return found
@@ -81,7 +81,7 @@ class ExecutableKernel(SimpleDelegateKernelInterface):
 
 
 class JaxKernel(ExecutableKernel):
-    """Compiles its partition for the shapes of its inputs; other shapes compile it again.
+    """Delegate kernel that compiles its partition for the input shapes; new shapes recompile.
 
     Delegraph's kernels run a partition with loops or branches while its inputs have shapes with
     which others are open.
@@ -141,7 +141,7 @@ class JaxKernel(ExecutableKernel):
         self._open = None
 
     def _take_shapes(self, context: DelegateContext) -> None:
-        """Compile for the shapes of now, or leave them to Delegraph's kernels."""
+        """Compile for the current shapes, or prepare Delegraph's kernels if shapes are open."""
         self._close_open()
         model = self._params.partition_model()
         if self._calls and has_open_shapes(model):
@@ -150,7 +150,7 @@ class JaxKernel(ExecutableKernel):
             self._compile(model, context)
 
     def _compile(self, model: PartitionModel, context: DelegateContext) -> None:
-        """Take the executable for the shapes of now, from the cache if it is there."""
+        """Load the executable for the current shapes, from the cache if it is there."""
         device, numerics = self._device, context.numerics
         key = f"{model.digest} {numerics} {device.platform} {device.device_kind}"
         cache = context.cache("jax", version())
@@ -161,7 +161,7 @@ class JaxKernel(ExecutableKernel):
 
 
 def shared(data: NDArray[Any], device: jax.Device) -> Any:
-    """Return an array of JAX in the same memory; where there can be none, *data*, to be copied."""
+    """Return *data* as a JAX array in the same memory, or *data* itself if that fails."""
     if device.platform != "cpu":
         return data
     try:

@@ -1,4 +1,4 @@
-"""Partitions with shapes that depend on values, which XLA does not compile."""
+"""Partitions with shapes that depend on values, which XLA cannot compile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def has_open_shapes(model: PartitionModel) -> bool:
 
 
 class OpenPartition:
-    """A partition that Delegraph's kernels run.
+    """A partition that is run by Delegraph's kernels.
 
     Args:
         model: the partition, with the shapes of its inputs.
@@ -44,7 +44,7 @@ class OpenPartition:
         self._interpreter.allocate_tensors()
 
     def run(self, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return the outputs."""
+        """Run the partition and return its outputs."""
         opened = self._interpreter
         for detail, values in zip(opened.get_input_details(), inputs, strict=True):
             opened.set_tensor(detail["index"], values)
@@ -52,5 +52,5 @@ class OpenPartition:
         return [np.array(opened.get_tensor(each["index"])) for each in opened.get_output_details()]
 
     def close(self) -> None:
-        """Close the interpreter."""
+        """Close the interpreter of the partition."""
         self._interpreter.close()

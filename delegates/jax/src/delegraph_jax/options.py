@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class JaxOptions:
-    """What users may set: ``--delegate jax:device=gpu``, or a dict in Python."""
+    """Options of the delegate: ``--delegate jax:device=gpu``, or a dict in Python."""
 
     device: str = field(
         default="cpu", metadata={"help": "platform of JAX, cpu, gpu or tpu; gpu:1 is the second"}

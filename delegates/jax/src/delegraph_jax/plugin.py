@@ -1,4 +1,4 @@
-"""What this distribution offers; Delegraph imports it to list plugins, so it stays light."""
+"""Plugin of this distribution; Delegraph imports it to list plugins, so it imports little."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _version() -> str:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Delegates of this plugin."""
+    """Specs of the delegates of this plugin."""
     return [
         DelegateSpec("jax", "any device of JAX, by functions that XLA compiles", _load, JaxOptions)
     ]
@@ -51,5 +51,5 @@ def delegraph_delegates() -> list[DelegateSpec]:
 
 @hookimpl
 def delegraph_compilers() -> list[CompilerSpec]:
-    """Compilers of its partitions ahead of time, for one JAX and one kind of processor."""
+    """Specs of the compilers; a compiled partition fits one JAX and one kind of processor."""
     return [CompilerSpec("jax", _compile, _load_compiled, _version)]

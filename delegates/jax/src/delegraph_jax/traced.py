@@ -1,4 +1,4 @@
-"""A partition as one function of its inputs, which JAX can trace, compile and differentiate."""
+"""A partition as one Python function that JAX can trace, compile and differentiate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from delegraph_jax.operators.registry import Doubt, all_of
 
 
 class TracedGraphs:
-    """Subgraphs that call each other as one function: that of the first.
+    """Subgraphs that call each other, as one function: the first subgraph.
 
     Args:
         graphs: the subgraphs.
@@ -30,7 +30,7 @@ class TracedGraphs:
         self._graphs, self._numerics = graphs, numerics
 
     def __call__(self, *arguments: Any) -> list[Any]:
-        """Return the outputs."""
+        """Compute the outputs of the first subgraph."""
         return self._run(0, arguments)[0]
 
     def checked(self, doubts: list[str], *arguments: Any) -> list[Any]:
@@ -55,7 +55,7 @@ class TracedGraphs:
         return [jnp.asarray(values[i]) for i in graph.outputs], doubts
 
     def _compute(self, step: Step, graph: Graph, values: dict[int, Any]) -> list[Doubt]:
-        """Add a node's outputs to *values*; return what may be wrong with them."""
+        """Add a node's outputs to *values*; return doubts about the outputs."""
         node, tensors = step.node, graph.tensors
         call = Call(node, step.registration, tensors, values, self._numerics, self._run)
         try:
@@ -77,7 +77,7 @@ class TracedGraphs:
 
 
 class TracedPartition:
-    """The nodes of a partition, to be called with the arrays it reads.
+    """A partition as a function of the arrays that it reads.
 
     Attributes:
         inputs: tensor indices of the arguments: what it reads and the file does not hold.
@@ -101,5 +101,5 @@ class TracedPartition:
 
     @cached_property
     def _graphs(self) -> TracedGraphs:
-        """The function; made by the first who calls it, for it takes memory."""
+        """The traced function, built at the first call because it takes memory."""
         return TracedGraphs(graphs_of(self._params.partition_model()), self._numerics)

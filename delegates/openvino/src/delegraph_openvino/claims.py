@@ -1,4 +1,4 @@
-"""What OpenVINO computes as TFLite does: data that ``tools/ask_openvino.py`` has written.
+"""Claims of the ``openvino`` delegate, read from data that ``tools/ask_openvino.py`` has written.
 
 The script runs the kit's models of every operator, one by one, and keeps the types and features
 with which all results were right, and how many units 8-bit results were off at most.
@@ -27,7 +27,7 @@ def record() -> dict[str, Any]:
 
 @cache
 def capabilities(quantized: bool) -> Capabilities:
-    """Return the claims, with or without those of 8-bit types."""
+    """Return the claims; *quantized* includes the claims with 8-bit types."""
     claims = [
         Claim(op, sorted(set(types.values())), *features, **types, tolerance=_within(units))
         for op, types, features, units in record()["claims"]

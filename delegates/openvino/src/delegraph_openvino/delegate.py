@@ -1,4 +1,4 @@
-"""The ``openvino`` delegate: what OpenVINO is given, and how it compiles and runs it."""
+"""The ``openvino`` delegate: selects nodes for OpenVINO, and compiles and runs each partition."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EIGHT_BITS = "OpenVINO's 8-bit results differ by some units; the option quantize
 
 
 class OpenvinoDelegate(EngineDelegate):
-    """Takes what OpenVINO computes as TFLite does, and compiles each partition as a whole."""
+    """Delegate that claims what OpenVINO computes with TFLite's results, within tolerances."""
 
     options: OpenvinoOptions
     version = program.VERSION

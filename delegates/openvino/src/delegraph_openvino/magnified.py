@@ -1,4 +1,4 @@
-"""Floats that are quantized later, where a last bit of theirs may become a whole step."""
+"""Finds float tensors that are quantized later: there a rounding error may become a whole step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REASON = (
 
 
 def magnified_tensors(context: DelegateContext) -> frozenset[int]:
-    """Float tensors of a subgraph that reach a node which quantizes what it reads.
+    """Indices of a subgraph's float tensors that reach a node which quantizes its input.
 
     Such nodes are QUANTIZE and hybrid layers: floats by integer weights. In a subgraph that another
     one calls, as the body of a loop, outputs may become inputs.
@@ -41,7 +41,7 @@ def magnified_tensors(context: DelegateContext) -> frozenset[int]:
 
 
 def check_magnified(name: str, node: Node, magnified: frozenset[int]) -> bool | Rejection:
-    """Return why a node is left whose roundings a later one magnifies; True where none does.
+    """Return a rejection of a node whose rounding errors a later node magnifies, otherwise True.
 
     Args:
         name: of the operator.

@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class OpenvinoOptions:
-    """What users may set: ``--delegate openvino:device=GPU``, or a dict in Python."""
+    """Options of the delegate: ``--delegate openvino:device=GPU``, or a dict in Python."""
 
     device: str = field(
         default="CPU", metadata={"help": "what computes: CPU, GPU, NPU, or another OpenVINO device"}

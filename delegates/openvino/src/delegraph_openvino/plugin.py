@@ -1,4 +1,4 @@
-"""What this distribution offers; Delegraph imports it to list plugins, so it stays light."""
+"""Plugin of this distribution; Delegraph imports it to list plugins, so it imports little."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ DELEGATE = DelegateSpec("openvino", SUMMARY, _load, OpenvinoOptions, rank=10)
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Return the delegate."""
+    """Spec of the delegate of this plugin."""
     return [DELEGATE]
 
 
 @hookimpl
 def delegraph_compilers() -> list[CompilerSpec]:
-    """Compilers of its partitions ahead of time, for one version of OpenVINO."""
+    """Spec of the ahead-of-time compiler; its output depends on the version of OpenVINO."""
     return [engine_compiler(DELEGATE, lambda: version("openvino"))]

@@ -1,4 +1,4 @@
-"""Partitions compiled by OpenVINO, and what runs them on the host's own arrays."""
+"""Compiles partitions by OpenVINO, and runs compiled partitions on the host's arrays."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ VERSION = str(ov.__version__.split("-")[0])
 
 @cache
 def core() -> ov.Core:
-    """Return OpenVINO's entry, one for the process: it loads its plugins once."""
+    """Return the process-wide OpenVINO core, which loads OpenVINO's plugins once."""
     return ov.Core()
 
 
 class OpenvinoProgram:
-    """A compiled partition.
+    """A compiled partition that can run.
 
     Args:
         compiled: what :func:`compiled` has returned, exported.
@@ -43,23 +43,23 @@ class OpenvinoProgram:
         self._request: Any = model.create_infer_request()
 
     def bind(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
-        """Read and write these arrays themselves."""
+        """Make the program read and write these arrays, without copies."""
         for position, array in enumerate(inputs):
             self._request.set_input_tensor(position, ov.Tensor(array, shared_memory=True))
         for position, array in enumerate(outputs):
             self._request.set_output_tensor(position, ov.Tensor(array, shared_memory=True))
 
     def run(self) -> None:
-        """Compute the outputs."""
+        """Compute the outputs from the inputs, both in the bound arrays."""
         self._request.infer(share_outputs=True)  # it would copy them
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Release the compiled model."""
         self._request = None
 
 
 def compiled(model: PartitionModel, options: OpenvinoOptions) -> ov.CompiledModel:
-    """Return a partition as OpenVINO compiles it, for the shapes it has.
+    """Return a partition compiled by OpenVINO for the shapes of its tensors.
 
     Raises:
         PartitionRejected: it cannot, or gives it other inputs or outputs.
@@ -83,7 +83,7 @@ def _settings(options: OpenvinoOptions) -> dict[str, Any]:
 
 
 def _read(content: bytes) -> ov.Model:
-    """Return a ``.tflite`` file as a network; OpenVINO reads those from disk only."""
+    """Return a ``.tflite`` file as an OpenVINO network, by way of a temporary file."""
     with tempfile.NamedTemporaryFile(suffix=".tflite", delete=False) as file:
         file.write(content)
     try:
@@ -93,7 +93,7 @@ def _read(content: bytes) -> ov.Model:
 
 
 def _require(what: str, tensors: Sequence[Any], ports: Sequence[Any]) -> None:
-    """Require that OpenVINO's inputs or outputs are the partition's, in order."""
+    """Check that types and shapes of OpenVINO's inputs or outputs are those of the partition."""
     wanted = [f"{tensor.type.name.lower()}{[*tensor.shape]}" for tensor in tensors]
     found = [f"{port.get_element_type().to_dtype()}{[*port.shape]}" for port in ports]
     if found != wanted:

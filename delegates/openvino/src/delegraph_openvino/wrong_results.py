@@ -1,4 +1,4 @@
-"""What OpenVINO takes and computes in another way than TFLite, or crashes on, beyond any claim."""
+"""Checks for nodes that OpenVINO computes differently from TFLite, or crashes on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HAVE_DEFAULTS = ("CAST", "RESHAPE")
 def check_numbers(
     registration: Registration, node: Node, context: DelegateContext
 ) -> bool | Rejection:
-    """Return why OpenVINO's results for a node would be wrong; True where they are right."""
+    """Return a rejection if OpenVINO's results for a node would be wrong, otherwise True."""
     options, name = node.options, registration.name
     inputs = [context.tensors[index] for index in node.inputs]
     table = OPTIONS_OF_OPERATOR.get(registration.builtin_code)

@@ -1,4 +1,4 @@
-"""Datasets: what ``tf.data`` reads from, element by element, and never all at once."""
+"""Datasets: what ``tf.data`` reads, one element at a time; never the whole dataset at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Elements that can be read again and again, each time from the first.
+    """A sequence of elements that can be read any number of times, each time from the start.
 
     Attributes:
         read: returns an iterator over the elements; one that never ends looks, as all do, at each
@@ -32,7 +32,7 @@ class Dataset:
 
 
 def dataset_of(handle: Any) -> Dataset:
-    """Return the dataset that a handle is.
+    """Return *handle* if it is a Dataset; a handle of a dataset is the Dataset object.
 
     Raises:
         ValueError: it is none.
@@ -43,7 +43,7 @@ def dataset_of(handle: Any) -> Dataset:
 
 
 def check_element(element: Sequence[Any], node: FlexNode, types: str = "output_types") -> None:
-    """Refuse values of other types or shapes than a node's attributes say.
+    """Check that the values of an element have the types and shapes in the node's attributes.
 
     Raises:
         ValueError: there are some.
@@ -62,7 +62,7 @@ def check_element(element: Sequence[Any], node: FlexNode, types: str = "output_t
 
 
 def fits(shape: tuple[int, ...], declared: Shape) -> bool:
-    """Return whether a shape is one that is declared, -1 for any size there."""
+    """Return whether *shape* matches *declared*, in which -1 stands for any size."""
     if declared is None:
         return True
     return len(shape) == len(declared) and all(
@@ -71,12 +71,12 @@ def fits(shape: tuple[int, ...], declared: Shape) -> bool:
 
 
 def kept(value: Any) -> Any:
-    """Return a value that stays what it is, whatever becomes of the memory it came in."""
+    """Return a copy of an array, which stays valid when the original's memory is reused."""
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 
 def function_of(node: FlexNode, name: str = "f") -> Callable[[Sequence[Any]], Element]:
-    """Return the function of the model that an attribute names, from values to values.
+    """Return the model's function that the attribute *name* refers to, as a Python function.
 
     Raises:
         Unsupported: the model has no such function, or this host runs none.

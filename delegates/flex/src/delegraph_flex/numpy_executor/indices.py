@@ -1,4 +1,4 @@
-"""Checks on the indices that a node gets as data: they are not trusted."""
+"""Checks of indices that are computed while the model runs, and therefore untrusted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delegraph_flex.flex_node import FlexNode
 
 
 def check_range(indices: NDArray[Any], size: int, name: str = "indices") -> None:
-    """Refuse indices outside [0, size).
+    """Check that all *indices* are in [0, size).
 
     Raises:
         ValueError: there is one.
@@ -27,7 +27,7 @@ def check_range(indices: NDArray[Any], size: int, name: str = "indices") -> None
 
 
 def scalar(value: Any, name: str) -> int:
-    """Return an integer that came as data.
+    """Return an array with a single element as an integer.
 
     Raises:
         ValueError: it has several elements, or none.
@@ -48,7 +48,7 @@ def check_rank(array: NDArray[Any], rank: int, name: str) -> None:
 
 
 def axis_of(value: Any, rank: int, name: str = "axis") -> int:
-    """Return an axis that came as data, counted from the front.
+    """Return an axis from a tensor as an integer in [0, rank); negative values count from the end.
 
     Raises:
         ValueError: it is no scalar, or an array of that rank does not have it.
@@ -60,7 +60,7 @@ def axis_of(value: Any, rank: int, name: str = "axis") -> int:
 
 
 def ignores_bad_indices(node: FlexNode) -> bool:
-    """Return whether the attribute ``bad_indices_policy`` says so; the default is an error."""
+    """Return whether attribute ``bad_indices_policy`` is ``IGNORE``; the default is an error."""
     policies = ("", "DEFAULT", "ERROR", "IGNORE")
     return node.choice("bad_indices_policy", policies, "") == "IGNORE"
 
@@ -98,7 +98,7 @@ def inside(indices: NDArray[Any], shape: Sequence[int], ignores: bool) -> NDArra
 
 
 def check_depth(indices: NDArray[Any], rank: int) -> None:
-    """Refuse indices [..., n] that are longer than the shape they index into.
+    """Check that indices [..., n] have at most *rank* components each.
 
     Raises:
         ValueError: they are, or they have no last dimension.

@@ -24,7 +24,7 @@ _INTEGER = re.compile(rb"\s*([-+]?)0*(\d{1,20})\s*")
 
 
 def number_parser(type: DataType) -> Callable[[bytes], Any]:
-    """Return the function from text to a number of *type*, or to None for what is none.
+    """Return the function that parses text as a number of *type*, and returns None for other text.
 
     >>> parse = number_parser(DataType.FLOAT32)
     >>> parse(b" 1.5 "), parse(b"0x1p3"), parse(b"1.5x")
@@ -62,7 +62,7 @@ def _float64(text: bytes) -> float | None:
 
 
 def _float32(text: bytes) -> np.float32 | None:
-    """Return the float that is nearest to the text itself, not to the double in between."""
+    """Return the float32 nearest to the number in the text, with a single rounding."""
     number = _float64(text)
     if number is None:
         return None

@@ -1,4 +1,4 @@
-"""TensorFlow's stream of random bits, and the distributions that it makes of them.
+"""TensorFlow's stream of random bits (Philox), and distributions computed from the bits.
 
 Source:
     GuardedPhiloxRandom, core/util/guarded_philox_random.h; random_distributions.h and
@@ -64,7 +64,7 @@ class Philox:
         return cls(mixed[1] << 32 | mixed[0], (mixed[3] << 32 | mixed[2]) << 64)
 
     def skipped(self, groups: int) -> Philox:
-        """Return the place *groups* further."""
+        """Return the position in the stream that is *groups* further."""
         return Philox(self.key, self.counter + groups)
 
     def words(self, groups: int) -> Words:
@@ -94,7 +94,7 @@ class Philox:
 
 
 def _group(key: int, counter: int) -> tuple[int, int, int, int]:
-    """Return the four words for one counter of 128 bits, as ``philox4x32`` does for many."""
+    """Return the four words of a single counter; ``philox4x32`` computes them for many."""
     c0, c1, c2, c3 = (counter >> shift & _WORD for shift in (0, 32, 64, 96))
     k0, k1 = key & _WORD, key >> 32
     for _ in range(10):
@@ -106,21 +106,24 @@ def _group(key: int, counter: int) -> tuple[int, int, int, int]:
 
 
 class Stream:
-    """A stateful operator's stream; calls take from it one after the other."""
+    """Random stream of a stateful operator; each call continues after the last one."""
 
     def __init__(self, seed: int, seed2: int) -> None:
         self._next = Philox.of_seeds(seed, seed2)
         self._lock = threading.Lock()
 
     def reserve(self, groups: int) -> Philox:
-        """Return the present place, and go on by *groups*."""
+        """Return the current position, and advance the stream by *groups*."""
         with self._lock:
             place = self._next
             self._next = place.skipped(groups)
         return place
 
     def reserve_outputs(self, count: int) -> Philox:
-        """Return the present place, and go on by what TensorFlow sets aside for outputs."""
+        """Return the current position, and advance the stream by a reserve per output.
+
+        TensorFlow reserves the same for *count* outputs.
+        """
         return self.reserve(count * _RESERVED)
 
 
@@ -162,7 +165,7 @@ def doubles(words: Words) -> NDArray[np.float64]:
 
 
 def normal(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return standard normal floats: ``[count]``."""
+    """Return *count* standard normal floats, ``[count]``."""
     pairs = -(-count // 2)
     if dtype == np.float64:
         values = _box_muller(doubles(flat_words(random, 4 * pairs)))
@@ -172,7 +175,7 @@ def normal(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
-    """Return two normal numbers from each two uniform ones: ``[N]``, in the same precision."""
+    """Return two normal numbers for each pair of uniform ones, ``[N]``, in their precision."""
     type = uniforms.dtype.type
     logarithms = _logarithms(np.maximum(uniforms[0::2], type(SMALLEST_UNIFORM)))
     angles = (2 * np.pi * uniforms[1::2].astype(np.float64)).astype(type)
@@ -187,7 +190,7 @@ def _box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
 
 
 def _logarithms(x: NDArray[Any]) -> NDArray[Any]:
-    """Return the logarithms that the C library gives, in the precision of *x*.
+    """Logarithms as the C library computes them, in the precision of *x*.
 
     NumPy's differ from it in the last bit of some.
     """
@@ -209,7 +212,7 @@ def _logf() -> Callable[[float], float]:
 
 
 def truncated_normal(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return normal floats, drawn again where they are beyond 2: ``[count]``.
+    """Return standard normal floats within [-2, 2], by repeated drawing: ``[count]``.
 
     Every four floats, or two doubles, have a stretch of the stream for themselves.
     """

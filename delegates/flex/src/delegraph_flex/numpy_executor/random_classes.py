@@ -1,4 +1,4 @@
-"""Classes drawn with the probabilities that logits stand for."""
+"""Classes drawn at random, with probabilities given as logits."""
 
 from __future__ import annotations
 

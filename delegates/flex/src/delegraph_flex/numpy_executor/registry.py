@@ -1,4 +1,4 @@
-"""The operators that the NumPy executor knows, by name."""
+"""Table of the operators that the NumPy executor has, by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALL = NUMBERS | {DataType.BOOL, DataType.STRING}
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """How one operator is computed.
+    """An operator of the NumPy executor: its name, its types and its bind function.
 
     Attributes:
         name: TensorFlow's.
@@ -48,7 +48,7 @@ OPERATORS = LazyTable[Operator]("delegraph_flex.numpy_executor.operators")
 def operator(
     *names: str, types: Collection[DataType] | None = None, broadcasts: bool = False
 ) -> Callable[[Bind], Bind]:
-    """Register what is decorated as the operators of these *names*.
+    """Return the decorator that registers a function as the operators *names*.
 
     The decorated function takes a :class:`FlexNode` and returns the function of the arrays. That
     one returns an array, or a sequence of arrays for several outputs, of exactly the dtypes that
@@ -70,7 +70,7 @@ def operator(
 
 
 def bind(node: FlexNode) -> Step:
-    """Return the function that computes *node*.
+    """Return the function that computes *node*, by its operator in the table.
 
     Raises:
         Unsupported: no such operator here, or not with these attributes.

@@ -1,4 +1,4 @@
-"""The parts of sparse tensors, and checks on them: they are not trusted."""
+"""Checks of the parts of sparse tensors (indices, values, shape), which are untrusted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_ELEMENTS = (1 << 63) - 1
 
 
 def check(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> None:
-    """Refuse parts that are no sparse tensor.
+    """Check that indices, values and shape are the parts of a sparse tensor.
 
     Raises:
         ValueError: their shapes do not go together, or an index is outside.
@@ -25,7 +25,7 @@ def check(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> N
 
 
 def check_parts(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> None:
-    """Refuse parts whose shapes do not go together; indices may be outside, as in TensorFlow.
+    """Check that the shapes of the parts match; indices may be out of range, as in TensorFlow.
 
     Raises:
         ValueError: they do not.
@@ -35,7 +35,7 @@ def check_parts(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]
 
 
 def check_shape(shape: NDArray[Any]) -> None:
-    """Refuse a shape that no tensor has, of whatever memory.
+    """Check that *shape* has no negative dimension, and fewer than 2^63 elements.
 
     Raises:
         ValueError: a negative dimension, or more elements than 64 bits count.
@@ -46,7 +46,7 @@ def check_shape(shape: NDArray[Any]) -> None:
 
 
 def check_indices(indices: NDArray[Any], count: int, shape: NDArray[Any]) -> None:
-    """Refuse indices that are not inside a shape.
+    """Check that *indices* are *count* indices within *shape*.
 
     Raises:
         ValueError: they are not *count* indices of its rank, or one is outside.
@@ -66,7 +66,7 @@ def _check_count(indices: NDArray[Any], count: int, shape: NDArray[Any]) -> None
 
 
 def row_order(indices: NDArray[Any]) -> NDArray[np.intp]:
-    """Order that sorts indices, row by row; equal ones stay in order."""
+    """Order that sorts the rows of *indices*; equal rows keep their order."""
     return np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(len(indices))
 
 

@@ -20,7 +20,7 @@ from delegraph_flex.memory import require
 
 @dataclass(frozen=True, slots=True)
 class Sliding:
-    """What the attributes of a node say of windows, for each spatial axis.
+    """Padding, strides and dilations of a node's windows, for each spatial axis.
 
     Attributes:
         padding: SAME, VALID or EXPLICIT.
@@ -42,7 +42,7 @@ class Sliding:
         dilations: str = "dilations",
         data_format: str | None = None,
     ) -> Sliding:
-        """Windows of *node*; channels are last, for no other order runs on a CPU.
+        """Return the window geometry of *node*; channels are last, the only order on a CPU.
 
         Args:
             node: the operator.
@@ -69,7 +69,7 @@ class Sliding:
         return cls(padding, strides, steps, ((0, 0),) * (rank - 2))
 
     def windows(self, sizes: Sequence[int], kernel: Sequence[int]) -> tuple[Window, ...]:
-        """Return the windows over an image of these sizes, one for each spatial axis.
+        """Return the window geometry over an image of *sizes*, one for each spatial axis.
 
         Raises:
             ValueError: a kernel that does not fit.
@@ -79,7 +79,7 @@ class Sliding:
 
 
 def spatial(node: FlexNode, name: str, values: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Return the spatial part of an attribute that has a value for each axis.
+    """Return the spatial values of an attribute that has a value for each axis of the input.
 
     Raises:
         Unsupported: another number of values, one below 1, or one for images or channels.
@@ -92,7 +92,7 @@ def spatial(node: FlexNode, name: str, values: Sequence[int], rank: int) -> tupl
 def window(
     padding: str, size: int, kernel: int, stride: int, dilation: int, edges: tuple[int, int]
 ) -> Window:
-    """Return how windows cover one axis.
+    """Return the geometry of windows along one axis.
 
     >>> window("SAME", 4, 3, 2, 1, (0, 0))
     Window(input=4, kernel=3, stride=2, dilation=1, output=2, before=0)
@@ -141,7 +141,7 @@ def patches(x: NDArray[Any], windows: Sequence[Window], fill: complex = 0) -> ND
 
 
 def surrounded(x: NDArray[Any], windows: Sequence[Window], fill: complex = 0) -> NDArray[Any]:
-    """Return *x*, ``[N, *spatial, C]``, with what windows reach around it."""
+    """Return *x*, ``[N, *spatial, C]``, padded with *fill* as far as the windows reach."""
     if not any(window.before or window.after for window in windows):
         return x
     shape = (len(x), *(window.padded for window in windows), x.shape[-1])
@@ -152,7 +152,7 @@ def surrounded(x: NDArray[Any], windows: Sequence[Window], fill: complex = 0) ->
 
 
 def inside(windows: Sequence[Window]) -> tuple[slice, ...]:
-    """Return the index of the image itself in what :func:`surrounded` returns."""
+    """Return the index of the unpadded image in the result of :func:`surrounded`."""
     return (
         slice(None),
         *(slice(window.before, window.before + window.input) for window in windows),
@@ -160,7 +160,7 @@ def inside(windows: Sequence[Window]) -> tuple[slice, ...]:
 
 
 def tap_index(windows: Sequence[Window], tap: Sequence[int]) -> tuple[slice, ...]:
-    """Return the index of what one tap of all windows reads, in :func:`surrounded`'s result."""
+    """Return the index of the elements that one tap of all windows reads, in the padded image."""
     starts = [at * window.dilation for at, window in zip(tap, windows, strict=True)]
     return (
         slice(None),

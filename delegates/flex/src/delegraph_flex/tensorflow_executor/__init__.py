@@ -1,1 +1,1 @@
-"""Runs TensorFlow's operators by TensorFlow itself, where it is installed."""
+"""Executor that runs TensorFlow's operators by TensorFlow, if it is installed."""

@@ -1,4 +1,4 @@
-"""A NodeDef's attributes: checked against TensorFlow's OpDef, and as eager execution takes them."""
+"""Checks a NodeDef's attributes against the OpDef, and converts them for eager execution."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMES = {type: kind for kind, types in _KINDS.items() for type in types}
 
 
 def checked_attributes(node: FlexNode, op_def: Any) -> dict[str, AttrValue]:
-    """Return the attributes that the OpDef knows, after a check; others are left out.
+    """Return the attributes that the OpDef knows, after a check; others are dropped.
 
     Raises:
         Unsupported: one is of another kind, has a value that TensorFlow does not allow, or is
@@ -54,7 +54,7 @@ def checked_attributes(node: FlexNode, op_def: Any) -> dict[str, AttrValue]:
 
 
 def check_types(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue]) -> None:
-    """Check that the node's tensors are as many, and of the types, as its attributes say.
+    """Check that number and types of the node's tensors match the attributes.
 
     Raises:
         Unsupported: they are not.
@@ -83,7 +83,7 @@ def check_types(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue]) -> 
 def argument_types(
     op_def: Any, args: Sequence[Any], attrs: Mapping[str, AttrValue]
 ) -> list[DataType | None] | None:
-    """Return the types of inputs or outputs, each None where TensorFlow infers it.
+    """Return the types of inputs or outputs; None for a type that TensorFlow infers.
 
     The whole is None where even their number is left to TensorFlow.
     """
@@ -105,7 +105,7 @@ def argument_types(
 
 
 def eager_attribute(value: AttrValue, functions: Mapping[str, str]) -> Any:
-    """Return an attribute as eager execution takes it.
+    """Return an attribute's value in the form that eager execution takes.
 
     Args:
         value: of any kind but a tensor.
@@ -123,7 +123,7 @@ def eager_attribute(value: AttrValue, functions: Mapping[str, str]) -> Any:
 
 
 def function_names(attrs: Mapping[str, AttrValue]) -> list[str]:
-    """Return the functions of the model that attributes name."""
+    """Return the sorted names of the model's functions that occur in attributes."""
     values = [
         item for value in attrs.values() for item in (value if isinstance(value, list) else [value])
     ]

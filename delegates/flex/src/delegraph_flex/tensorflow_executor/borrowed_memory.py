@@ -1,4 +1,4 @@
-"""Memory of the interpreter that TensorFlow reads in place."""
+"""Tracks memory of the interpreter that TensorFlow reads without a copy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class BorrowedMemory:
-    """Knows which memory belongs to the interpreter, which will write to it again.
+    """Set of memory ranges that belong to the interpreter, which will overwrite them.
 
     A value that lies there, or a part of one, must be copied before it is kept: in a variable, in a
     list, or as a result. Whole buffers are remembered, so that parts and neighbours are found.
@@ -20,7 +20,7 @@ class BorrowedMemory:
         self._ranges: dict[int, tuple[int, int, Any]] = {}
 
     def add(self, array: NDArray[Any]) -> None:
-        """Remember the memory behind *array* for as long as it exists."""
+        """Add the memory of *array* to the set, until the memory is freed."""
         root = array
         while isinstance(root.base, np.ndarray):
             root = root.base
@@ -32,12 +32,12 @@ class BorrowedMemory:
             ranges[key] = (start, start + root.nbytes, reference)
 
     def holds(self, array: NDArray[Any]) -> bool:
-        """Return whether *array* begins in memory that was added."""
+        """Return whether the first byte of *array* is in memory of the set."""
         start = address(array)
         return any(low <= start < high for low, high, _ in tuple(self._ranges.values()))
 
 
 def address(array: NDArray[Any]) -> int:
-    """Return where an array begins."""
+    """Return the address of the first byte of an array."""
     start: int = array.__array_interface__["data"][0]
     return start

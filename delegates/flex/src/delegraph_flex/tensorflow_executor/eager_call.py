@@ -1,4 +1,4 @@
-"""The fastest way to have TensorFlow compute one operator, decided by what this TensorFlow has."""
+"""Calls TensorFlow's eager operators by the fastest interface that this TensorFlow version has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOISE = re.compile(r"\{\{[^}]*\}\}\s*|\[\[[^\]]*\]\]|\s*\[Op:\w+\]( name: \S*)?
 
 
 def eager_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> Step:
-    """Return the function that computes an operator on eager tensors, as executors bind it.
+    """Return the function that computes an operator on eager tensors.
 
     Args:
         op_def: TensorFlow's OpDef.
@@ -35,7 +35,7 @@ def eager_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> St
 
 
 def named_call(name: str, count: int, attrs: Sequence[Any], device: str) -> Step:
-    """Return the function that computes what TensorFlow knows by a name: operator or function."""
+    """Return the function that computes the operator or TensorFlow function *name*."""
     context = eager_context.context()
     context.ensure_initialized()
     handle, execute, flat = context._handle, pywrap_tfe.TFE_Py_Execute, tuple(attrs)
@@ -50,7 +50,7 @@ def named_call(name: str, count: int, attrs: Sequence[Any], device: str) -> Step
 
 
 def message_of(error: BaseException) -> str:
-    """TensorFlow's text for an error, without the names of its inner functions."""
+    """Return TensorFlow's message of an error, without the names of its internal functions."""
     text = getattr(error, "message", None) or str(error)
     return _NOISE.sub("", text).strip().split("\n")[0] or type(error).__name__
 
@@ -82,7 +82,7 @@ def _public_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> 
 
 
 def _group(arg: Any, attrs: dict[str, Any]) -> int | None:
-    """Return how many tensors an input consists of; None for a single one."""
+    """Return the number of tensors in a list input; None for a single tensor."""
     if arg.number_attr:
         return int(attrs[arg.number_attr])
     return len(attrs[arg.type_list_attr]) if arg.type_list_attr else None

@@ -1,4 +1,4 @@
-"""The executor itself: values are TensorFlow's eager tensors."""
+"""The TensorFlow executor: its values are eager tensors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _CODES = {type: int(DataType.of(type)) for type in TensorType if type.name in Da
 
 
 class TensorFlowExecutor(Executor):
-    """Runs operators eagerly, one by one, on the CPU.
+    """Executor that runs operators eagerly, one by one, on the CPU.
 
     Resources, functions and the state of seeded generators are the interpreter's own. TensorFlow's
     threads are the process's: ``num_threads`` counts only where nothing in it has used TensorFlow
@@ -123,7 +123,7 @@ class TensorFlowExecutor(Executor):
     def _callback(
         self, name: str, signature: FunctionSignature, state: InterpreterState
     ) -> Callable[..., Any]:
-        """Return the function on eager tensors that runs a function of the model."""
+        """Return the function of eager tensors that runs the model's function *name*."""
         # TensorFlow keeps this function for good; the interpreter must not be kept with it.
         reference = weakref.ref(state)
         # Datasets may call from several threads, and a subgraph does one thing at a time; another
@@ -149,7 +149,7 @@ class TensorFlowExecutor(Executor):
         return call
 
     def _keeping(self, call: Step) -> Step:
-        """Return *call* on values that it may keep: nothing else will write to their memory."""
+        """Return *call*, with inputs copied out of memory that the interpreter will overwrite."""
         copied = self._copied
 
         def run(*values: Any) -> Any:
@@ -158,7 +158,7 @@ class TensorFlowExecutor(Executor):
         return run
 
     def _copied(self, value: Any) -> Any:
-        """Return a value that lies in no borrowed memory."""
+        """Return *value*, or a copy if it is in memory of the interpreter."""
         if value.dtype in (tf.resource, tf.variant, tf.string):
             return value
         array = np.asarray(_memory(value))
@@ -168,7 +168,7 @@ class TensorFlowExecutor(Executor):
 
 
 class Handle:
-    """A resource or variant on its way between partitions.
+    """Wrapper of a resource or variant tensor, to pass it between partitions in an array.
 
     It hides the tensor from NumPy, which would try to make numbers of it.
     """
@@ -179,14 +179,14 @@ class Handle:
         self.value = value
 
     def array(self) -> NDArray[Any]:
-        """Return an array without dimensions that holds it."""
+        """Return the wrapper as an object array without dimensions."""
         array = np.empty((), object)
         array[()] = self
         return array
 
 
 def _op_def(op: str) -> Any:
-    """Return TensorFlow's definition of an operator, from TensorFlow Text where that is installed.
+    """Return TensorFlow's definition of an operator; TensorFlow Text is imported where needed.
 
     Raises:
         Unsupported: there is none.
@@ -208,7 +208,7 @@ def _op_def(op: str) -> Any:
 
 
 def _memory(value: Any) -> Any:
-    """Return a tensor's values, in its own memory where this TensorFlow shows it."""
+    """Return a tensor's values as an array, without a copy if this TensorFlow version allows."""
     read = getattr(value, "_numpy", value.numpy)
     return read()
 
@@ -264,7 +264,7 @@ def _owned(call: Step, state: InterpreterState) -> Step:
 
 
 def _stored(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue], call: Step) -> Step:
-    """Return *call* on what the file stores: plain integers for quantised types."""
+    """Return *call* for quantized types on plain integers, the form that the file stores."""
     sides = [
         attributes.argument_types(op_def, args, attrs) or []
         for args in (op_def.input_arg, op_def.output_arg)
@@ -294,7 +294,7 @@ def _as(value: Any, type: Any) -> Any:
 
 
 def _reporting(call: Step, state: InterpreterState) -> Step:
-    """Return *call*, whose errors are plain: what a function of the model raised, or TF's words."""
+    """Return *call* with short errors: a model function's error, or TensorFlow's message."""
 
     def run(*values: Any) -> Any:
         try:

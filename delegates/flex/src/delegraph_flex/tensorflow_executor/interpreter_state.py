@@ -1,4 +1,4 @@
-"""What an interpreter has in TensorFlow's process-wide stores, and how it is removed again."""
+"""State of an interpreter in TensorFlow's process-wide stores, and its removal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _numbers = itertools.count(1)
 
 
 class InterpreterState:
-    """Names that no other interpreter has: of its container of resources, and of its functions.
+    """Unique names of an interpreter's resources and functions in TensorFlow's process-wide stores.
 
     TensorFlow keeps resources and functions for the process. What was made here is removed when
     the interpreter, and with it this object, is gone, as soon as another node is bound.
@@ -52,7 +52,7 @@ class InterpreterState:
 
     @classmethod
     def of(cls, around: NodeEnvironment) -> InterpreterState:
-        """Return the state of an interpreter, made when it is first asked for."""
+        """Return the state of an interpreter; make it at the first call."""
         state = around.resources.get(KEY)
         if state is None:
             state = around.resources[KEY] = cls()
@@ -60,11 +60,11 @@ class InterpreterState:
         return state
 
     def unique_name(self) -> str:
-        """Return a name that nothing else in the process has."""
+        """Return a name that is unique in the process."""
         return f"{self.container}.node{next(self._nodes)}"
 
     def keep_handle(self, owner: str, handle: Any) -> None:
-        """Remember the handle of a resource that a node made, to remove the resource in the end."""
+        """Store the handle of a node's resource, so that the resource is destroyed at the end."""
         self._handles[owner] = handle
 
     def add_definition(self, definition: Any) -> None:
@@ -102,7 +102,7 @@ class InterpreterState:
 
 
 def _concrete(signature: FunctionSignature, callback: Callable[..., Any]) -> Any:
-    """Return the TensorFlow function that calls back into Python."""
+    """Return the TensorFlow function that calls a Python function."""
     types = [_tensorflow_type(type) for type in signature.output_types]
 
     def body(*values: Any) -> list[Any]:
@@ -136,7 +136,7 @@ def _context() -> Any:
 
 
 def sweep() -> None:
-    """Destroy resources and forget functions of interpreters that are gone.
+    """Destroy the resources and functions of interpreters that no longer exist.
 
     Called where TensorFlow is at rest. A finalizer may run in the midst of its work, under its
     locks and within a graph that is being made, so it only leaves word of what is to be done.

@@ -1,4 +1,4 @@
-"""One node as a TensorFlow function of its own.
+"""Wraps one node as a TensorFlow function.
 
 Eager execution shares a kernel among all operators with equal attributes, and takes no tensors as
 attributes. In a function a node has a kernel, and so the state of a seeded generator, for itself,
@@ -25,7 +25,7 @@ def own_function(
     attrs: Mapping[str, AttrValue],
     functions: Mapping[str, str],
 ) -> Any:
-    """Return the FunctionDef that consists of *node* alone.
+    """Return the FunctionDef that has *node* as its only node.
 
     Args:
         name: of the new function.
@@ -56,7 +56,7 @@ def own_function(
 
 
 def _outputs(op_def: Any, attrs: Mapping[str, AttrValue]) -> list[str]:
-    """Return the names of an operator's outputs, as function bodies write them."""
+    """Return the names of an operator's outputs in the syntax of function bodies."""
     return [
         f"{arg.name}:{i}"
         for arg in op_def.output_arg

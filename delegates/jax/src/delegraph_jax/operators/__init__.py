@@ -1,4 +1,4 @@
-"""The operators, one module a family; the first look-up in the table imports them all."""
+"""Operators in one module for each family; the first look-up in the table imports all modules."""
 
 from delegraph_jax.operators.registry import OPERATORS, Call, Operator, operator_of
 

@@ -1,4 +1,4 @@
-"""Activations and normalizations: functions of one operand, some along its last axis."""
+"""Activations and normalizations: functions of one operand, some over the last axis."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def leaky_relu(call: Call) -> Any:
 
 @operator("GELU", (*FLOATS, "FLOAT16"))
 def gelu(call: Call) -> Any:
-    """Return x times the share of normal numbers below it, exact or by tanh."""
+    """Return the GELU of x, exact or approximated by tanh."""
     return jax.nn.gelu(call.input(0), approximate=bool(call.options.approximate))
 
 
@@ -69,7 +69,7 @@ def log_softmax(call: Call) -> Any:
 
 @operator("L2_NORMALIZATION", FLOATS)
 def l2_normalization(call: Call) -> Any:
-    """Return x over the length of its last axis' vector."""
+    """Return x divided by the Euclidean length along its last axis."""
     x = call.input(0)
     squares = jnp.sum(jnp.square(x), axis=-1, keepdims=True)
     return x / jnp.maximum(jnp.sqrt(squares), _EPSILON)
@@ -77,7 +77,7 @@ def l2_normalization(call: Call) -> Any:
 
 @operator("LOCAL_RESPONSE_NORMALIZATION", FLOATS, numerics=("builtin",))
 def local_response_normalization(call: Call) -> Any:
-    """Return x over a power of the squares of its neighbours among the channels."""
+    """Return x divided by a power of the sum of squares of neighbouring channels."""
     x, o = call.input(0), call.options
     window = (1,) * (x.ndim - 1) + (2 * o.radius + 1,)
     pads = ((0, 0),) * (x.ndim - 1) + ((o.radius, o.radius),)

@@ -1,4 +1,4 @@
-"""Comparisons, and choices by their results."""
+"""Comparisons, and selections by conditions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ for _name, (_types, _function) in _COMPARISONS.items():
 
 @operator("SELECT", ANY)
 def select(call: Call) -> Any:
-    """Return elements or rows of input 1 where input 0 is true, else of input 2."""
+    """Return input 1 where input 0 is true, otherwise input 2; a vector selects rows."""
     condition, a = call.input(0), call.input(1)
     if condition.ndim == 1 and a.ndim > 1:
         condition = condition.reshape(-1, *(1,) * (a.ndim - 1))
@@ -43,6 +43,6 @@ def select(call: Call) -> Any:
 
 @operator("SELECT_V2", ANY)
 def select_v2(call: Call) -> Any:
-    """Return elements of input 1 where input 0 is true, else of input 2; all three broadcast."""
+    """Return input 1 where input 0 is true, otherwise input 2; all three broadcast."""
     # Three arrays of one element give the shape of one of them, whatever their ranks.
     return jnp.where(call.input(0), call.input(1), call.input(2)).reshape(call.shape)

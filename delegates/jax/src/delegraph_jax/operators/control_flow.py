@@ -1,4 +1,4 @@
-"""WHILE, IF and others that call subgraphs: loops and branches of XLA."""
+"""WHILE, IF and other operators that call subgraphs, as loops and branches of XLA."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delegraph_jax.operators.registry import MOVED, Call, Callee, operator
 
 @operator("WHILE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def while_loop(call: Call) -> Any:
-    """Values of a loop when its condition no longer holds.
+    """Return the values of a WHILE loop after its last turn.
 
     Doubts go round with it: what is wrong in one turn stays wrong.
     """
@@ -38,7 +38,7 @@ def while_loop(call: Call) -> Any:
 
 @operator("IF", MOVED, features=("subgraph",), lacks=("dynamic-shapes",), condition="BOOL")
 def branch(call: Call) -> Any:
-    """Outputs of one of two subgraphs."""
+    """Return the outputs of the branch of an IF that input 0 selects."""
     options = call.options
     indices = (options.else_subgraph_index, options.then_subgraph_index)
     return chosen(call, call.input(0).astype(jnp.int32), indices)
@@ -46,7 +46,7 @@ def branch(call: Call) -> Any:
 
 @operator("STABLEHLO_CASE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def case(call: Call) -> Any:
-    """Outputs of the subgraph that input 0 numbers; of the last one when it is out of range."""
+    """Return the outputs of the subgraph that input 0 numbers; of the last one if out of range."""
     indices = call.options.branch_subgraph_indices
     number = call.input(0)
     is_inside = (number >= 0) & (number < len(indices))
@@ -64,7 +64,7 @@ def composite(call: Call) -> Any:
 
 
 def chosen(call: Call, position: Any, indices: Sequence[int]) -> Any:
-    """Outputs of one of several subgraphs for all inputs but the first."""
+    """Return the outputs of subgraph ``indices[position]`` for all inputs but the first."""
     callees = [call.callee(index) for index in indices]
     values = [jnp.asarray(value) for value in call.inputs()[1:]]
     doubts = [callee.doubts(values) for callee in callees]

@@ -28,7 +28,7 @@ def pads(windows: tuple[Window, ...]) -> list[tuple[int, int]]:
 def _convolve(
     call: Call, x: Any, weight: Any, windows: tuple[Window, ...], layout: str, groups: int
 ) -> Any:
-    """Return the convolution with its bias and activation."""
+    """Return the convolution with bias and activation applied."""
     axes = "DHW"[-len(windows) :]
     y = lax.conv_general_dilated(
         x,
@@ -44,7 +44,7 @@ def _convolve(
 
 
 def finish(call: Call, y: Any, bias: Any) -> Any:
-    """Return sums with their bias, if any, and after the activation."""
+    """Return *y* plus the bias, if any, with the fused activation applied."""
     return clamp(call.options, y if bias is None else y + bias.reshape(-1))
 
 
@@ -59,7 +59,7 @@ def conv_2d(call: Call) -> Any:
 
 @operator("DEPTHWISE_CONV_2D", FLOATS, features=("computed-weights",), check=check_clamp)
 def depthwise_conv_2d(call: Call) -> Any:
-    """Return the products of the windows of each channel and its filters, ``[1, KH, KW, O]``."""
+    """Return the depthwise convolution with filters ``[1, KH, KW, O]``."""
     x, weight = call.input(0), call.input(1)
     windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
     if windows[0].kernel * windows[1].kernel > MOST_TAPS:

@@ -1,4 +1,4 @@
-"""Quotients and remainders that divisors of zero are an error for."""
+"""Quotients and remainders; a divisor of zero is an error."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def _divisor(call: Call) -> Any:
 
 @operator("DIV", ("INT32",), check=check_clamp)
 def div(call: Call) -> Any:
-    """Return quotients, truncated towards zero."""
+    """Return integer quotients, truncated towards zero."""
     operands = jnp.broadcast_arrays(call.input(0), _divisor(call))
     return clamp(call.options, lax.div(*operands))
 
 
 @operator("FLOOR_DIV", ("FLOAT32",))
 def float_floor_div(call: Call) -> Any:
-    """Return quotients, rounded down, in float64 as the official kernel does."""
+    """Return quotients rounded down, computed in float64 as in the official kernel."""
     divisor = jnp.asarray(call.input(1))
     magnitude = lax.bitcast_convert_type(divisor, np.uint32) << 1  # to XLA denormals equal 0
     call.doubts.append(((magnitude == 0).any(), "a divisor is zero"))

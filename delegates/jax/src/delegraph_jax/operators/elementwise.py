@@ -1,4 +1,4 @@
-"""Functions of one or two operands, element by element."""
+"""Elementwise functions of one or two operands."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _enter_unary("ZEROS_LIKE", PLAIN, jnp.zeros_like)
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """Return ``a / b``, rounded once.
+    """Return ``a / b`` with a single rounding.
 
     XLA multiplies by the inverse of a constant, which is rounded as well: in float64 that is lost
     where the quotient becomes a float32.

@@ -64,14 +64,14 @@ def _asymmetric(low: Any, high: Any) -> tuple[Any, Any, Any]:
 
 
 def _scales(call: Call, channels: int) -> Any:
-    """Return the scales of the weights, one for each output: ``[O], float32``."""
+    """Return the scales of the weights, one for each output channel: ``[O], float32``."""
     quantization = call.tensor(1).quantization
     assert quantization is not None  # the check has seen to it
     return np.broadcast_to(quantization.scales.astype(np.float32), (channels,))
 
 
 def _scales_along(axis: int) -> Check:
-    """Return the check that rejects weights without scales, with one a block, or too few."""
+    """Return a check that rejects weights without scales, with block scales, or with too few."""
 
     def check(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
         weight = tensors[node.inputs[1]]

@@ -1,4 +1,4 @@
-"""Elements by their positions."""
+"""Operators that read or write elements by their positions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def gather_nd(call: Call) -> Any:
 
 
 def _places(call: Call, indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:
-    """Array of positions for each leading axis of *shape*; the host checks that they fit."""
+    """Return an array of positions for each leading axis; the host checks their range."""
     places = tuple(jnp.moveaxis(indices, -1, 0))
     for positions, size in zip(places, shape, strict=False):
         call.require_positions(positions, size)
@@ -49,7 +49,7 @@ def _places(call: Call, indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:
 
 @operator("SCATTER_ND", (*PLAIN, *EIGHT_BIT), constants=(2,), lacks=("dynamic-shapes",))
 def scatter_nd(call: Call) -> Any:
-    """Return zeros with input 1 added at the places that input 0 says."""
+    """Return zeros with the updates in input 1 added at the positions in input 0."""
     updates = call.input(1)
     places = _places(call, call.input(0), call.shape)
     return jnp.zeros(call.shape, updates.dtype).at[places].add(updates)
@@ -73,14 +73,14 @@ def one_hot(call: Call) -> Any:
 
 @operator("MATRIX_DIAG", (*PLAIN, *QUANTIZED))
 def matrix_diag(call: Call) -> Any:
-    """Return square matrices with the last axis on their diagonals."""
+    """Return square matrices whose diagonals are the last axis of the input."""
     x = call.input(0)
     return x[..., None] * np.eye(x.shape[-1], dtype=x.dtype)
 
 
 @operator("MATRIX_SET_DIAG", (*PLAIN, *QUANTIZED))
 def matrix_set_diag(call: Call) -> Any:
-    """Return matrices with the last axis of input 1 on their diagonals."""
+    """Return input 0 with the diagonals replaced by the last axis of input 1."""
     x, diagonal = call.input(0), call.input(1)
     i = np.arange(diagonal.shape[-1])
     return jnp.asarray(x).at[..., i, i].set(diagonal)
@@ -88,7 +88,7 @@ def matrix_set_diag(call: Call) -> Any:
 
 @operator("DYNAMIC_UPDATE_SLICE", ANY, features=("computed-weights",))
 def dynamic_update_slice(call: Call) -> Any:
-    """Return input 0 with input 1 at a place, moved so that it lies inside."""
+    """Return input 0 with input 1 written at a start position, clamped so that it fits."""
     x, update, start = call.inputs()
     room = np.subtract(x.shape, update.shape)  # JAX counts negative places from the end
     places = jnp.clip(start, 0, room.astype(start.dtype))
@@ -103,5 +103,5 @@ def cast(call: Call) -> Any:
 
 @operator("DEQUANTIZE", ("FLOAT16", "FLOAT32"))
 def dequantize(call: Call) -> Any:
-    """Return 16-bit floats as 32-bit ones."""
+    """Return 16-bit floats converted to 32 bits."""
     return call.input(0).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Several arrays from one, and one from several."""
+"""Operators that join arrays, or split one array into several."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delegraph_jax.operators.tabulated import look_up
 
 @operator("CONCATENATION", (*PLAIN, "BFLOAT16", "FLOAT16", "BOOL", "UINT32"), check=check_clamp)
 def concatenation(call: Call) -> Any:
-    """Return the inputs one after the other along an axis."""
+    """Return the inputs concatenated along an axis."""
     return clamp(call.options, jnp.concatenate(call.inputs(), call.options.axis))
 
 
@@ -23,7 +23,7 @@ def concatenation(call: Call) -> Any:
 @operator("CONCATENATION", ("INT16",))
 @operator("CONCATENATION", ("UINT8",))
 def quantized_concatenation(call: Call) -> Any:
-    """Return the inputs one after the other, in the output's quantization."""
+    """Return the inputs concatenated along an axis, converted to the output's quantization."""
     parts = call.inputs()
     if call.outputs[0].type.name == "UINT8":
         tables = [requantisation_table(call.tensor(i), call.outputs[0]) for i in range(len(call))]
@@ -42,7 +42,7 @@ def pack(call: Call) -> Any:
 
 @operator("UNPACK", tuple(name for name in MOVED if name != "INT64"))
 def unpack(call: Call) -> Any:
-    """Return the parts of an axis, each without it."""
+    """Return the slices along an axis, without the axis."""
     x, axis = call.input(0), call.options.axis
     return [jnp.take(x, i, axis) for i in range(len(call.outputs))]
 

@@ -38,12 +38,12 @@ def reduced(
 
 
 def _mean(x: Any, windows: tuple[Window, Window]) -> Any:
-    """Return means of the inputs in each window, zeros around them left out."""
+    """Return the mean of each window, without the padding."""
     return reduced(x, windows, 0, lax.add) / counts(windows)[..., None].astype(x.dtype)
 
 
 def counts(windows: tuple[Window, Window]) -> NDArray[np.float64]:
-    """Return how many inputs each window has, zeros around the image left out: ``[OH, OW]``."""
+    """Return the number of elements in each window without padding: ``[OH, OW]``."""
     found = np.ones(())
     for each in windows:
         inside = np.zeros(each.output)
@@ -55,13 +55,13 @@ def counts(windows: tuple[Window, Window]) -> NDArray[np.float64]:
 
 @operator("AVERAGE_POOL_2D", FLOATS, check=check_clamp)
 def average_pool_2d(call: Call) -> Any:
-    """Return means of windows."""
+    """Return the mean of each window, with the fused activation applied."""
     return clamp(call.options, _mean(call.input(0), windows_of(call)))
 
 
 @operator("MAX_POOL_2D", FLOATS, check=check_clamp)
 def max_pool_2d(call: Call) -> Any:
-    """Return maxima of windows."""
+    """Return the maximum of each window, with the fused activation applied."""
     return clamp(call.options, reduced(call.input(0), windows_of(call), -np.inf, lax.max))
 
 

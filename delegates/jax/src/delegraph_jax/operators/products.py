@@ -23,12 +23,12 @@ def fully_connected(call: Call) -> Any:
 
 @operator("BATCH_MATMUL", FLOATS, features=("computed-weights",))
 def batch_matmul(call: Call) -> Any:
-    """Return the products of two stacks of matrices, either of them transposed or not."""
+    """Return the products of two batches of matrices, each optionally transposed."""
     return jnp.matmul(*operands(call), precision=lax.Precision.HIGHEST)
 
 
 def operands(call: Call) -> tuple[Any, Any]:
-    """Return both stacks of BATCH_MATMUL as they are multiplied."""
+    """Return both operands of BATCH_MATMUL, transposed as the options say."""
     x, w = call.input(0), call.input(1)
     x = x.swapaxes(-1, -2) if call.options.adj_x else x
     return x, w.swapaxes(-1, -2) if call.options.adj_y else w

@@ -32,7 +32,7 @@ def average_pool_2d(call: Call) -> Any:
 
 @operator("MAX_POOL_2D", QUANTIZED)
 def max_pool_2d(call: Call) -> Any:
-    """Return maxima of windows."""
+    """Return the maximum of each window, clamped by the fused activation."""
     x = call.input(0)
     return _clamp(call, reduced(x, windows_of(call), np.iinfo(x.dtype).min, lax.max))
 

@@ -17,7 +17,7 @@ from delegraph_jax.operators.registry import Call, operator
 @operator("BATCH_MATMUL", ("INT8",), features=("computed-weights",))
 @operator("BATCH_MATMUL", ("INT16",), rhs=("INT8", "INT16"), features=("computed-weights",))
 def batch_matmul(call: Call) -> Any:
-    """Return the products of two stacks of matrices, either of them transposed or not."""
+    """Return the quantized products of two batches of matrices, each optionally transposed."""
     y = call.outputs[0]
     x, w = operands(call)
     (x_scale, x_zero), (w_scale, w_zero), (y_scale, y_zero) = (
@@ -36,7 +36,7 @@ def batch_matmul(call: Call) -> Any:
 
 
 def _quantization(tensor: Tensor) -> tuple[np.float32, int]:
-    """Return a tensor's scale and zero point: 0 for those of channels, as the official kernel."""
+    """Return scale and zero point of a tensor; both 0 for per-channel scales, as officially."""
     quantization = tensor.quantization
     if quantization is None or len(quantization.scales) != 1:
         return np.float32(0), 0

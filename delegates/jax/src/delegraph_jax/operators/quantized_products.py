@@ -66,7 +66,7 @@ def exact_sums(
 
 
 def _signed(values: Any, zero_point: int) -> tuple[Any, int]:
-    """Return integers as int8, and what stands for 0 then."""
+    """Return *values* as int8, and the matching zero point."""
     if values.dtype != np.uint8:
         return values, zero_point
     if isinstance(values, np.ndarray):
@@ -75,7 +75,7 @@ def _signed(values: Any, zero_point: int) -> tuple[Any, int]:
 
 
 def finish(call: Call, sums: Any, scaling: Scaling, bias: Any) -> Any:
-    """Return sums with their bias, scaled, rounded and clamped."""
+    """Return *sums* plus the bias, requantised and clamped by the fused activation."""
     y = call.outputs[0]
     low, high = quantized_activation_range(call.options.fused_activation_function, y)
     wide = sums.astype(np.int64)
@@ -86,7 +86,7 @@ def finish(call: Call, sums: Any, scaling: Scaling, bias: Any) -> Any:
 
 
 def _padded(x: Any, windows: tuple[Window, ...], filler: int) -> Any:
-    """Return an image with *filler* around it, or without its edges, as windows want it."""
+    """Return an image padded with *filler*, or cropped, so that the windows fit."""
     edges = [(0, 0, 0), *((low, high, 0) for low, high in pads(windows)), (0, 0, 0)]
     return lax.pad(x, np.asarray(filler, x.dtype), edges)
 
@@ -169,7 +169,7 @@ def fully_connected(call: Call) -> Any:
 
 
 def product(x: Any, weight: Any) -> Any:
-    """Return the products of rows and a matrix of int8 in int32, as :data:`Multiply` has it."""
+    """Return the products of int8 rows and an int8 matrix as int32; see :data:`Multiply`."""
     return jnp.matmul(x, weight, preferred_element_type=np.int32)
 
 

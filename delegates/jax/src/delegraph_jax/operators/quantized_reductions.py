@@ -17,7 +17,7 @@ from delegraph_jax.operators.rounding import round_half_away, rounded
 
 
 def _check_scales(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Reject tensors without a scale, for which the official kernels have results of their own."""
+    """Return a rejection of tensors without a scale, on which official kernels differ."""
     for index in (node.inputs[0], node.outputs[0]):
         if not tensors[index].scale > 0:
             return Rejection("scale", actual=tensors[index].scale, tensor=index)
@@ -26,7 +26,7 @@ def _check_scales(options: Any, node: Node, tensors: Sequence[Tensor]) -> Reject
 
 @operator("MEAN", QUANTIZED, axis="INT32", constants=(1,), check=_check_scales)
 def mean(call: Call) -> Any:
-    """Return means along axes."""
+    """Return the quantized means along axes."""
     x, axes, keep = call.input(0), axes_of(call), bool(call.options.keep_dims)
     count = math.prod(x.shape[i] for i in axes)
     if not count:

@@ -27,7 +27,7 @@ _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
 def _check_log_softmax(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Reject exponentials that are too large."""
+    """Return a rejection if the scale makes exponentials overflow float32."""
     x = tensors[node.inputs[0]]
     if not np.isfinite(exponentials(x.scale, 1.0)).all():
         return Rejection("scale", actual=x.scale, expected="exponentials that float32 can hold")
@@ -85,7 +85,7 @@ def wide_softmax(call: Call) -> Any:
 
 
 def sums_in_order(x: Any) -> Any:
-    """Return the sums of rows, ``[..., 1]``, added one element after the other."""
+    """Return the sums of rows, ``[..., 1]``, added in order, as the rounding depends on it."""
     length = x.shape[-1]
     rest = length % _ADDED_AT_ONCE
     total = jnp.zeros(x.shape[:-1], x.dtype)

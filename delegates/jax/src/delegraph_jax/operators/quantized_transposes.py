@@ -34,7 +34,7 @@ def transpose_conv(call: Call) -> Any:
 
 @operator("TRANSPOSE_CONV", ("UINT8",), bias="INT32", **_ROLES)
 def transpose_conv_uint8(call: Call) -> Any:
-    """Return the same of uint8, for which the vector loop goes over the whole output."""
+    """Return the transposed convolution of uint8, with the official vector loop's rounding."""
     sums, bias = _sums(call), call.optional(3)
     vector, rest = (finish(call, sums, _scaling(call, away), bias) for away in (False, True))
     position = np.arange(sums.size).reshape(sums.shape)
@@ -57,7 +57,7 @@ def _sums(call: Call) -> Any:
 
 
 def _scaling(call: Call, halves_away: Any) -> Scaling:
-    """Return how sums become outputs; without a bias, the options say how wide they are."""
+    """Return the scaling from sums to outputs; without a bias, an option gives the sums' width."""
     weight, x, bias = call.tensor(1), call.tensor(2), call.optional_tensor(3)
     is_short = call.options.quantized_bias_type.name == "INT32"
     is_wide = x.dtype == np.int16 and not is_short if bias is None else bias.type.name == "INT64"

@@ -1,4 +1,4 @@
-"""QUANTIZE and DEQUANTIZE: floats to integers and back, and integers to other integers."""
+"""QUANTIZE and DEQUANTIZE: conversion between floats and integers, and between integers."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def _check_scale(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejecti
 @operator("QUANTIZE", ("INT16",), output="INT32", check=_check_scale, lacks=("per-channel",))
 @operator("QUANTIZE", ("FLOAT32", *QUANTIZED), check=_check_scale, lacks=("per-channel",))
 def quantize(call: Call) -> Any:
-    """Return floats, or other integers, as integers."""
+    """Return floats or integers, quantized to the output's integers."""
     x = call.input(0)
     return _affine(call, x) if x.dtype == np.float32 else _requantized(call, x)
 
 
 def _affine(call: Call, x: Any) -> Any:
-    """Return ``round(x / scale) + zero_point``, as vector loops and what they leave over do."""
+    """Return ``round(x / scale) + zero_point``, rounded as vector loop and remainder loop do."""
     y = call.outputs[0]
     limits = np.iinfo(y.dtype)
     flat = rounded(x.reshape(-1))  # XLA would make one factor of two
@@ -53,12 +53,12 @@ def _affine(call: Call, x: Any) -> Any:
 
 
 def _limited(values: Any, low: Any, high: Any) -> Any:
-    """Return values between limits; the least where they are NaN."""
+    """Return values clamped to limits; NaN becomes the lower limit."""
     return jnp.where(jnp.isnan(values), low, jnp.clip(values, low, high))
 
 
 def _requantized(call: Call, x: Any) -> Any:
-    """Return integers of another quantization; vector loops may round otherwise than the rest."""
+    """Return integers requantised; vector loop and remainder may round differently."""
     every = every_value(np.dtype(x.dtype))
     vector = look_up(call.evaluated(every), x)
     rest = x.size % _REQUANTIZE_LANES
@@ -81,7 +81,7 @@ def _check_blocks(options: Any, node: Node, tensors: Sequence[Tensor]) -> Reject
 
 @operator("DEQUANTIZE", QUANTIZED, output="FLOAT32", check=_check_blocks)
 def dequantize(call: Call) -> Any:
-    """Real numbers of integers with one scale or a scale a channel."""
+    """Return the real numbers of integers, with one scale or a scale per channel."""
     x = call.input(0)
     scale, zero_point = channel_parameters(call.tensor(0))
     return rounded((x.astype(np.int32) - zero_point).astype(np.float32) * scale)

@@ -26,7 +26,7 @@ def _enter(name: str, types: tuple[str, ...], function: Callable[..., Any]) -> N
 
 
 def _or_worst(function: Callable[..., Any], limit: str) -> Callable[..., Any]:
-    """Return an extreme that is a limit of the type where there are no elements."""
+    """Return *function* (a maximum or minimum) that gives the type's *limit* for no elements."""
 
     def extreme(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
         if all(x.shape[i] for i in axis):
@@ -39,7 +39,7 @@ def _or_worst(function: Callable[..., Any], limit: str) -> Callable[..., Any]:
 
 
 def _integer_mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """Return means, truncated towards zero; 0 where there are no elements."""
+    """Return means truncated towards zero; 0 for no elements."""
     sums = x.sum(axis, np.int64, keepdims=keepdims)
     return lax.div(sums, jnp.full_like(sums, max(math.prod(x.shape[i] for i in axis), 1)))
 
@@ -56,19 +56,19 @@ _enter("REDUCE_ALL", ("BOOL",), jnp.all)
 
 @operator("ARG_MAX", ("BOOL", *PLAIN, *EIGHT_BIT), constants=(1,))
 def arg_max(call: Call) -> Any:
-    """Return where the largest elements are, the first of equal ones."""
+    """Return the position of the largest element, the first of equal ones."""
     return jnp.argmax(call.input(0), call.integers(1)[0])
 
 
 @operator("ARG_MIN", ("BOOL", *PLAIN, *EIGHT_BIT), constants=(1,))
 def arg_min(call: Call) -> Any:
-    """Return where the smallest elements are, the first of equal ones."""
+    """Return the position of the smallest element, the first of equal ones."""
     return jnp.argmin(call.input(0), call.integers(1)[0])
 
 
 @operator("CUMSUM", PLAIN, constants=(1,))
 def cumsum(call: Call) -> Any:
-    """Return running sums along an axis, with or without the element itself."""
+    """Return cumulative sums along an axis, inclusive or exclusive."""
     x = call.input(0)
     axis = call.integers(1)[0] % x.ndim
     sums = lax.cumsum(x, axis, reverse=bool(call.options.reverse))
@@ -81,5 +81,5 @@ def cumsum(call: Call) -> Any:
 
 @operator("TOPK_V2", (*PLAIN, *QUANTIZED), constants=(1,))
 def topk(call: Call) -> Any:
-    """Return the largest elements of the last axis, and where they are."""
+    """Return the largest elements along the last axis, and their positions."""
     return lax.top_k(call.input(0), call.shape[-1])

@@ -1,4 +1,4 @@
-"""One entry an operator: what is claimed for it, and the function that computes it."""
+"""Table of operators: the claim and the function of each."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ Run = Callable[[int, Sequence[Any]], tuple[list[Any], list[Doubt]]]
 
 
 class Callee:
-    """A subgraph that a node calls, as a function that a loop or a branch of JAX may hold."""
+    """A subgraph that a node calls, as a function for a loop or a branch of JAX."""
 
     def __init__(self, run: Run, index: int) -> None:
         self._run = run
         self._index = index
 
     def __call__(self, values: Sequence[Any]) -> tuple[list[Any], jax.Array]:
-        """Return its outputs, and which of its doubts are true: ``[D], bool``."""
+        """Return the subgraph's outputs, and the flags of its doubts: ``[D], bool``."""
         outputs, doubts = self._run(self._index, values)
         return [jnp.asarray(value) for value in outputs], all_of(doubts)
 
     def doubts(self, values: Sequence[Any]) -> list[str]:
-        """Subject of each doubt, with values of these shapes."""
+        """Return the reasons of all doubts, for inputs with the shapes of *values*."""
         found: list[str] = []
 
         def keep(*values: Any) -> list[Any]:
@@ -65,7 +65,7 @@ def all_of(doubts: Sequence[Doubt]) -> jax.Array:
 
 
 class Call:
-    """One node while its partition is traced.
+    """One node, with its inputs' values, while its partition is traced.
 
     Attributes:
         node: the node.
@@ -114,7 +114,7 @@ class Call:
         return found
 
     def optional(self, i: int) -> Any:
-        """Return the value of input *i*; None when it is absent."""
+        """Return the value of input *i*, or None if the input is absent."""
         inputs = self.node.inputs
         return None if i >= len(inputs) or inputs[i] < 0 else self._values[inputs[i]]
 
@@ -127,7 +127,7 @@ class Call:
         return self._tensors[self.node.inputs[i]]
 
     def optional_tensor(self, i: int) -> Tensor | None:
-        """Return input *i*; None when it is absent."""
+        """Return the tensor of input *i*, or None if the input is absent."""
         inputs = self.node.inputs
         return None if i >= len(inputs) or inputs[i] < 0 else self._tensors[inputs[i]]
 
@@ -141,27 +141,27 @@ class Call:
         return values
 
     def rows(self, i: int, columns: int) -> Any:
-        """Input *i* as ``[N, columns]``; elements that fill no row are left out, as in TFLite."""
+        """Return input *i* as ``[N, columns]``; an incomplete last row is dropped, as in TFLite."""
         flat = self.input(i).reshape(-1)
         count = flat.size // columns if columns else math.prod(self.tensor(i).shape[:-1])
         return flat[: count * columns].reshape(count, columns)
 
     def require_positions(self, positions: Any, size: int) -> None:
-        """Have the host raise when positions are outside ``[0, size)``."""
+        """Add a doubt: the host raises an error if a position is outside ``[0, size)``."""
         is_wrong = ((positions < 0) | (positions >= size)).any()
         self.doubts.append((is_wrong, f"a position is outside [0, {size})"))
 
     def callee(self, index: int) -> Callee:
-        """Return a subgraph that the node calls."""
+        """Return the subgraph *index* as a callable function."""
         return Callee(self._run, index)
 
     def doubt(self, wrong: Sequence[jax.Array], about: Sequence[Sequence[str]]) -> None:
-        """Have the host raise where one of several ``[D], bool`` is true, for its reason."""
+        """Add doubts: for each true flag in *wrong*, the host raises an error with its reason."""
         for flags, reasons in zip(wrong, about, strict=True):
             self.doubts += [(flags[i], why) for i, why in enumerate(reasons)]
 
     def evaluated(self, *inputs: NDArray[Any], numerics: Numerics | None = None) -> NDArray[Any]:
-        """Output of Delegraph's own kernel for other inputs.
+        """Return the output of Delegraph's own kernel for other inputs.
 
         Raises:
             OperatorError: it refuses the node.
@@ -188,7 +188,7 @@ Check = Callable[[Any, Node, Sequence[Tensor]], "Rejection | None"]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator that this delegate takes, in the types of its claim.
+    """An operator that this delegate supports, for the types in its claim.
 
     Attributes:
         compute: see :data:`Compute`.
@@ -231,7 +231,7 @@ def operator(
     numerics: Sequence[Numerics] = get_args(Numerics),
     **roles: Any,
 ) -> Callable[[Compute], Compute]:
-    """Return a decorator that enters a function for one or several operators.
+    """Return a decorator that registers a function as one or several operators.
 
     Args:
         names: of the operators.
@@ -256,6 +256,6 @@ def operator(
 
 
 def operator_of(name: str, node: Node, tensors: Sequence[Tensor]) -> Operator:
-    """Return the entry for the types of a node's tensors, one of which fits."""
+    """Return the registered operator whose types fit the node's tensors."""
     form = NodeTraits.of(name, node, tensors)
     return next(entry for entry in OPERATORS[name] if entry.claim.misfit(form) is None)

@@ -1,4 +1,4 @@
-"""Images of another size."""
+"""Operators that resize images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delegraph_jax.operators.registry import HALVES, QUANTIZED, Call, operator
 
 @operator("RESIZE_BILINEAR", ("FLOAT32", "INT32"), constants=(1,))
 def resize_bilinear(call: Call) -> Any:
-    """Return the image mixed from the pixels that lie around each place."""
+    """Return the image resized by bilinear interpolation."""
     x, o = call.input(0), call.options
     for axis in (2, 1):
         if not call.shape[axis]:

@@ -1,4 +1,4 @@
-"""Roundings as the official kernels have them."""
+"""Roundings that match the official kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jax import lax
 
 
 def rounded(product: Any) -> Any:
-    """Return a product as its type has it: what is added to it is added after it was rounded.
+    """Return *product* rounded to its type before anything is added to it.
 
     XLA may otherwise make a fused multiply-add of the two. One limit would not prevent it: XLA
     drops the lower one where it can prove that no product is negative. Infinities become numbers.

@@ -1,4 +1,4 @@
-"""Other shapes and orders of the same elements."""
+"""Operators that change shape or order of elements."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def reshape(call: Call) -> Any:
 
 @operator("EXPAND_DIMS", ANY, constants=(1,))
 def expand_dims(call: Call) -> Any:
-    """Return the elements with one more axis."""
+    """Return the elements with an additional axis."""
     return call.input(0).reshape(call.shape)
 
 
 @operator("DENSIFY", ("FLOAT16", "FLOAT32", "INT8"), features=("sparse",), constants=(0,))
 def densify(call: Call) -> Any:
-    """Return a constant with its zeros, which it was read with."""
+    """Return a sparse constant in dense form; the model reader has already filled in the zeros."""
     return call.input(0)
 
 
@@ -52,7 +52,7 @@ def transpose(call: Call) -> Any:
 
 @operator("PAD", MOVED, constants=(1,))
 def pad(call: Call) -> Any:
-    """Return the elements with zeros around, or with what stands for zero."""
+    """Return the elements padded with zeros, or with the zero point."""
     return _padded(call, call.constant(1).tolist())
 
 
@@ -70,7 +70,7 @@ def pad_v2(call: Call) -> Any:
 
 @operator("MIRROR_PAD", ANY, constants=(1,))
 def mirror_pad(call: Call) -> Any:
-    """Return the elements with their mirror image around, the edge counted once or twice."""
+    """Return the elements padded by mirroring, with the edge repeated or not."""
     mode = "reflect" if call.options.mode == 0 else "symmetric"
     return jnp.pad(call.input(0), call.constant(1), mode=mode)
 
@@ -84,7 +84,7 @@ def slice_(call: Call) -> Any:
 
 @operator("STRIDED_SLICE", ANY, constants=(1, 2, 3))
 def strided_slice(call: Call) -> Any:
-    """Elements that Python's slices choose."""
+    """Return the elements of a strided slice."""
     x = call.input(0)
     limits = [call.integers(i) for i in (1, 2, 3)]
     index, _ = resolved(x.shape, limits[0], limits[1], limits[2], Masks.of(call.options))
@@ -123,7 +123,7 @@ def depth_to_space(call: Call) -> Any:
 
 @operator("SPACE_TO_BATCH_ND", ANY, constants=(1, 2))
 def space_to_batch(call: Call) -> Any:
-    """Return the pixels of each place in a block as images of their own."""
+    """Return the positions within each block moved to the batch axis."""
     sizes = call.integers(1)
     margins = [(0, 0), *call.constant(2).tolist()]
     x = _padded(call, [*margins, *[(0, 0)] * (call.input(0).ndim - len(margins))])
@@ -156,7 +156,7 @@ def batch_to_space(call: Call) -> Any:
 
 @operator("SHAPE", ANY)
 def shape(call: Call) -> Any:
-    """Return the input's shape."""
+    """Return the shape of the input."""
     return jnp.asarray(call.input(0).shape, call.outputs[0].dtype)
 
 
@@ -168,5 +168,5 @@ def rank(call: Call) -> Any:
 
 @operator("FILL", ANY, constants=(0,))
 def fill(call: Call) -> Any:
-    """Return input 1 everywhere."""
+    """Return the output's shape filled with the scalar in input 1."""
     return jnp.broadcast_to(call.input(1).reshape(()), call.shape)

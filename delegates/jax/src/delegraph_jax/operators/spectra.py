@@ -1,4 +1,4 @@
-"""Fourier transforms and the complex numbers that they give."""
+"""Fourier transforms, and operators on complex numbers."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def rfft2d(call: Call) -> Any:
 
 @operator("COMPLEX_ABS", ("COMPLEX64",), output="FLOAT32")
 def complex_abs(call: Call) -> Any:
-    """Return the distances from zero."""
+    """Return the magnitudes of complex numbers."""
     return jnp.abs(call.input(0))
 
 
 @operator("REAL", ("COMPLEX64",), output="FLOAT32")
 def real(call: Call) -> Any:
-    """Return the real parts."""
+    """Return the real parts of complex numbers."""
     return call.input(0).real
 
 
 @operator("IMAG", ("COMPLEX64",), output="FLOAT32")
 def imag(call: Call) -> Any:
-    """Return the imaginary parts."""
+    """Return the imaginary parts of complex numbers."""
     return call.input(0).imag

@@ -1,4 +1,4 @@
-"""Integer operators whose results are looked up, in tables that Delegraph's own kernels fill."""
+"""Integer operators by look-up tables, which Delegraph's own kernels fill."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def look_up(table: NDArray[Any], x: Any) -> Any:
 
 
 def bits(x: Any) -> Any:
-    """Return 8- or 16-bit integers as unsigned ones."""
+    """Return the bits of 8- or 16-bit integers as unsigned integers."""
     return lax.bitcast_convert_type(x, np.dtype(f"u{x.dtype.itemsize}"))
 
 
@@ -37,7 +37,7 @@ def bits(x: Any) -> Any:
 @operator(_UNARY_OF_SIGNED, ("INT8",))
 @operator(_UNARY_OF_SIGNED, ("INT16",))
 def unary(call: Call) -> Any:
-    """Return the results of an operator of one operand."""
+    """Return the results of an operator with one operand, from a table of all values."""
     x = call.input(0)
     return look_up(call.evaluated(every_value(np.dtype(x.dtype))), x)
 
@@ -45,7 +45,7 @@ def unary(call: Call) -> Any:
 @operator(("SQRT", "RSQRT"), ("INT8",))
 @operator(("SQRT", "RSQRT"), ("INT16",))
 def root(call: Call) -> Any:
-    """Return roots, or their inverses, of what are no negative numbers."""
+    """Return roots or inverse roots from a table; a negative value is an error."""
     x, zero_point = call.input(0), call.tensor(0).zero_point
     call.doubts.append(((x < zero_point).any(), "a value is negative"))
     values = every_value(np.dtype(x.dtype)).clip(zero_point, None)
@@ -73,7 +73,7 @@ def pair(call: Call) -> Any:
 @operator("DIV", ("INT8",), features=("computed-weights",))
 @operator("DIV", ("UINT8",), features=("computed-weights",))
 def quotient(call: Call) -> Any:
-    """Return quotients by what does not stand for zero."""
+    """Return quotients from a table; a divisor that stands for zero is an error."""
     is_zero = (call.input(1) == call.tensor(1).zero_point).any()
     call.doubts.append((is_zero, "a divisor is zero"))
     return pair(call)

@@ -1,4 +1,4 @@
-"""What rows of ARG_MAX and ARG_MIN touch."""
+"""Bytes that rows of ARG_MAX and ARG_MIN read and write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What products of rows of float32 and matrices touch."""
+"""Bytes that products of float32 rows and matrices read and write."""
 
 from __future__ import annotations
 

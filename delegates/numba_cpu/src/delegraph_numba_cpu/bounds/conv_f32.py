@@ -1,4 +1,7 @@
-"""What float32 convolutions and matrix products touch; see ``kernels/conv_f32_windows.py``."""
+"""Bytes that float32 convolutions and matrix products read and write.
+
+See ``kernels/conv_f32_windows.py``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ def conv(row: Touched) -> None:
 
 
 def touch_images(row: Touched, tap_bytes: int) -> None:
-    """Say what is touched of input, output and scratch memory."""
+    """Declare the bytes of input, output and scratch memory that the row reads and writes."""
     chunk = min(row["chunk"], row["out_h"])
     row.read("x", input_bytes(row, "", tap_bytes))
     touch_outputs(row, "", chunk)
@@ -39,7 +42,7 @@ def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
 
 
 def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
-    """Say what is touched of the output, and of what is added: chunks of rows without gaps."""
+    """Declare the bytes of the output and the residual: chunks of output rows without gaps."""
     image = (row[f"{prefix}images"] - 1) * row[f"{prefix}out_image"]
     width, height, pitch = (row[prefix + name] for name in ("out_w", "out_h", "pitch"))
     rows = max(
@@ -82,7 +85,7 @@ def matrix_bytes(row: Touched, prefix: str = "") -> int:
 
 
 def packed_columns(columns: int, lanes: int) -> int:
-    """Return how many columns blocks have together that are made for so many.
+    """Return the number of columns of all blocks for *columns* columns, padding included.
 
     >>> packed_columns(40, 16), packed_columns(50, 16), packed_columns(64, 16)
     (48, 56, 64)

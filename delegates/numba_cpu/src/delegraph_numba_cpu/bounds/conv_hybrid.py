@@ -1,4 +1,4 @@
-"""What products of float activations and 8-bit weights touch."""
+"""Bytes that products of float activations and 8-bit weights read and write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEAST_ROWS = 14
 
 
 def _measured(row: Touched) -> int:
-    """Say what is read of activations, and return the bytes of what was measured."""
+    """Declare the bytes of activations that are read; return the size of their measured ranges."""
     rows, size, pieces = row["rows"], row["size"], row["pieces"]
     length = (-(-size // pieces) + 63) // 64 * 64
     row.require((pieces - 1) * length < max(size, 1), "each piece has values")

@@ -1,4 +1,4 @@
-"""What convolutions and matrix products of 16-bit activations touch."""
+"""Bytes that convolutions and matrix products of 16-bit activations read and write."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def depthwise_int16(row: Touched) -> None:
 
 
 def _common(row: Touched, block_bytes: int) -> Touched:
-    """Say what both touch; return the record of windows."""
+    """Declare the bytes that both kernels read and write; return the record of windows."""
     windows, outputs, pixels = row.record("windows"), row["outputs"], row["pixels"]
     windows.finish()
     blocks_of_16 = -(-outputs // instructions.LANES)

@@ -1,4 +1,4 @@
-"""What convolutions and matrix products of 8-bit integers touch."""
+"""Bytes that convolutions and matrix products of 8-bit integers read and write."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_depth(row: Touched, windows: Touched, matrix: Touched) -> None:
 
 
 def input_bytes(windows: Touched, layout: int, pixels: int) -> int:
-    """Return how much of an input is read for so many pixels of the output."""
+    """Number of input bytes that are read for *pixels* pixels of the output."""
     windows.finish()
     if layout != instructions.WINDOWED:
         return pixels * windows["row_bytes"]
@@ -38,7 +38,7 @@ def input_bytes(windows: Touched, layout: int, pixels: int) -> int:
 
 
 def image_bytes(windows: Touched, pixels: int) -> int:
-    """Return how large the images are of which so many pixels of the output are made."""
+    """Number of bytes of the input images from which *pixels* output pixels are computed."""
     each = windows["out_height"] * windows["out_width"]
     windows.require(each > 0 or not pixels, "images have pixels")
     taps = windows["kernel_h"] * windows["kernel_w"] * windows["channels"]
@@ -48,7 +48,7 @@ def image_bytes(windows: Touched, pixels: int) -> int:
 
 
 def touch_weights(matrix: Touched, images: int) -> None:
-    """Say what is touched of weights and their headers."""
+    """Declare the bytes of weights and their headers that are read."""
     count = images * -(-matrix["outputs"] // 16)
     matrix.require(matrix["block_bytes"] == 64 * matrix["steps"], "blocks hold all steps")
     matrix.read("weights", count * matrix["block_bytes"])

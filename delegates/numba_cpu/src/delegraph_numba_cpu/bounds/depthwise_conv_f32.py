@@ -1,4 +1,7 @@
-"""What float32 depthwise convolutions touch; see ``kernels/conv_f32_windows.py``."""
+"""Bytes that float32 depthwise convolutions read and write.
+
+See ``kernels/conv_f32_windows.py``.
+"""
 
 from __future__ import annotations
 

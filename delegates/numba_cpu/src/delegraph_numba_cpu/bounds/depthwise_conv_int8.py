@@ -1,4 +1,4 @@
-"""What depthwise convolutions of 8-bit integers touch."""
+"""Bytes that depthwise convolutions of 8-bit integers read and write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def depthwise_input(row: Touched, windows: Touched) -> int:
 
 
 def touch_taps(windows: Touched, taps: Touched) -> int:
-    """Say what is touched of depthwise weights; return what a row takes of scratch memory."""
+    """Declare the bytes of depthwise weights; return the scratch bytes of a row."""
     channels, count = taps["channels"], taps["count"]
     windows.require(windows["channels"] == channels, "weights are for all channels")
     columns, groups = _line_columns(windows), -(-windows["kernel_h"] // 4)

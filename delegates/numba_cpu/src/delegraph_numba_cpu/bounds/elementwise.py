@@ -1,4 +1,4 @@
-"""What chains of element-wise operations touch."""
+"""Bytes that chains of element-wise operations read and write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fused expansions, depthwise convolutions and projections of float32 touch."""
+"""Bytes that fused float32 expansions, depthwise convolutions and projections read and write."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def inverted_residual(row: Touched) -> None:
 
 
 def _ring(row: Touched, chunk: int) -> None:
-    """Say what is touched of the ring: padded rows of pixels, and a row of zeros."""
+    """Declare the bytes of the ring: padded rows of pixels, and a row of zeros."""
     rows, size = row["ring_rows"], row["row"]
     row.require(rows >= (chunk - 1) * row["stride_h"] + row["span"], "the ring has rows enough")
     row.within("a padded row", row["left"] + row["copied"], size)
@@ -42,7 +42,7 @@ def _ring(row: Touched, chunk: int) -> None:
 
 
 def _pixel_bytes(row: Touched) -> int:
-    """Return the bytes of a pixel that is expanded, or copied."""
+    """Number of bytes of an expanded or copied pixel."""
     return 4 * row["expand_columns"] if row.has("expand_weight") else row["expand_tap_bytes"]
 
 

@@ -1,4 +1,4 @@
-"""What fused convolutions of 8-bit integers touch."""
+"""Bytes that fused convolutions of 8-bit integers read and write."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def strip(row: Touched) -> None:
 
 
 def _first(row: Touched, windows: Touched) -> int:
-    """Say what the first convolution touches; return what it takes of scratch memory."""
+    """Declare the bytes of the first convolution; return its scratch bytes."""
     first, matrix = row.record("first_windows"), row.record("first_matrix")
     check_depth(row, first, matrix)
     width, channels = windows["width"], windows["channels"]

@@ -1,4 +1,4 @@
-"""What rows of L2_NORMALIZATION touch: the same as those of SOFTMAX."""
+"""Bytes that rows of L2_NORMALIZATION read and write, as rows of SOFTMAX do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What LSTM layers of floats touch."""
+"""Bytes that LSTM layers of floats read and write."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lstm_of_floats(row: Touched) -> None:
 
 
 def _strips(row: Touched, weights: str, headers: str, columns: int, depth: int) -> None:
-    """Say what is read of a matrix of strips."""
+    """Declare the bytes of a matrix of strips that are read."""
     if row["is_hybrid"]:
         row.read(weights, columns * padded(depth, DEPTH))
         row.read(headers, columns // STRIP * lstm_f32.HEADER_BYTES)

@@ -1,4 +1,4 @@
-"""What LSTM layers of integers touch, and what those of floats share with them."""
+"""Bytes that integer LSTM layers read and write, with rules shared with float layers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def project(row: Touched) -> None:
 
 
 def touch_steps(row: Touched, gate_bytes: int, output_bytes: int) -> None:
-    """Say what is touched of gates, outputs and states, whose values have so many bytes."""
+    """Declare the bytes of gates, outputs and states, with the given bytes per value."""
     steps, batch, width = row["steps"], row["batch"], row["width"]
     row.require(row["row"] % 16 == 0 and row["row"] >= row["cells"], "a gate has all cells")
     row.require(row["count"] in (3, 4) and row["count"] * row["row"] <= width, "gates fit")

@@ -1,4 +1,4 @@
-"""What rows of ``instructions/moves.py`` touch."""
+"""Bytes that rows of ``instructions/moves.py`` read and write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rows of pooling touch."""
+"""Bytes that rows of pooling read and write."""
 
 from __future__ import annotations
 

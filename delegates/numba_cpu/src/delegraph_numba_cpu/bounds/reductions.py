@@ -1,4 +1,4 @@
-"""What reductions touch."""
+"""Bytes that reductions read and write."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from delegraph_numba_cpu.instructions import reductions
 
 
 def _reduction(row: Touched, source: int, target: int) -> None:
-    """Say what a reduction touches whose elements have so many bytes."""
+    """Declare the bytes of a reduction, with the given bytes per input and output element."""
     outputs = row["outer"] * row["inner"]
     row.read("source", outputs * row["length"] * source)
     row.write("target", outputs * target)

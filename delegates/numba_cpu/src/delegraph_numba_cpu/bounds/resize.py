@@ -1,4 +1,4 @@
-"""What rows of resizing touch."""
+"""Bytes that rows of resizing read and write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules are written with: the words of a row, and the bytes it touches."""
+"""Tools for rules, which declare the bytes that a row reads and writes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from delegraph_numba_cpu.instructions.memory import SLACK, Address, Row
 
 
 class Overrun(Exception):
-    """A row would touch bytes that are not its own; the message says which, and of what."""
+    """Error: a row would access bytes outside its memory; the message names row and memory."""
 
 
 class Touched:
-    """The words of a row, or of a record that it points to.
+    """The words of a row or of a record, with the declared reads and writes.
 
     Rules say with :meth:`read` and :meth:`write` which bytes the kernel touches.
 
@@ -37,15 +37,15 @@ class Touched:
         self._unseen = {name for name, word in words.items() if isinstance(word, Address)}
 
     def __getitem__(self, name: str) -> int:
-        """Return an integer word."""
+        """Return the word *name* as an integer."""
         return int(self._words[name])
 
     def has(self, name: str) -> bool:
-        """Return whether a word is an address, and not the 0 that stands for nothing."""
+        """Return whether the word *name* is an address; 0 stands for a missing address."""
         return isinstance(self._words[name], Address)
 
     def read(self, name: str, stop: int, start: int = 0) -> None:
-        """Say that bytes *start* to *stop* from the address on are read.
+        """Declare that the kernel reads bytes *start* to *stop*, counted from the address *name*.
 
         Raises:
             Overrun: they are not all inside of the memory, or the room after it.
@@ -55,7 +55,7 @@ class Touched:
         self._touch(name, start, stop, memory.size + room, "reads")
 
     def write(self, name: str, stop: int, start: int = 0) -> None:
-        """Say that bytes *start* to *stop* from the address on are written, and maybe read.
+        """Declare that the kernel writes, and may read, bytes *start* to *stop* from the address.
 
         Raises:
             Overrun: they are not all inside of the memory, or it is a constant.
@@ -66,13 +66,13 @@ class Touched:
         self._touch(name, start, stop, memory.size, "writes")
 
     def scratch(self, stop: int, prefix: str = "") -> None:
-        """Say how much of its own piece of scratch memory each worker touches."""
+        """Declare how many bytes each worker accesses in its own part of the scratch memory."""
         each = self[f"{prefix}scratch_bytes"]
         self.within("a worker's scratch memory", stop, each)
         self.write(f"{prefix}scratch", (self.workers - 1) * each + stop)
 
     def within(self, what: str, stop: int, limit: int) -> None:
-        """Check that something ends before what comes next begins.
+        """Check that 0 <= *stop* <= *limit*; *what* names the checked memory in the error.
 
         Raises:
             Overrun: it does not.
@@ -81,7 +81,7 @@ class Touched:
             raise Overrun(f"{self.kernel!r}: {what} takes {stop} bytes of {limit}")
 
     def require(self, is_met: bool, what: str) -> None:
-        """Check what the kernel relies on.
+        """Check a condition that the kernel relies on.
 
         Raises:
             Overrun: it does not hold.
@@ -103,7 +103,7 @@ class Touched:
         return numbers[: len(numbers) // 8 * 8].view(np.int64)
 
     def record(self, name: str, copies: int = 1, apart: int = 0) -> Touched:
-        """Return the words of a record, *copies* of which are read, *apart* bytes from each other.
+        """Return the words of a record; the kernel reads *copies* records, *apart* bytes apart.
 
         Raises:
             Overrun: there is none.
@@ -116,7 +116,7 @@ class Touched:
         return Touched(self.kernel, words, self.tiles, self.workers, self.vector_bytes)
 
     def finish(self) -> None:
-        """Check that the rule has said something of each address.
+        """Check that the rule has declared an access for each address of the row.
 
         Raises:
             Overrun: it has not.
@@ -143,7 +143,7 @@ RULES: dict[tuple[str, str], Rule] = {}
 
 
 def rule(*blocks: Instruction) -> Callable[[Rule], Rule]:
-    """Return a decorator that makes a function the rule of blocks."""
+    """Return a decorator that registers a function as the rule of the kernels *blocks*."""
 
     def add(function: Rule) -> Rule:
         for block in blocks:
@@ -154,7 +154,7 @@ def rule(*blocks: Instruction) -> Callable[[Rule], Rule]:
 
 
 def check_row(row: Row, workers: int, vector_bytes: int) -> None:
-    """Check that a row touches nothing but the memory it was given.
+    """Check that a row accesses only memory that its words point to.
 
     Args:
         row: a row whose words are given; sizes of all its memory are known.

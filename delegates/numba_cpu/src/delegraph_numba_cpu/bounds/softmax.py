@@ -1,4 +1,4 @@
-"""What rows of SOFTMAX and LOG_SOFTMAX touch."""
+"""Bytes that rows of SOFTMAX and LOG_SOFTMAX read and write."""
 
 from __future__ import annotations
 

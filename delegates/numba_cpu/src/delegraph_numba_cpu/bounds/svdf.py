@@ -1,4 +1,4 @@
-"""What SVDF layers touch."""
+"""Bytes that SVDF layers read and write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rows of a program work on: pieces of memory, and addresses inside of them."""
+"""Memory of a program, addresses in the memory, and rows, which are kernel calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLACK = 64
 
 @dataclass(eq=False, slots=True)
 class Memory:
-    """Something that a program reads or writes.
+    """A block of memory that a program reads or writes.
 
     Attributes:
         size: bytes.
@@ -45,25 +45,25 @@ class Memory:
 
     @property
     def is_constant(self) -> bool:
-        """Whether no row may write to it."""
+        """Whether the memory is a constant, which no row may write."""
         return self.tensor is None and self.array is not None
 
 
 def report() -> Memory:
-    """Memory in which a row reports a failed run: the header of its program."""
+    """Return the memory in which a row reports a failed run: the header of its program."""
     return Memory(8 * HEADER_WORDS, name="the program's header", is_report=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A byte of some memory."""
+    """Position of a byte in a block of memory."""
 
     memory: Memory
     offset: int = 0
 
     @property
     def address(self) -> int:
-        """Where it is, once that is known."""
+        """Number of the address, once the memory has its place."""
         return self.memory.address + self.offset
 
     def __add__(self, offset: int) -> Address:
@@ -72,7 +72,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kernel call.
+    """A kernel call: a kernel, the values of its words, and the number of tiles.
 
     Attributes:
         block: the kernel and its words.
@@ -91,7 +91,7 @@ class Row:
 
     @property
     def memories(self) -> list[Memory]:
-        """The memory that words lead to, one entry a word."""
+        """Memory of each word that is an address."""
         return [word.memory for word in self.words.values() if isinstance(word, Address)]
 
 
@@ -103,5 +103,5 @@ def as_addresses(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_numbers(words: Mapping[str, Any]) -> dict[str, Any]:
-    """Return words in which numbers stand for each :class:`Address`; those must be known."""
+    """Return *words* with each :class:`Address` as a number; all addresses must be known."""
     return {n: word.address if isinstance(word, Address) else word for n, word in words.items()}

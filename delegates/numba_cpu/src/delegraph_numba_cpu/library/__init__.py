@@ -1,1 +1,1 @@
-"""Compiled kernels: where they are kept, how they are built, linked and loaded."""
+"""Compiled kernels: how they are stored, built, linked and loaded."""

@@ -1,4 +1,4 @@
-"""Has missing families of kernels compiled at run time, and shows how far that is."""
+"""Compiles missing families of kernels at run time, and shows the progress."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WHAT = "numba_cpu: compiling kernels for this processor, once"
 def build(
     families: Sequence[str], level: CpuLevel, cache: BlobCache, progress: Progress | None = None
 ) -> dict[str, bytes]:
-    """Compile families, put them into a cache and return their kernels, packed.
+    """Compile families of kernels, store them in the cache and return them, packed.
 
     What another process compiles at the same time is waited for.
 
@@ -66,7 +66,7 @@ def build(
 
 @contextmanager
 def _shown_progress() -> Iterator[Progress]:
-    """Yield what shows how far it is: lines on a terminal, and elsewhere one in the log.
+    """Yield a function that reports progress: lines on a terminal, otherwise one log message.
 
     Whole lines, because a status that the program keeps on the terminal lets only those stand.
     """
@@ -83,7 +83,7 @@ def _shown_progress() -> Iterator[Progress]:
 
 
 class _Lines:
-    """Lines on standard error: the first and the last, and one every few seconds in between."""
+    """Progress as lines on stderr: a first, a last, and one every few seconds."""
 
     def __init__(self) -> None:
         self._last = -math.inf

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept: an entry of the core's cache for each family of each level.
+"""Cache of compiled kernels: one entry for each family and level.
 
 Its key tells the sources that the family was made from, its version the compilers and the kind of
 processor.
@@ -21,14 +21,14 @@ from delegraph_numba_cpu.library.families import source_digest
 
 
 class OpensCache(Protocol):
-    """``DelegateContext.cache``."""
+    """Type of ``DelegateContext.cache``."""
 
     def __call__(self, namespace: str, version: str) -> BlobCache:
-        """Return a cache."""
+        """Return the cache for *namespace* and *version*."""
 
 
 def kernel_cache(level: CpuLevel, open_cache: OpensCache = BlobCache) -> BlobCache:
-    """Return the cache of a level's kernels, for these compilers and this kind of processor.
+    """Return the cache of a level's kernels, for these compilers and this processor type.
 
     Args:
         level: the level.
@@ -38,7 +38,7 @@ def kernel_cache(level: CpuLevel, open_cache: OpensCache = BlobCache) -> BlobCac
 
 
 def key_of(family: str) -> str:
-    """Return the key of a family's kernels; it changes with the sources they are made from."""
+    """Return the cache key of a family's kernels, with a digest of their sources."""
     return f"{family} {source_digest(family)}"
 
 
@@ -50,7 +50,7 @@ def _environment_digest() -> str:
 
 
 def _numba_version() -> str:
-    """Text that stands for Numba's version, found without importing Numba or reading metadata."""
+    """Text that identifies Numba's version, found without importing Numba or reading metadata."""
     found = find_spec("numba")
     if found is None or found.origin is None:
         return ""  # then nothing fits, and compiling says what is missing

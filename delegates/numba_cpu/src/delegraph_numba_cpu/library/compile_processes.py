@@ -1,4 +1,4 @@
-"""Processes that compile families of kernels, side by side; see ``codegen/compiling.py``.
+"""Processes that compile families of kernels in parallel; see ``codegen/compiling.py``.
 
 Elsewhere ``delegraph.processes`` starts all processes. Here that cannot be: this module also runs
 when a wheel is built, where the core is not installed.
@@ -57,7 +57,7 @@ def compile_side_by_side(
     done: Callable[[str], None],
     machine: str | None = None,
 ) -> dict[str, bytes]:
-    """Return the kernels of families, packed; the largest ones are compiled first.
+    """Return the packed kernels of families, compiled in parallel, the largest families first.
 
     Args:
         families: which.
@@ -101,7 +101,7 @@ def compile_side_by_side(
 
 
 class _Compiler:
-    """A process that compiles one family after another; for ``with``.
+    """A process that compiles families one by one; a context manager.
 
     Importing Numba and its first compilation take a second, which families share this way; the
     process begins with the first one. It needs no disk: a full one must not stop a run.
@@ -151,7 +151,7 @@ class _Compiler:
         return process
 
     def kill(self) -> None:
-        """End the process, whatever it is doing, and any that would begin."""
+        """Kill the process, and prevent the start of another one."""
         self._is_killed = True
         if self._process is not None:
             self._process.kill()
@@ -170,7 +170,7 @@ class _Compiler:
             stream.close()
 
     def compile(self, family: str) -> bytes:
-        """Compile one family and return its kernels, packed.
+        """Compile one family and return its packed kernels.
 
         Raises:
             CompileError: it cannot be compiled; the process is gone.
@@ -190,7 +190,7 @@ class _Compiler:
         raise CompileError(self._failure(process, family))
 
     def _failure(self, process: subprocess.Popen[bytes], family: str) -> str:
-        """Failure and advice, on one line."""
+        """Text of a compiler failure with advice, on one line."""
         code = process.wait()
         self._listener.join()
         lines = [line.decode(errors="replace").strip() for line in self._errors if line.strip()]

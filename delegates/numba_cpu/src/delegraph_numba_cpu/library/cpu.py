@@ -1,4 +1,4 @@
-"""What the processor can do, as far as kernels differ by it."""
+"""Features of the processor that decide which kernels can run."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from delegraph_numba_cpu.codegen.host_platform import host_machine
 
 @cache
 def supported_levels() -> tuple[CpuLevel, ...]:
-    """Return the levels that this processor has, the fastest first; the last is ``generic``."""
+    """Return the levels that this processor supports, fastest first; the last is ``generic``."""
     features = host_features()
     return tuple(level for level in LEVELS.values() if not lacking(level, features))
 
 
 def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
-    """Features that this processor lacks for a level, in LLVM's words where it has some.
+    """Features that this processor lacks for a level, in LLVM's names where they exist.
 
     Args:
         level: the level.
@@ -35,7 +35,7 @@ def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
 
 
 def host_features() -> frozenset[str]:
-    """Features of this processor that levels need, by LLVM's names.
+    """Features of this processor that matter for levels, in LLVM's names.
 
     Linux says what it lets processes use, and macOS too on ARM. Elsewhere NumPy knows, but of
     AVX-VNNI and AMX.
@@ -71,7 +71,7 @@ _OF_NUMPY = (
 
 
 def _flags_of_linux() -> list[str]:
-    """Return the flags of the first processor; those of the others may take long to read."""
+    """Return the flags of the first processor core; reading those of all cores may take long."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="ascii") as file:
         for line in file:
             name, _, value = line.partition(":")
@@ -98,7 +98,7 @@ Source:
 
 
 def _features_of_arm() -> frozenset[str]:
-    """Return the features of an AArch64 processor: of all its cores, as a process may move.
+    """Return the features that all cores of an AArch64 processor have.
 
     Vectors of 16 bytes belong to every one that these systems run on.
     """
@@ -113,7 +113,7 @@ def _features_of_arm() -> frozenset[str]:
 
 
 def auxiliary_value(kind: int) -> int:
-    """Return a word of what Linux tells a process when it starts; 0 for an unknown one."""
+    """Return a value of Linux's auxiliary vector; 0 for an unknown *kind*."""
     getauxval = ctypes.CDLL(None).getauxval
     getauxval.restype, getauxval.argtypes = ctypes.c_ulong, [ctypes.c_ulong]
     value: int = getauxval(kind)
@@ -128,7 +128,7 @@ def system_value(name: str) -> int:
 
 
 def _numpy_features() -> dict[str, bool]:
-    """Features by which NumPy chooses its loops; there is no public way to ask."""
+    """CPU features that NumPy has detected, from a private table as there is no public one."""
     try:
         module = import_module("numpy._core._multiarray_umath")
     except ImportError:  # NumPy 1.26
@@ -156,7 +156,7 @@ VARIABLE = "DELEGRAPH_NUMBA_CPU"
 
 
 def level_named(name: str) -> CpuLevel:
-    """Return the level that the option ``cpu`` asks for.
+    """Return the level for a value of the option ``cpu``.
 
     ``auto`` is the one that the environment names, or else the best there is.
 

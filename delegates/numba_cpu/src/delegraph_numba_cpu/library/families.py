@@ -1,4 +1,4 @@
-"""Which families of kernels there are, and which sources each is made of."""
+"""The families of kernels, and the source modules of each family."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _IMPORT = re.compile(rf"^\s*import ({PACKAGE}[\w.]*)", re.MULTILINE)
 
 
 def families() -> tuple[str, ...]:
-    """Names of all families: the modules of ``instructions`` that have a module of ``kernels``."""
+    """Names of all families: the modules of ``instructions`` that also exist in ``kernels``."""
     modules = (path.name for path in (ROOT / "instructions").glob("[!_]*.py"))
     return tuple(sorted(Path(name).stem for name in modules if (ROOT / "kernels" / name).is_file()))
 
 
 def source_digest(family: str) -> str:
-    """Return a hash of all that the code of a family depends on, as far as it lies in this package.
+    """Return a hash of all sources in this package that a family's machine code depends on.
 
     That is what ``kernels/FAMILY.py`` imports, directly or not, and what compiles it: an edit to
     one family leaves the others' objects valid.
@@ -33,18 +33,18 @@ def source_digest(family: str) -> str:
 
 
 def sources_digest() -> str:
-    """Return a hash of all that the code of all families depends on in this package."""
+    """Return a hash of all sources in this package that any family's machine code depends on."""
     digests = (source_digest(family) for family in families())
     return hashlib.sha256("".join(digests).encode()).hexdigest()[:32]
 
 
 def source_size(family: str) -> int:
-    """Return how long the sources of a family are: roughly how long it takes to compile."""
+    """Size of a family's sources in characters, a rough measure of its compile time."""
     return sum(len(_source(module)) for module in _sources(f"{PACKAGE}.kernels.{family}"))
 
 
 def _sources(*modules: str) -> set[str]:
-    """Return these modules of this package, and all that they import of it, directly or not."""
+    """Return *modules* and all modules of this package that they import, directly or not."""
     waiting = list(modules)
     seen: set[str] = set()
     while waiting:
@@ -73,7 +73,7 @@ def _source(module: str) -> str:
 
 @cache
 def _path(module: str) -> Path | None:
-    """Return the file of a module of this package; None when there is no such module."""
+    """Return the file of a module of this package; None if the module does not exist."""
     place = ROOT.joinpath(*module.split(".")[1:])
     for path in (place.with_suffix(".py"), place / "__init__.py"):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""Object code from the cache, linked into this process by LLVM; compiled where it is missing."""
+"""Links object code from the cache into this process by LLVM; compiles missing kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LinkedObjects:
-    """The kernels of one level that this process has linked."""
+    """Kernels of one level that are linked into this process."""
 
     def __init__(self, level: CpuLevel) -> None:
         self._level = level
@@ -32,13 +32,13 @@ class LinkedObjects:
         self._linker = _linker(level)
 
     def address(self, family: str, kernel: str) -> int:
-        """Return where a kernel is, of a family that is loaded."""
+        """Return the address of a kernel, whose family must be loaded."""
         return self._addresses[symbol_of(family, kernel)]
 
     def load(
         self, families: Sequence[str], open_cache: OpensCache, progress: Progress | None
     ) -> None:
-        """Link families; see ``Library.load``."""
+        """Link the kernels of families into the process; see ``Library.load``."""
         for family, packed in self._packed(families, open_cache, progress).items():
             try:
                 objects = unpack(packed)
@@ -75,7 +75,7 @@ class LinkedObjects:
 
 
 def _linker(level: CpuLevel) -> llvm.ExecutionEngine:
-    """Return an engine that links object code into this process.
+    """Return an LLVM engine that links object code into this process.
 
     Raises:
         DelegateError: llvmlite is not installed.

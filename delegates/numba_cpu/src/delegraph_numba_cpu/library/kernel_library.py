@@ -28,7 +28,7 @@ _BriefEntry = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # run() reads no other w
 
 
 class Library:
-    """The kernels of one level. One a process and level: :func:`library`.
+    """Kernels of one level; :func:`library` gives the single instance of a process and level.
 
     Nothing is loaded at first; the executor comes with the first family.
 
@@ -49,11 +49,11 @@ class Library:
         self._lock = threading.Lock()
 
     def renew_lock(self) -> None:
-        """Forget that another thread was loading when the process forked."""
+        """Replace the lock, which another thread may have held when the process forked."""
         self._lock = threading.Lock()
 
     def address(self, family: str, kernel: str) -> int:
-        """Return where a kernel is; its family is loaded, or compiled, when it is not yet.
+        """Return the address of a kernel; load or compile its family first if necessary.
 
         Raises:
             DelegateError: it cannot be compiled; the message ends with the compiler's.
@@ -68,7 +68,7 @@ class Library:
         open_cache: OpensCache = BlobCache,
         progress: Progress | None = None,
     ) -> None:
-        """Load several families and the executor; what must be compiled is, side by side.
+        """Load families and the executor; compile missing families in parallel.
 
         Args:
             families: which.
@@ -109,7 +109,7 @@ _lock = threading.RLock()
 
 
 def library(level: CpuLevel) -> Library:
-    """Return the library of a level; nothing is loaded yet when it is new."""
+    """Return the library of a level; a new library has no kernels loaded."""
     with _lock:
         if level.name not in _libraries:
             _libraries[level.name] = Library(level)
@@ -117,7 +117,7 @@ def library(level: CpuLevel) -> Library:
 
 
 def _renew_locks() -> None:
-    """Forget, in a forked child, that another thread of the parent was loading."""
+    """Replace all locks in a forked child, as other threads of the parent may have held them."""
     global _lock
     _lock = threading.RLock()
     for known in _libraries.values():

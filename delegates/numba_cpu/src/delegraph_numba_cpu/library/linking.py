@@ -68,7 +68,7 @@ def make_libraries(
     progress: Progress,
     machine: str | None = None,
 ) -> Manifest:
-    """Fill a folder with libraries.
+    """Write libraries of kernels into a folder.
 
     Those of the same sources stay as they are, also of other levels.
 
@@ -105,7 +105,7 @@ def make_libraries(
 
 
 def find_linker(machine: str | None = None) -> list[str] | None:
-    """Return the words that begin a linker's command; None where there is none.
+    """Return the first words of the linker's command line; None if there is no linker.
 
     ELF only: there a library may leave open which one has the functions that it calls.
 
@@ -127,7 +127,7 @@ def find_linker(machine: str | None = None) -> list[str] | None:
 def _library(
     level: CpuLevel, machine: str, sources: str, linker: list[str] | None, progress: Progress
 ) -> bytes:
-    """Return the library of a level, or its packed kernels where there is no linker."""
+    """Return the library of a level, or its packed kernels if there is no linker."""
     names = families()
     count = 0
 
@@ -164,7 +164,7 @@ def _linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: lis
 
 
 def _surroundings(machine: str, sources: str) -> bytes:
-    """Return object code with what kernels only seem to need, and the digest of their sources."""
+    """Return object code for symbols that kernels never use, and the sources' digest."""
     import llvmlite.binding as llvm
 
     from delegraph_numba_cpu.codegen.targets import initialize, triple_of

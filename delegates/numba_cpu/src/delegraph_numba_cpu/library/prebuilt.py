@@ -1,4 +1,4 @@
-"""Libraries of kernels that come with this package; ``library/linking.py`` makes them.
+"""Prebuilt libraries of kernels in this package, made by ``library/linking.py``.
 
 A wheel has one for each level of a kind of processor, for which neither a compiler nor a linker is
 needed. A folder that is installed in place has one for the processor that it was installed on, but
@@ -33,7 +33,7 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What the folder of libraries holds; written when they are made.
+    """Description of the folder of libraries, written together with the libraries.
 
     Attributes:
         sources: the digest of the sources that they were made from.
@@ -55,7 +55,7 @@ OBJECTS = ".objects"
 
 
 class PrebuiltLibrary:
-    """The kernels of one level, in a library that this process has opened."""
+    """The kernels of one level, in a shared library that this process has opened."""
 
     def __init__(self, path: Path, sources: str) -> None:
         self.path = path
@@ -63,7 +63,7 @@ class PrebuiltLibrary:
         getattr(self._library, sources_symbol(sources))
 
     def address(self, family: str, kernel: str) -> int:
-        """Return where a kernel is."""
+        """Return the address of a kernel."""
         symbol = getattr(self._library, symbol_of(family, kernel))
         address = ctypes.cast(symbol, ctypes.c_void_p).value
         assert address is not None
@@ -72,16 +72,16 @@ class PrebuiltLibrary:
     def load(
         self, families: Sequence[str], open_cache: OpensCache, progress: Progress | None
     ) -> None:
-        """Do nothing: all families are there."""
+        """Do nothing, as a prebuilt library has all families."""
 
 
 def sources_symbol(sources: str) -> str:
-    """Symbol by which a library names the sources it was made from."""
+    """Return the symbol in a library that names the digest of its sources."""
     return f"delegraph_sources_{sources}"
 
 
 def prebuilt_library(level: CpuLevel) -> PrebuiltLibrary | None:
-    """Return the library of a level; None where there is none for this system and these sources."""
+    """Return the prebuilt library of a level; None if none fits this system and these sources."""
     found = prebuilt_file(level)
     if isinstance(found, str) or found.suffix == OBJECTS:
         return None
@@ -93,7 +93,7 @@ def prebuilt_library(level: CpuLevel) -> PrebuiltLibrary | None:
 
 
 def open_library(path: Path) -> PrebuiltLibrary | str:
-    """Return a library of :func:`prebuilt_file`, or why it cannot be used."""
+    """Return the opened library at *path*, or the reason why it cannot be used."""
     manifest = usable_manifest()
     assert not isinstance(manifest, str)
     try:
@@ -103,7 +103,7 @@ def open_library(path: Path) -> PrebuiltLibrary | str:
 
 
 def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
-    """Return the packed kernels of a level's families; None where they did not come along."""
+    """Return the prebuilt packed kernels of a level, by family; None if there are none."""
     found = prebuilt_file(level)
     if isinstance(found, str) or found.suffix != OBJECTS:
         return None
@@ -115,7 +115,7 @@ def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
 
 
 def prebuilt_file(level: CpuLevel) -> Path | str:
-    """Return the file that came along for a level, or why there is none to use."""
+    """Return the prebuilt file for a level, or the reason why there is none."""
     manifest = usable_manifest()
     if isinstance(manifest, str):
         return manifest

@@ -1,4 +1,4 @@
-"""Lowering: which nodes are claimed, and which kernel calls they become.
+"""Lowering: decides which nodes are claimed, and turns them into kernel calls.
 
 Sub-packages have the operators by family; an operator's module has its name in the schema's words
 and registers it for all types: ``convolution/conv.py``, ``rows/softmax.py``, ``recurrent/lstm.py``.

@@ -1,4 +1,4 @@
-"""What checks of several operators ask of a node."""
+"""Checks of nodes that several operators share."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def check_types(call: Call, *allowed: str) -> Rejection | None:
 
 
 def first_rejection(*found: Rejection | None) -> Rejection | None:
-    """Return the first rejection of several checks' results; note that rejections are falsy."""
+    """Return the first rejection among *found*, or None; rejections are falsy."""
     return next((rejection for rejection in found if rejection is not None), None)
 
 
 def check_quantization(call: Call) -> Rejection | None:
-    """Reject integers with a scale that is no number, or a zero point that their type lacks."""
+    """Return a rejection if a scale is not finite or a zero point is out of its type's range."""
     for index in (*call.node.inputs, *call.node.outputs):
         tensor = call.context.tensors[index] if index >= 0 else None
         limits = None if tensor is None else _RANGES.get(tensor.type.name)
@@ -50,7 +50,7 @@ def check_quantization(call: Call) -> Rejection | None:
 
 
 def check_same_type(*tensors: Tensor) -> Rejection | None:
-    """Return a rejection for the first tensor whose type is not that of the one before all."""
+    """Return a rejection for the first tensor whose type differs from that of the first one."""
     first, *others = tensors
     for tensor in others:
         if tensor.type is not first.type:
@@ -69,7 +69,7 @@ def check_type(tensor: Tensor, *allowed: str) -> Rejection | None:
 
 
 def check_shapes(call: Call, inputs: int) -> Rejection | None:
-    """Reject all but so many inputs, all tensors with up to eight dimensions."""
+    """Return a rejection unless there are *inputs* inputs, and all tensors have at most 8 axes."""
     if len(call.node.inputs) != inputs:
         return Rejection("inputs", actual=len(call.node.inputs), expected=inputs)
     for index in (*call.node.inputs, *call.node.outputs):
@@ -93,7 +93,7 @@ def check_bias(call: Call, position: int = 2) -> Rejection | None:
 
 
 def check_one_scale(tensor: Tensor) -> Rejection | None:
-    """Return a rejection for any other number of scales."""
+    """Return a rejection unless the tensor has exactly one scale."""
     quantization = tensor.quantization
     scales = 0 if quantization is None else len(quantization.scales)
     if scales == 1 and quantization is not None and not quantization.block_size:
@@ -102,7 +102,7 @@ def check_one_scale(tensor: Tensor) -> Rejection | None:
 
 
 def check_positive_scale(tensor: Tensor) -> Rejection | None:
-    """Return a rejection unless a tensor has one scale, above 0."""
+    """Return a rejection unless the tensor has exactly one scale, and it is above 0."""
     rejection = check_one_scale(tensor)
     if rejection is None and not 0 < tensor.scale < np.inf:
         return Rejection("scale", actual=tensor.scale, expected="above 0", tensor=tensor.index)
@@ -110,7 +110,7 @@ def check_positive_scale(tensor: Tensor) -> Rejection | None:
 
 
 def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
-    """Return a rejection unless there is one scale, or one for each channel of a shape."""
+    """Return a rejection unless there is one scale, or one for each channel of *shape*."""
     quantization = tensor.quantization
     if quantization is None or quantization.block_size or len(quantization.scales) == 1:
         return check_one_scale(tensor)
@@ -130,7 +130,7 @@ def check_one_zero_point(tensor: Tensor) -> Rejection | None:
 
 
 def require_asked(what: str, asked: Iterable[int], found: Iterable[int]) -> None:
-    """Check that the host has given outputs what a node's parameters ask for.
+    """Check that the outputs have the sizes that the node's parameters request.
 
     Raises:
         OperatorError: it has not.

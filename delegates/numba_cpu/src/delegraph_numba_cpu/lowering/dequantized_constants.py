@@ -1,4 +1,4 @@
-"""Constants that the host stores in another form before the first run, once and for all."""
+"""Constants that the host converts to another type once, before the first run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ WIDENERS = ("DENSIFY", "DEQUANTIZE")
 
 
 def is_widened(call: Call, tensor: int) -> bool:
-    """Whether a tensor comes from a constant alone, through nodes that only widen it."""
+    """Return whether a tensor is computed from a constant by widening nodes only."""
     return widened_constant(call, tensor) is not None
 
 
 def widened_constant(call: Call, tensor: int) -> Tensor | None:
-    """The constant that a tensor is made of through nodes that only widen it; None without one.
+    """Return the constant from which a tensor is computed by widening nodes only, or None.
 
     Delegraph runs such nodes while preparing; their results are known when kernels are lowered.
     """

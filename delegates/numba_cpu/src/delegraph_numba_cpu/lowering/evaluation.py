@@ -1,4 +1,4 @@
-"""Delegraph's own kernels, run while a program is made, to tabulate integer operators."""
+"""Runs Delegraph's own kernels during lowering, to tabulate integer operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check_evaluation", "evaluate", "every_value"]
 def evaluate(
     call: Call, inputs: Sequence[NDArray[Any]], numerics: Numerics | None = None
 ) -> NDArray[Any]:
-    """First output of the core's kernel for other inputs.
+    """Return the first output of the core's kernel for other inputs.
 
     Args:
         call: the node; types, quantization and options are its own.
@@ -32,7 +32,7 @@ def evaluate(
 
 
 def check_evaluation(call: Call, inputs: Sequence[NDArray[Any]]) -> Rejection | None:
-    """Reject all but nodes that the core's kernel takes; *inputs* as of :func:`evaluate`."""
+    """Return a rejection unless the core's kernel accepts the node with *inputs*."""
     try:
         prepare_alone(*_arguments(call, inputs, None))
     except OperatorError as error:

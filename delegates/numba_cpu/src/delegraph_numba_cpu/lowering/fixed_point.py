@@ -1,4 +1,4 @@
-"""Fixed-point multipliers, as kernels take them."""
+"""Fixed-point multipliers in the form that kernels read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from delegraph.arithmetic import quantize_multiplier
 
 
 def bounded_multiplier(real: float) -> tuple[int, int]:
-    """Return multiplier and shift; what is shifted out of 32 bits is 0, as in the core.
+    """Return multiplier and shift; (0, 0) for a shift above 31, as in the core.
 
     >>> bounded_multiplier(0.375), bounded_multiplier(1e20)
     ((1610612736, -1), (0, 0))

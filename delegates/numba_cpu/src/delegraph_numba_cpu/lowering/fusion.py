@@ -1,4 +1,4 @@
-"""What fusers look at, and what they return: a partition, and several of its nodes as one step.
+"""Partitions as fusers see them, and fusions of several nodes into one step.
 
 A *fuser* looks at a node and its neighbours and may take several nodes as one step, whose values
 in between never reach memory as tensors. Which there are, and in what order they are asked, is in
@@ -15,7 +15,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 class Partition:
-    """The nodes of a partition and how they hang together.
+    """The nodes of a partition, with the producer and the readers of each tensor.
 
     Attributes:
         calls: the nodes, in execution order.
@@ -33,23 +33,23 @@ class Partition:
                     self._readers.setdefault(tensor, []).append(i)
 
     def maker(self, tensor: int) -> int | None:
-        """Return the position of the node that makes a tensor; None when it comes from outside."""
+        """Return the position of the node that computes a tensor; None for a partition input."""
         return self._makers.get(tensor)
 
     def only_reader(self, tensor: int) -> int | None:
-        """Return the position of the node that reads a tensor, if it is the only reader."""
+        """Return the position of a tensor's only reader; None if there are more readers."""
         readers = self._readers.get(tensor, [])
         return readers[0] if len(readers) == 1 and tensor not in self.outputs else None
 
     def next(self, position: int) -> int | None:
-        """Return the node that reads the only output of a node, if it is the only reader."""
+        """Return the position of the only reader of a node's only output, or None."""
         outputs = self.calls[position].node.outputs
         return self.only_reader(outputs[0]) if len(outputs) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Several nodes as one step; it runs where the last of them stood.
+    """Several nodes as one step, which runs at the position of the last one.
 
     Attributes:
         members: positions of the nodes.

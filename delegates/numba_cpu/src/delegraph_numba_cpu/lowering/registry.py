@@ -1,4 +1,4 @@
-"""One entry an operator: whether a node can be taken, and how it becomes kernel calls."""
+"""Table of operators: how each is checked, and how it is lowered to kernel calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One node of the partition.
+    """A node of the partition, with its context.
 
     Attributes:
         context: the host's view of the subgraph.
@@ -28,7 +28,7 @@ class Call:
 
     @classmethod
     def of(cls, context: DelegateContext, node: Node, registration: Registration) -> Call:
-        """Return the call that a node makes."""
+        """Return the call for a node."""
         return cls(context, node, registration.name)
 
     @property
@@ -37,7 +37,7 @@ class Call:
         return options_or_defaults(self.node, self.name)
 
     def input(self, i: int) -> Tensor:
-        """Return input *i*.
+        """Return the tensor of input *i*.
 
         Raises:
             OperatorError: it is absent.
@@ -48,12 +48,12 @@ class Call:
         return found
 
     def optional_input(self, i: int) -> Tensor | None:
-        """Return input *i*; None when it is absent."""
+        """Return the tensor of input *i*; None if the input is absent."""
         inputs = self.node.inputs
         return None if i >= len(inputs) or inputs[i] < 0 else self.context.tensors[inputs[i]]
 
     def output(self, i: int = 0) -> Tensor:
-        """Return output *i*.
+        """Return the tensor of output *i*.
 
         Raises:
             OperatorError: it is absent.
@@ -77,7 +77,7 @@ Lower = Callable[[Call, ProgramBuilder], None]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator this delegate takes.
+    """An operator that this delegate supports: its check, its lowering and its claims.
 
     Attributes:
         check: see :data:`Check`.
@@ -98,7 +98,7 @@ class Operator:
     by_type: Mapping[str, Operator] = field(default_factory=dict, hash=False)
 
     def rejection(self, call: Call) -> Rejection | None:
-        """Return why a node cannot be taken; None when it can."""
+        """Return the reason why a node is not supported; None if it is."""
         try:
             return self.check(call)
         except OperatorError as error:
@@ -117,7 +117,7 @@ OPERATORS = LazyTable[Operator]()
 
 
 def register(operators: Mapping[str, Operator]) -> None:
-    """Add operators, whatever the types of their inputs.
+    """Add operators that do not depend on the types of their inputs.
 
     Raises:
         ValueError: one of them is there already.
@@ -127,7 +127,7 @@ def register(operators: Mapping[str, Operator]) -> None:
 
 
 def register_variants(type: str, operators: Mapping[str, Operator], position: int = 0) -> None:
-    """Add operators for nodes whose input at *position* has a type; other modules add other types.
+    """Add operators for nodes whose input at *position* has the type *type*.
 
     Args:
         type: the type's name.
@@ -146,7 +146,7 @@ def register_variants(type: str, operators: Mapping[str, Operator], position: in
 
 
 def _by_type(variants: Mapping[str, Operator], position: int) -> Operator:
-    """Return an operator that asks the variant of a node's type."""
+    """Return an operator that selects the variant for the type of an input."""
 
     def check(call: Call) -> Rejection | None:
         found = call.input(position).type.name

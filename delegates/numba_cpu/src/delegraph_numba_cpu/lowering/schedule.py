@@ -1,4 +1,4 @@
-"""From the nodes of a partition to the rows of a program: what is fused, then what is left.
+"""Turns the nodes of a partition into rows of a program: first fused ones, then single ones.
 
 Nodes that no fuser takes are lowered one by one, in execution order.
 """

@@ -1,1 +1,1 @@
-"""Programs: tables of kernel calls with their memory, and how they run."""
+"""Programs: tables of kernel calls with their memory, and their execution."""

@@ -1,4 +1,4 @@
-"""What kernels find wrong with the data while a program runs."""
+"""Errors in the data that kernels report while a program runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WRONG, _AMONG = GATHER.slots("wrong", "among")
 
 @dataclass(frozen=True, slots=True)
 class WrongPosition:
-    """A computed position outside of what it is to choose from.
+    """A computed position that is out of range.
 
     Attributes:
         nodes: the nodes of the row that met it.
@@ -29,12 +29,12 @@ class WrongPosition:
 
 
 def can_fail(program: Program) -> bool:
-    """Return whether a run of a program may find something wrong with the data."""
+    """Return whether a run of the program can fail because of the data."""
     return any(row.block is GATHER for row in program.rows)
 
 
 def wrong_position(program: Program) -> WrongPosition | None:
-    """Wrong position by which a run failed, given once; None when it failed otherwise."""
+    """Return the wrong position by which a run failed, and clear it; None if there is none."""
     found = None
     for number, row in enumerate(program.rows):
         if row.block is not GATHER:

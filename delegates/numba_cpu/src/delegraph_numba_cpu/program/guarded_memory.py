@@ -28,7 +28,7 @@ def is_guarded() -> bool:
 
 
 class GuardedMemory:
-    """A piece of memory that ends where a page ends, with marks around it.
+    """A block of memory that ends at the end of a page, with guard bytes around it.
 
     Where the system can, the pages before and after have no access rights: a touch is ended by
     the system at once. Elsewhere they have marks, too.
@@ -39,7 +39,7 @@ class GuardedMemory:
     """
 
     def __init__(self, size: int, room: int = 0) -> None:
-        """Make a piece of *size* bytes, and *room* after it that may be read.
+        """Allocate a block of *size* bytes, with *room* readable bytes after it.
 
         Raises:
             OperatorError: the system does not give so much.
@@ -64,23 +64,23 @@ class GuardedMemory:
         _protect(begin + page + inner, page, NOTHING)
 
     def freeze(self) -> None:
-        """Make it read-only from now on."""
+        """Make the block read-only."""
         _protect(*self._pages, READING)
 
     def overrun(self) -> str:
-        """Return ``before`` or ``after`` if somebody has written there; else nothing."""
+        """Return ``before`` or ``after`` if guard bytes there have changed, otherwise ""."""
         if (self._before != MARK).any():
             return "before"
         return "after" if (self._after != MARK).any() else ""
 
     def mend(self) -> None:
-        """Write the marks again."""
+        """Restore the guard bytes."""
         self._before[:] = MARK
         self._after[:] = MARK
 
 
 def _protect(address: int, size: int, use: int) -> None:
-    """Say what pages may be used for; does nothing where the system has no such call."""
+    """Set the access rights of pages; does nothing on systems without ``mprotect``."""
     mprotect = None if os.name == "nt" else getattr(ctypes.CDLL(None), "mprotect", None)
     if mprotect is not None:
         mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), use)

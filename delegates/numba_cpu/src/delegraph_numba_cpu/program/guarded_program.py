@@ -1,4 +1,4 @@
-"""A program whose rows run one by one, each piece of its memory between guards; see ``README.md``.
+"""A program that runs row by row, with guard bytes around its memory; see ``README.md``.
 
 It is slow, and tells which row has written before or after which tensor.
 """
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class GuardedProgram(Program):
-    """Rows that share no memory but what they hand to one another.
+    """Program whose rows have separate, guarded memory except where one passes values to another.
 
     What a host hands over is copied to guarded memory before a run, and back after it.
     """
@@ -46,7 +46,7 @@ class GuardedProgram(Program):
             program.run_time.observe(1.0)  # takes workers
 
     def _guard(self, memory: Memory) -> None:
-        """Give memory its place for ever."""
+        """Give *memory* a guarded block as its permanent place."""
         if memory.is_constant or memory.is_report:
             return
         piece = GuardedMemory(memory.size, 0 if memory.tensor is not None else SLACK)
@@ -56,13 +56,13 @@ class GuardedProgram(Program):
         memory.tensor, memory.array, memory.address = None, piece.array, piece.address
 
     def heed(self, word: NDArray[np.int32]) -> None:
-        """Leave out the rest of a run, from now on, once *word*, of shape [1], is not 0."""
+        """From now on, stop a run at the next row once *word*, of shape [1], is not 0."""
         super().heed(word)
         for program in self._single:
             program.heed(word)
 
     def block(self, number: int) -> NDArray[np.int64]:
-        """Return the words of a row, which its kernel may have changed."""
+        """Return the words of a row, including changes by its kernel."""
         return self._single[number].block(0)
 
     def run(self, pool: Pool, library: Library) -> bool:
@@ -85,7 +85,7 @@ class GuardedProgram(Program):
         return True
 
     def _copy_in(self) -> None:
-        """Bring the host's values here; all other memory holds nothing of use."""
+        """Copy the host's values into guarded memory, and fill all other memory with marks."""
         for piece in self._pieces.values():
             piece.array[:] = MARK
         for memory, tensor in self._border:

@@ -1,4 +1,4 @@
-"""A program run node by node, so that each can be timed; only while a profile is taken."""
+"""Runs a program node by node to time each node, only for a profile."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TimedProgram:
 
 
 class _Part:
-    """Rows that lie together, as a pool runs them."""
+    """Consecutive rows of a program, in the form that a pool runs."""
 
     def __init__(
         self, program: Program, nodes: tuple[int, ...], rows: list[int], run_time: RunTimeEstimate

@@ -32,7 +32,7 @@ SPIN_FOR_ROW = 10e-6
 
 
 class Runnable(Protocol):
-    """What a pool runs: a bound program."""
+    """Interface of an object that a pool runs, such as a bound program."""
 
     @property
     def table(self) -> int:
@@ -40,23 +40,23 @@ class Runnable(Protocol):
 
     @property
     def header(self) -> memoryview:
-        """The words that it begins with."""
+        """Words at the start of the program's table."""
 
     @property
     def tiles(self) -> int:
-        """Largest number of parts that a row is split into."""
+        """Largest number of tiles of a row."""
 
     @property
     def workers(self) -> int:
-        """How many threads may run it, the caller's among them."""
+        """Largest number of threads for a run, including the caller's."""
 
     @property
     def run_time(self) -> RunTimeEstimate:
-        """How long it takes."""
+        """Estimate of the run time."""
 
 
 class Pool:
-    """Runs programs, with as many threads as each wants, the caller's among them.
+    """Runs programs on worker threads and the calling thread.
 
     Any number of threads may call :meth:`run` at once. One of them has the workers, and has fewer
     the more callers there are, down to none: callers and workers together are never more than the
@@ -73,11 +73,11 @@ class Pool:
 
     @property
     def crew(self) -> Crew:
-        """The workers of this process."""
+        """Worker threads of this process."""
         return self._crews.get("here") or self._crews.setdefault("here", Crew())
 
     def run(self, program: Runnable, library: Library) -> None:
-        """Run a bound program; returns when it is done, or was cancelled."""
+        """Run a bound program until it is finished or cancelled."""
         run_time = program.run_time
         if run_time.is_brief:
             library.run_briefly(program.table)
@@ -90,12 +90,12 @@ class Pool:
             run_time.observe(seconds, has_workers=program.header[layout.THREADS] > 1)
 
     def stop(self) -> None:
-        """End the workers: Python must not take its things away while they look."""
+        """Stop the workers before Python frees the memory that they read."""
         self.crew.stop()
 
 
 class Crew:
-    """The workers of one process, and what they share with those who call them.
+    """The worker threads of a process, and the state that they share with callers.
 
     Attributes:
         control: the control block; see ``instructions.executor``.
@@ -121,7 +121,7 @@ class Crew:
         library.invoke(self.control.ctypes.data, table, workers)
 
     def _hire(self, library: Library, count: int) -> None:
-        """Let there be *count* worker threads, or as many as the system allows."""
+        """Start threads until *count* workers are alive, or as many as the system allows."""
         if not self.threads:
             self._library = library
             self._measure_looks(library)
@@ -149,7 +149,7 @@ class Crew:
         self.control[layout.SPIN_FOR_ROW] = int(SPIN_FOR_ROW / best * looks)
 
     def stop(self) -> None:
-        """End the workers; who calls afterwards works alone."""
+        """Stop the workers; later callers compute without workers."""
         self._is_stopped = True
         if self._library is not None:
             self._library.end(self.control.ctypes.data, 0, 0)
@@ -159,7 +159,7 @@ class Crew:
 
 
 def _work(library: Library, control: NDArray[np.int64]) -> None:
-    """Serve until the pool stops; the frame itself keeps the control block."""
+    """Run a worker until the pool stops; the frame keeps the control block alive."""
     library.work(control.ctypes.data, 0, 0)
 
 

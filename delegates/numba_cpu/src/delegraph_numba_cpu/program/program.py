@@ -1,4 +1,4 @@
-"""A program: rows of kernel calls with the addresses they work on.
+"""A program: a table of rows, which are kernel calls, with their memory addresses.
 
 Operators write a program through :class:`ProgramBuilder`, when shapes are known. Memory inside the
 program is planned once; the tensors at its border are where the host has put them, and addresses
@@ -37,7 +37,7 @@ from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
 
 
 class ProgramBuilder:
-    """Collects rows, and where their memory is.
+    """Collects rows and memory for a program.
 
     Attributes:
         context: the host's view of the subgraph.
@@ -80,13 +80,13 @@ class ProgramBuilder:
         return found
 
     def border(self, index: int) -> None:
-        """Say that the host has the memory of a tensor, and may move it."""
+        """Declare that the host owns the memory of a tensor, and may move it."""
         tensor = self.context.tensors[index]
         if not tensor.is_constant:
             self._tensors[index] = Memory(tensor.bytes, tensor=tensor, name=_name(tensor))
 
     def alias(self, index: int, of: int) -> bool:
-        """Let a tensor have the memory of another one, or that one its memory at the border.
+        """Give tensor *index* the memory of tensor *of*, or the reverse; return success.
 
         Returns:
             False when that cannot be, or when *index* is in use already.
@@ -103,7 +103,7 @@ class ProgramBuilder:
         return True
 
     def scratch(self, size: int) -> Memory:
-        """Return memory for the rows that use it; undefined at first, 64-byte aligned.
+        """Return scratch memory, 64-byte aligned, with undefined contents.
 
         Raises:
             OperatorError: the working memory may not be as large.
@@ -112,7 +112,7 @@ class ProgramBuilder:
         return Memory(size)
 
     def constant(self, array: NDArray[Any]) -> Memory:
-        """Return memory that holds *array*, copied where its address does not suit vectors."""
+        """Return memory with the values of *array*, copied if its address does not suit vectors."""
         array = np.ascontiguousarray(array)
         if is_guarded():
             return _guarded(array)
@@ -123,7 +123,7 @@ class ProgramBuilder:
         return Memory(array.nbytes, array.ctypes.data, array=array)
 
     def packed(self, key: object, pack: Callable[[], NDArray[Any]]) -> Memory:
-        """Return constants in the form that kernels want, made once a partition.
+        """Return constants in the form that kernels read, packed once per partition.
 
         Args:
             key: what they are: the tensor's index and all that the form depends on.
@@ -148,7 +148,7 @@ class ProgramBuilder:
     def records(
         self, key: object, block: Instruction, records: Sequence[Mapping[str, Any]]
     ) -> Memory:
-        """Return several records, one after the other; arguments as of :meth:`record`."""
+        """Return the memory of several consecutive records; see :meth:`record` for arguments."""
         given = [as_addresses(words) for words in records]
         numbers = (block.pack(**as_numbers(words)) for words in given)
         found = self.packed(key, lambda: np.concatenate(list(numbers)))
@@ -158,7 +158,7 @@ class ProgramBuilder:
     def emit(
         self, block: Instruction, tiles: int = 1, replaceable: tuple[str, ...] = (), /, **words: Any
     ) -> None:
-        """Add a kernel call.
+        """Add a row, which is a kernel call, to the program.
 
         Args:
             block: the kernel and its words.
@@ -251,16 +251,16 @@ class Program:
         self._bound: list[tuple[Tensor, Any]] | None = None  # and those of tensors; once bound
 
     def heed(self, word: NDArray[np.int32]) -> None:
-        """Leave out the rest of a run, from now on, once *word*, of shape [1], is not 0."""
+        """From now on, stop a run at the next row once *word*, of shape [1], is not 0."""
         self._keep.append(word)
         self._table[layout.CANCELLATION] = word.ctypes.data
 
     def block(self, number: int) -> NDArray[np.int64]:
-        """Return the words of a row, which its kernel may have changed."""
+        """Return the words of a row, including changes by its kernel."""
         return self._words[self._starts[number] : self._starts[number + 1]]
 
     def table_of(self, first: int, end: int) -> NDArray[np.int64]:
-        """Return a table of some of the rows, which work on the same memory.
+        """Return a table of the rows from *first* to before *end*, on the same memory.
 
         Args:
             first: the first of them.
@@ -274,7 +274,7 @@ class Program:
         return table
 
     def _fill(self, row: Row, start: int) -> None:
-        """Write a row's words, and note those that follow a tensor of the host."""
+        """Write the words of a row, and record the words that depend on a host tensor's address."""
         concrete = {}
         for position, name in enumerate(row.block.names):
             value = row.words[name]
@@ -302,7 +302,7 @@ class Program:
         return not self.header[layout.IS_CANCELLED]
 
     def brief_run(self, library: Library) -> Callable[[], bool | None]:
-        """Function equal to :meth:`run` where that is one native call.
+        """Return a function that runs the program by one native call, or returns None.
 
         It returns None, and has done nothing, where it is not: memory has moved, or the rows take
         long, or not known yet.
@@ -319,7 +319,7 @@ class Program:
         return run
 
     def bind(self) -> None:
-        """Let the rows work on the memory that there is now.
+        """Update the addresses in the rows to the current memory.
 
         What is noted as bound is noted last: an interrupt may come in between.
 
@@ -330,7 +330,7 @@ class Program:
             self._bind()
 
     def _is_bound(self) -> bool:
-        """Whether the rows work on the memory that there is now."""
+        """Whether the addresses in the rows match the current memory."""
         bound = self._bound
         if bound is None or self._working_memory.buffer is not self._buffer:
             return False
@@ -362,14 +362,14 @@ class Program:
 
 
 def described(context: DelegateContext, nodes: Sequence[int]) -> str:
-    """Return the nodes that a row computes, in words."""
+    """Return the names and indices of nodes, as text for messages."""
     names = (context.get_node_and_registration(index)[1].name for index in nodes)
     found = [f"node {index} ({name})" for index, name in zip(nodes, names, strict=True)]
     return ", ".join(found) or "a row of no node"
 
 
 def _guarded(array: NDArray[Any]) -> Memory:
-    """Read-only constant between guards."""
+    """Return a read-only copy of a constant between guard bytes."""
     piece = GuardedMemory(array.nbytes)
     piece.array[:] = array.reshape(-1).view(np.uint8)
     piece.freeze()
@@ -377,7 +377,7 @@ def _guarded(array: NDArray[Any]) -> Memory:
 
 
 def check_handed_over(memory: Memory, array: Any) -> None:
-    """Raise unless an array has all bytes that rows were checked for, one after another."""
+    """Check that an array of the host is contiguous and as large as the rows expect."""
     if array is None:
         raise DelegateError(f"{memory.name} has no memory", phase="eval")
     if array.nbytes < memory.size or array.dtype.hasobject or not array.flags.c_contiguous:

@@ -1,4 +1,4 @@
-"""How long a program takes, as far as that decides how it is run."""
+"""Estimates how long a program runs, to choose how it is run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRIALS = 3
 
 
 class RunTimeEstimate:
-    """Whether a program is over in no time, and gains by workers, learnt from its first runs.
+    """Whether a program is brief and gains by workers, learned from its first runs.
 
     Attributes:
         is_known: whether that has been found out; while not, runs are to be timed.
@@ -33,7 +33,7 @@ class RunTimeEstimate:
         self._alone, self._together, self._runs = inf, inf, 0
 
     def observe(self, seconds: float, *, has_workers: bool = False) -> None:
-        """Take into account how long a run took, in one thread or with workers."""
+        """Record the duration of a run, in one thread or with workers."""
         if has_workers != self.takes_workers:
             return  # somebody else had the workers
         self._runs += 1

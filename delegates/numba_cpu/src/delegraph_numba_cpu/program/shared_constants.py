@@ -1,4 +1,4 @@
-"""Large constants of a program, each kept once however many nodes use it."""
+"""Large constants of a program, each stored once for all nodes that use it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST = 64 << 10
 
 
 class SharedConstants:
-    """The large constants of one program.
+    """The large constants of one program, without duplicates.
 
     Args:
         limit: of what they take together.
@@ -29,7 +29,7 @@ class SharedConstants:
         self._bytes = 0
 
     def memory(self, array: NDArray[Any], keep: Callable[[NDArray[Any]], Memory]) -> Memory:
-        """Return the memory of an equal constant, or else what *keep* makes of this one.
+        """Return the memory of an equal stored constant, or store this one by *keep*.
 
         Raises:
             OperatorError: together they take more than the limit allows.

@@ -1,4 +1,4 @@
-"""Memory that programs need while they run, and where pieces lie in it."""
+"""Working memory of programs, and the layout of blocks in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row
 
 
 class WorkingMemory:
-    """A buffer whose users take turns: what it holds is lost when one of them is done.
+    """A buffer shared by programs that run one after another; contents do not survive a run.
 
     Args:
         limit: of its size; None for what the machine has.
@@ -23,7 +23,7 @@ class WorkingMemory:
         self.buffer = aligned_buffer(0)
 
     def reserve(self, size: int) -> None:
-        """Let there be at least *size* bytes; it never gets smaller.
+        """Grow the buffer to at least *size* bytes; the buffer never shrinks.
 
         Raises:
             OperatorError: they are more than the limit.
@@ -33,7 +33,7 @@ class WorkingMemory:
             self.buffer = aligned_buffer(size)
 
     def require(self, size: int) -> None:
-        """Check that *size* bytes may be reserved.
+        """Check that *size* bytes are within the limit.
 
         Raises:
             OperatorError: they are more than the limit.
@@ -42,7 +42,7 @@ class WorkingMemory:
 
 
 def planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
-    """Return the size of the working memory, and the offset of each piece of it, by identity.
+    """Return the size of the working memory, and the offset of each block by its ``id``.
 
     Pieces that are not in use at once may lie in the same place.
     """
@@ -58,7 +58,7 @@ def planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
 
 
 def _groups(rows: list[Row]) -> list[list[Memory]]:
-    """Return the pieces of working memory; together those of which one replaces the other."""
+    """Return the blocks of working memory in groups; a group shares one place."""
     groups: dict[int, list[Memory]] = {}
     for i, row in enumerate(rows):
         for memory in row.memories:
@@ -71,7 +71,7 @@ def _groups(rows: list[Row]) -> list[list[Memory]]:
 def _replaced(
     row: Row, number: int, memory: Memory, groups: dict[int, list[Memory]]
 ) -> list[Memory]:
-    """Return the group of a piece that a row reads for the last time and *memory* may replace."""
+    """Return the group of a source that *memory* may take over, as the row reads it last."""
     target = row.words.get("target")
     if isinstance(target, Address) and target.memory is memory and not target.offset:
         for name in row.replaceable:

@@ -1,1 +1,1 @@
-"""One module a family of operators; the first look-up in the table imports them all."""
+"""Operators in one module for each family; the first look-up in the table imports all modules."""

@@ -35,14 +35,14 @@ def relu6(node: FlexNode) -> Step:
 
 @operator("LeakyRelu")
 def leaky_relu(node: FlexNode) -> Step:
-    """The input where it is positive, alpha x elsewhere."""
+    """Step that computes x where x is positive, alpha x otherwise."""
     alpha = _alpha(node)
     return lambda x: np.where(x > 0, x, x * alpha)
 
 
 @operator("Elu", types=FLOATS)
 def elu(node: FlexNode) -> Step:
-    """The input where it is not negative, exp(x) - 1 elsewhere."""
+    """Step that computes x where x >= 0, exp(x) - 1 otherwise."""
     return lambda x: np.where(x < 0, np.expm1(x), x)
 
 
@@ -56,49 +56,49 @@ def selu(node: FlexNode) -> Step:
 
 @operator("Softplus", types=FLOATS)
 def softplus(node: FlexNode) -> Step:
-    """log(1 + exp(x))."""
+    """Step that computes log(1 + exp(x))."""
     type = node.type("T")
     return through_float32(lambda x: np.logaddexp(x, x.dtype.type(0)), type)
 
 
 @operator("Softsign", types=FLOATS)
 def softsign(node: FlexNode) -> Step:
-    """The quotient x / (1 + |x|)."""
+    """Step that computes x / (1 + |x|)."""
     one = node.type("T").dtype.type(1)
     return lambda x: np.divide(x, one + np.abs(x))
 
 
 @operator("ReluGrad", types=REAL, broadcasts=True)
 def relu_gradient(node: FlexNode) -> Step:
-    """The gradient where x (or the ReLU of it) is positive, 0 elsewhere."""
+    """Step that computes dy where x (or the ReLU of x) is positive, 0 otherwise."""
     zero = node.type("T").dtype.type(0)
     return lambda dy, x: np.where(x > zero, dy, zero)
 
 
 @operator("Relu6Grad", types=REAL, broadcasts=True)
 def relu6_gradient(node: FlexNode) -> Step:
-    """The gradient where x (or the ReLU6 of it) is between 0 and 6, 0 elsewhere."""
+    """Step that computes dy where x (or the ReLU6 of x) is between 0 and 6, 0 otherwise."""
     zero, six = map(node.type("T").dtype.type, (0, 6))
     return lambda dy, x: np.where((x > zero) & (x < six), dy, zero)
 
 
 @operator("LeakyReluGrad", broadcasts=True)
 def leaky_relu_gradient(node: FlexNode) -> Step:
-    """The gradient where x is positive, alpha times it elsewhere."""
+    """Step that computes dy where x is positive, alpha dy otherwise."""
     alpha = _alpha(node)
     return lambda dy, x: np.where(x > 0, dy, dy * alpha)
 
 
 @operator("EluGrad", types=FLOATS, broadcasts=True)
 def elu_gradient(node: FlexNode) -> Step:
-    """The gradient where the ELU is not negative, (ELU + 1) times it elsewhere."""
+    """Step that computes dy where y, the ELU of x, is not negative; (y + 1) dy otherwise."""
     one = node.type("T").dtype.type(1)
     return lambda dy, y: np.where(y < 0, (y + one) * dy, dy)
 
 
 @operator("SeluGrad", types=FLOATS, broadcasts=True)
 def selu_gradient(node: FlexNode) -> Step:
-    """The gradient through a SELU whose result is given."""
+    """Step that computes the gradient of a SELU from dy and the SELU's output y."""
     number = node.type("T").dtype.type
     scale, negative = number(SELU_SCALE), number(SELU_SCALE * SELU_ALPHA)
     return lambda dy, y: np.where(y < 0, dy * (y + negative), dy * scale)
@@ -153,7 +153,7 @@ def reciprocal_gradient(node: FlexNode) -> Step:
 
 
 def _of_conjugate(gradient: Step, node: FlexNode) -> Step:
-    """Return *gradient* for real y, or of the conjugate of a complex one."""
+    """Return *gradient*; for complex types, *gradient* applied to the conjugate of y."""
     if node.type("T") not in COMPLEX:
         return gradient
     return lambda y, dy: gradient(np.conj(y), dy)

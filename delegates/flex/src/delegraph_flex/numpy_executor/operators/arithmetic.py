@@ -37,7 +37,7 @@ def add(node: FlexNode) -> Step:
 
 
 def _joined(x: Array, y: Array) -> Array:
-    """Return strings joined; each is as long as its two parts, so their sums tell the memory."""
+    """Return x and y joined as strings, broadcast, after a check of the memory for the text."""
     x, y = np.asarray(x, object), np.asarray(y, object)
     total = int(np.sum(np.add(_lengths(x), _lengths(y))))
     require_bytes(total, "joined text")
@@ -51,7 +51,7 @@ def _lengths(x: Array) -> NDArray[np.int64]:
 
 @operator("AddV2", types=NUMBERS, broadcasts=True)
 def add_numbers(node: FlexNode) -> Step:
-    """The sum x + y, broadcast."""
+    """Step that computes x + y, broadcast."""
     return np.add
 
 
@@ -70,13 +70,13 @@ def add_all(node: FlexNode) -> Step:
 
 @operator("Sub", types=NUMBERS, broadcasts=True)
 def subtract(node: FlexNode) -> Step:
-    """The difference x - y, broadcast."""
+    """Step that computes x - y, broadcast."""
     return np.subtract
 
 
 @operator("Mul", types=NUMBERS, broadcasts=True)
 def multiply(node: FlexNode) -> Step:
-    """The product x y, broadcast."""
+    """Step that computes x y, broadcast."""
     return np.multiply
 
 
@@ -92,7 +92,7 @@ def divide(node: FlexNode) -> Step:
 
 @operator("RealDiv", types=FLOATS | COMPLEX, broadcasts=True)
 def divide_reals(node: FlexNode) -> Step:
-    """The quotient x / y, broadcast."""
+    """Step that computes x / y, broadcast."""
     return np.divide
 
 
@@ -136,7 +136,7 @@ def minimum(node: FlexNode) -> Step:
 
 @operator("SquaredDifference", types=NUMBERS, broadcasts=True)
 def squared_difference(node: FlexNode) -> Step:
-    """(x - y) times its conjugate, broadcast."""
+    """Step that computes |x - y| squared (the difference times its conjugate), broadcast."""
     if node.type("T") in COMPLEX:
 
         def run(x: Array, y: Array) -> Array:
@@ -149,7 +149,7 @@ def squared_difference(node: FlexNode) -> Step:
 
 @operator("Atan2", types=FLOATS, broadcasts=True)
 def arctangent2(node: FlexNode) -> Step:
-    """The angle of the point (x, y), given y first; broadcast."""
+    """Step that computes the angle of the point (x, y); its inputs are y, then x. Broadcast."""
     return np.arctan2
 
 
@@ -161,31 +161,31 @@ def next_after(node: FlexNode) -> Step:
 
 @operator("Xlogy", types=FLOATS | COMPLEX, broadcasts=True)
 def x_log_y(node: FlexNode) -> Step:
-    """The product x log(y), broadcast; 0 where x is 0, whatever y is."""
+    """Step that computes x log(y), broadcast; 0 where x is 0, for any y."""
     return _zero_where_x_is_zero(lambda x, y: x * np.log(y))
 
 
 @operator("Xlog1py", types=FLOATS | COMPLEX, broadcasts=True)
 def x_log_1_plus_y(node: FlexNode) -> Step:
-    """The product x log(1 + y), broadcast; 0 where x is 0, whatever y is."""
+    """Step that computes x log(1 + y), broadcast; 0 where x is 0, for any y."""
     return _zero_where_x_is_zero(lambda x, y: x * np.log1p(y))
 
 
 @operator("Xdivy", types=FLOATS | COMPLEX, broadcasts=True)
 def x_over_y(node: FlexNode) -> Step:
-    """The quotient x / y, broadcast; 0 where x is 0, whatever y is."""
+    """Step that computes x / y, broadcast; 0 where x is 0, for any y."""
     return _zero_where_x_is_zero(np.divide)
 
 
 @operator("DivNoNan", types=FLOATS | COMPLEX, broadcasts=True)
 def divide_no_nan(node: FlexNode) -> Step:
-    """The quotient x / y, broadcast; 0 where y is 0, whatever x is."""
+    """Step that computes x / y, broadcast; 0 where y is 0, for any x."""
     return _zero_where_y_is_zero(np.divide)
 
 
 @operator("MulNoNan", types=FLOATS | COMPLEX, broadcasts=True)
 def multiply_no_nan(node: FlexNode) -> Step:
-    """The product x y, broadcast; 0 where y is 0, whatever x is."""
+    """Step that computes x y, broadcast; 0 where y is 0, for any x."""
     return _zero_where_y_is_zero(np.multiply)
 
 
@@ -215,12 +215,12 @@ def left_shift(node: FlexNode) -> Step:
 
 @operator("RightShift", types=INTEGERS, broadcasts=True)
 def right_shift(node: FlexNode) -> Step:
-    """The bits of x >> y, broadcast, keeping the sign; y is taken as LeftShift takes it."""
+    """Step that computes x >> y with the sign kept, broadcast; y is clamped as for LeftShift."""
     return _shift(np.right_shift, node)
 
 
 def _checked(divide: Callable[[Array, Array], Array]) -> Step:
-    """Return an integer division that refuses zero."""
+    """Return *divide*, an integer division, with an error for zero divisors."""
 
     def run(x: Array, y: Array) -> Array:
         if x.size and not y.all():

@@ -28,14 +28,14 @@ def space_to_batch(node: FlexNode) -> Step:
 
 @operator("SpaceToBatch")
 def space_to_batch_2d(node: FlexNode) -> Step:
-    """The same for two dimensions of space and a square block."""
+    """The step of ``SpaceToBatchND`` for two dimensions of space and a square block."""
     block = [_block_size(node)] * 2
     return lambda x, paddings: _space_to_batch(x, block, paddings)
 
 
 @operator("BatchToSpaceND")
 def batch_to_space(node: FlexNode) -> Step:
-    """The reverse: [blocks' elements x batch, blocks..., rest] as [batch, space..., rest]."""
+    """Step that reverses space_to_batch: moves elements of blocks from the batch back to space."""
 
     def run(x: Array, block: Array, crops: Array) -> Array:
         return _batch_to_space(x, block.tolist(), crops)
@@ -98,7 +98,7 @@ def _four(x: Array) -> tuple[int, int, int, int]:
 
 
 def _check_block(x: Array, block: list[int], borders: Array) -> None:
-    """Check the sizes of a block and the paddings or crops that belong to them."""
+    """Check that a block's sizes and its paddings or crops fit the input."""
     if x.ndim <= len(block):
         raise ValueError(f"input has shape {list(x.shape)}, expected over {len(block)} dimensions")
     if min(block, default=1) < 1:

@@ -1,4 +1,4 @@
-"""Boxes that stay when those go which overlap a better one.
+"""Non-maximum suppression: drops each box that overlaps a box with a higher score.
 
 Source:
     core/kernels/image/non_max_suppression_op.cc.
@@ -29,7 +29,7 @@ _TYPES = (DataType.FLOAT32, DataType.FLOAT16)
 
 @operator("NonMaxSuppression")
 def non_max_suppression(node: FlexNode) -> Step:
-    """Boxes that stay, best first; the threshold is an attribute."""
+    """Step that returns the selected boxes' indices, best first; the threshold is an attribute."""
     threshold = np.float32(node.float("iou_threshold", 0.5))
 
     def run(boxes: Floats, scores: Floats, most: Any) -> NDArray[np.int32]:
@@ -40,19 +40,19 @@ def non_max_suppression(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionV2", types=_TYPES)
 def non_max_suppression_v2(node: FlexNode) -> Step:
-    """Boxes that stay, best first."""
+    """Step that returns the selected boxes' indices, best first; the threshold is an input."""
     return lambda boxes, scores, most, threshold: _kept(boxes, scores, most, threshold, None)
 
 
 @operator("NonMaxSuppressionV3", types=_TYPES)
 def non_max_suppression_v3(node: FlexNode) -> Step:
-    """Boxes that stay, of those with scores above a threshold, best first."""
+    """Step that returns the selected boxes' indices, best first, among scores above a threshold."""
     return _kept
 
 
 @operator("NonMaxSuppressionV4", types=_TYPES)
 def non_max_suppression_v4(node: FlexNode) -> Step:
-    """Boxes that stay, maybe padded with zeros, and how many."""
+    """Step that returns the selected boxes' indices, optionally padded with zeros, and a count."""
     is_padded = node.bool("pad_to_max_output_size", False)
 
     def run(*inputs: Any) -> list[NDArray[Any]]:
@@ -65,7 +65,10 @@ def non_max_suppression_v4(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionV5", types=_TYPES)
 def non_max_suppression_v5(node: FlexNode) -> Step:
-    """Boxes that stay, their scores, how many; scores sink with overlaps where sigma is above 0."""
+    """Step that returns the selected boxes' indices, their scores and their count.
+
+    A sigma above 0 lowers the scores of overlapping boxes (soft suppression).
+    """
     is_padded = node.bool("pad_to_max_output_size", False)
 
     def run(
@@ -89,7 +92,7 @@ def non_max_suppression_v5(node: FlexNode) -> Step:
 
 @operator("NonMaxSuppressionWithOverlaps")
 def non_max_suppression_with_overlaps(node: FlexNode) -> Step:
-    """Boxes that stay, of which the overlaps are given: ``[N, N]``."""
+    """Step that returns the selected boxes' indices; the overlaps are an input ``[N, N]``."""
 
     def run(
         shares: Floats, scores: Floats, most: Any, threshold: Any, least: Any
@@ -131,7 +134,7 @@ def _check_scores(boxes: int, scores: Floats, most: Any) -> int:
 
 
 def _ranked(scores: Floats, least: Any) -> NDArray[np.intp]:
-    """Return the boxes with scores above *least*, best first; equal ones stay in order."""
+    """Indices of boxes with scores above *least*, best first; equal scores keep their order."""
     if least is None:
         least = np.finfo(np.float32).min if scores.dtype == np.float32 else -65504
     candidates = np.flatnonzero(scores > scores.dtype.type(least))
@@ -163,7 +166,7 @@ def _suppressed(
 def _softened(
     similarity: Similarity, scores: Floats, limit: int, least: Any, sigma: Any
 ) -> tuple[NDArray[np.int32], Floats]:
-    """Return the boxes whose scores stay above *least*, and the scores that are left.
+    """Return the boxes whose lowered scores stay above *least*, and these scores.
 
     A box that comes to the top is weighed against those which were chosen since it last did.
     """
@@ -253,7 +256,7 @@ def _require_scalars(*values: Any) -> None:
 def _best_of_classes(
     boxes: Floats, scores: Floats, limit: int, threshold: Any, least: Any
 ) -> list[tuple[float, int, int]]:
-    """Return score, class and box of those that stay in their class, best first."""
+    """Return (score, class, box index) of the boxes selected in each class, best first."""
     found = []
     for label in range(scores.shape[1]):
         column = scores[:, label]

@@ -1,4 +1,4 @@
-"""Operators that compute nothing: they check what they get, show it, or wait."""
+"""Operators without a computation: they check values, print values, or wait."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _log = logging.getLogger(__name__)
 
 @operator("NoOp", "ControlTrigger")
 def nothing(node: FlexNode) -> Step:
-    """Nothing at all."""
+    """Step without inputs and outputs."""
     return lambda: ()
 
 
 @operator("Assert")
 def assert_(node: FlexNode) -> Step:
-    """Nothing, provided that the condition is true."""
+    """Step that raises an error unless its condition is true; it has no output."""
     count = node.int("summarize", 3)
 
     def run(condition: Array, *data: Array) -> tuple[()]:
@@ -38,7 +38,7 @@ def assert_(node: FlexNode) -> Step:
 
 @operator("CheckNumerics", "CheckNumericsV2", types=FLOATS)
 def check_numerics(node: FlexNode) -> Step:
-    """The input itself, provided that it has no infinities and no NaN."""
+    """Step that returns its input, and raises an error if there is an infinity or NaN in it."""
     message = node.bytes("message").decode(errors="replace")
 
     def run(x: Array) -> Array:
@@ -58,7 +58,7 @@ def timestamp(node: FlexNode) -> Step:
 
 @operator("Print")
 def print_(node: FlexNode) -> Step:
-    """The first input itself; the others are logged, for the first calls."""
+    """Step that returns its first input and logs the others, for the first ``first_n`` calls."""
     message = node.bytes("message", b"").decode(errors="replace")
     count, calls_left = node.int("summarize", 3), [node.int("first_n", -1)]
 
@@ -73,7 +73,7 @@ def print_(node: FlexNode) -> Step:
 
 @operator("PrintV2")
 def print_text(node: FlexNode) -> Step:
-    """Nothing; the text is logged. Files that the attribute names are not written."""
+    """Step that logs its text; an ``output_stream`` that names a file is rejected."""
     streams = {"stdout": 20, "stderr": 30, "log(info)": 20, "log(warning)": 30, "log(error)": 40}
     level = streams[node.choice("output_stream", sorted(streams), "stderr")]
 

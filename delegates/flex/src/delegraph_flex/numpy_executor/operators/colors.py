@@ -1,4 +1,4 @@
-"""Hue, saturation, contrast.
+"""Operators that change hue, saturation or contrast of images.
 
 Source:
     core/kernels/image/colorspace_op.h, adjust_hue_op.cc, adjust_saturation_op.cc,
@@ -99,7 +99,7 @@ def _mixed(sextant: Floats, least: Floats, span: Floats) -> Floats:
 
 @operator("AdjustSaturation", types=_FLOAT32)
 def adjust_saturation(node: FlexNode) -> Step:
-    """Colours with their saturation multiplied, up to 1."""
+    """Step that multiplies the saturation of colours; the result is clamped to 1."""
 
     def run(x: Floats, scale: Any) -> Floats:
         _require_colors(x, 3)

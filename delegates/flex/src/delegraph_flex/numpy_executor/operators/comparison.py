@@ -19,43 +19,43 @@ Array = NDArray[Any]
 
 @operator("Equal", types=ALL)
 def equal(node: FlexNode) -> Step:
-    """Whether x == y, broadcast."""
+    """Step that computes x == y, broadcast."""
     return _equality(np.equal, node)
 
 
 @operator("NotEqual", types=ALL)
 def not_equal(node: FlexNode) -> Step:
-    """Whether x != y, broadcast."""
+    """Step that computes x != y, broadcast."""
     return _equality(np.not_equal, node)
 
 
 @operator("Less", types=REAL)
 def less(node: FlexNode) -> Step:
-    """Whether x < y, broadcast."""
+    """Step that computes x < y, broadcast."""
     return broadcasting_two(np.less, np.bool_)
 
 
 @operator("LessEqual", types=REAL)
 def less_or_equal(node: FlexNode) -> Step:
-    """Whether x <= y, broadcast."""
+    """Step that computes x <= y, broadcast."""
     return broadcasting_two(np.less_equal, np.bool_)
 
 
 @operator("Greater", types=REAL)
 def greater(node: FlexNode) -> Step:
-    """Whether x > y, broadcast."""
+    """Step that computes x > y, broadcast."""
     return broadcasting_two(np.greater, np.bool_)
 
 
 @operator("GreaterEqual", types=REAL)
 def greater_or_equal(node: FlexNode) -> Step:
-    """Whether x >= y, broadcast."""
+    """Step that computes x >= y, broadcast."""
     return broadcasting_two(np.greater_equal, np.bool_)
 
 
 @operator("ApproximateEqual", types=FLOATS)
 def approximately_equal(node: FlexNode) -> Step:
-    """Whether x and y, of one shape, are at most the tolerance apart."""
+    """Step that computes |x - y| <= tolerance for arrays of one shape."""
     tolerance = node.type("T").dtype.type(np.float32(node.float("tolerance", 1e-5)))
 
     def run(x: Array, y: Array) -> Any:
@@ -68,31 +68,31 @@ def approximately_equal(node: FlexNode) -> Step:
 
 @operator("LogicalAnd")
 def logical_and(node: FlexNode) -> Step:
-    """Whether x and y, broadcast."""
+    """Step that computes the logical AND of x and y, broadcast."""
     return broadcasting_two(np.logical_and, np.bool_)
 
 
 @operator("LogicalOr")
 def logical_or(node: FlexNode) -> Step:
-    """Whether x or y, broadcast."""
+    """Step that computes the logical OR of x and y, broadcast."""
     return broadcasting_two(np.logical_or, np.bool_)
 
 
 @operator("LogicalNot")
 def logical_not(node: FlexNode) -> Step:
-    """Whether not x."""
+    """Step that computes the logical NOT of x."""
     return np.logical_not
 
 
 @operator("SelectV2", types=ALL, broadcasts=True)
 def select_broadcast(node: FlexNode) -> Step:
-    """What x is where the condition is true, y elsewhere; broadcast."""
+    """Step that takes x where the condition is true and y elsewhere, broadcast."""
     return np.where
 
 
 @operator("Select", types=ALL)
 def select(node: FlexNode) -> Step:
-    """What x is where the condition is true, y elsewhere, of one shape.
+    """Step that takes x where the condition is true and y elsewhere; x and y have one shape.
 
     A condition with one dimension chooses whole rows.
     """
@@ -114,12 +114,12 @@ def select(node: FlexNode) -> Step:
 
 @operator("Where")
 def where(node: FlexNode) -> Step:
-    """The positions of what is not 0, as ``[count, rank], int64``."""
+    """Step that returns the positions of nonzero elements, ``[count, rank], int64``."""
     return np.argwhere
 
 
 def _equality(compare: Callable[[Array, Array], Any], node: FlexNode) -> Step:
-    """Return a comparison that may take shapes that do not broadcast, as unequal altogether."""
+    """Return the step of an equality; shapes that do not broadcast may count as unequal."""
     if node.type("T") is DataType.STRING:
         run = broadcasting_two(lambda x, y: np.asarray(compare(x, y), np.bool_))
     else:

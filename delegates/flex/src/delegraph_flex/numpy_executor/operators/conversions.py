@@ -25,7 +25,7 @@ _TRUNCATED_BITS = {
 
 @operator("Cast")
 def cast(node: FlexNode) -> Step:
-    """The values as another type.
+    """Step that converts values to another element type.
 
     Fractions are dropped, integers wrap around, complex numbers keep their real part. What a
     float outside the range of an integer type becomes depends on the processor, as in TensorFlow.
@@ -47,7 +47,7 @@ def cast(node: FlexNode) -> Step:
 
 @operator("Const")
 def constant(node: FlexNode) -> Step:
-    """The value of the attribute."""
+    """Step that returns the tensor in the attribute ``value``."""
     value = node.node_def.attrs.get("value")
     if not isinstance(value, np.ndarray):
         raise Unsupported(f"attribute 'value' is {value!r}, expected a tensor")
@@ -55,7 +55,7 @@ def constant(node: FlexNode) -> Step:
 
 
 def _without_low_bits(x: Array, bits: int) -> Array:
-    """Return floats whose lowest mantissa bits are 0, so that rounding will go towards 0."""
+    """Return floats with the lowest *bits* mantissa bits cleared, so that rounding is towards 0."""
     integers = np.dtype(f"u{x.dtype.itemsize}")
     ones = integers.type(np.iinfo(integers).max)
     kept = (np.ascontiguousarray(x).view(integers) & (ones << integers.type(bits))).view(x.dtype)

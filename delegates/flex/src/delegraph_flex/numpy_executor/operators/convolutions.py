@@ -45,7 +45,7 @@ def conv3d(node: FlexNode) -> Step:
 
 @operator("FusedPadConv2D", types=FLOATS)
 def fused_pad_conv2d(node: FlexNode) -> Step:
-    """Convolution of images that are mirrored at their edges first."""
+    """Step that pads images with their mirror image, then convolves them."""
     is_reflect = node.choice("mode", ("REFLECT", "SYMMETRIC")) == "REFLECT"
     convolve = convolution(node, Sliding.of(node, 4))
 
@@ -60,7 +60,7 @@ def fused_pad_conv2d(node: FlexNode) -> Step:
 
 
 def require_no_dilations(sliding: Sliding) -> None:
-    """Refuse dilations, as TensorFlow's kernels for the CPU do.
+    """Check that there are no dilations; TensorFlow's CPU kernels do not support them.
 
     Raises:
         Unsupported: there are some.
@@ -130,7 +130,7 @@ def _convolved(x: NDArray[Any], weight: NDArray[Any], windows: Sequence[Window])
 
 @operator("DepthwiseConv2dNative", types=FLOATS)
 def depthwise_conv2d(node: FlexNode) -> Step:
-    """Convolution of each channel by itself, with filters ``[KH, KW, C, multiplier]``."""
+    """Step that convolves each channel separately, with filters ``[KH, KW, C, multiplier]``."""
     sliding = depthwise_sliding(node)
     dtype = node.type("T").dtype
     compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
@@ -151,7 +151,7 @@ def depthwise_conv2d(node: FlexNode) -> Step:
 
 
 def depthwise_sliding(node: FlexNode) -> Sliding:
-    """Return how windows slide, if TensorFlow's depthwise kernels let them.
+    """Return the window geometry of a depthwise node, if TensorFlow's kernels support it.
 
     Raises:
         Unsupported: dilations, or strides that are not equal.
@@ -164,7 +164,7 @@ def depthwise_sliding(node: FlexNode) -> Sliding:
 
 
 def require_depthwise(shape: Sequence[int], weight: NDArray[Any]) -> None:
-    """Check that depthwise filters fit an image.
+    """Check that the shape of depthwise filters fits the shape of an image.
 
     Raises:
         ValueError: they do not.

@@ -19,7 +19,7 @@ _TYPES = {DataType.INT32, DataType.INT64, DataType.FLOAT32, DataType.FLOAT64}
 
 @operator("Bincount", types=_TYPES)
 def bincount(node: FlexNode) -> Step:
-    """How often each number below a size occurs, or the sum of its weights."""
+    """Step that counts each number in [0, size), or sums the weights of its occurrences."""
     dtype = node.type("T").dtype
 
     def run(values: NDArray[Any], size: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
@@ -123,7 +123,7 @@ def _bins(
 
 @operator("HistogramFixedWidth", types=_TYPES)
 def histogram_fixed_width(node: FlexNode) -> Step:
-    """How many values are in each of equally wide bins; the outer ones take what is outside."""
+    """Step that counts values in bins of equal width; the end bins also count values beyond."""
     dtype = node.type("dtype", DataType.INT32).dtype
 
     def run(values: NDArray[Any], limits: NDArray[Any], count: NDArray[Any]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Records of comma-separated values.
+"""Decodes records of comma-separated values (CSV).
 
 Source:
     DecodeCSVOp, core/kernels/decode_csv_op.cc.
@@ -27,7 +27,7 @@ _NO_LINE_END = re.compile(rb"[^\r\n]")
 
 @operator("DecodeCSV")
 def decode_csv(node: FlexNode) -> Step:
-    """Columns of records, each of a type of its own; what a field lacks, a default gives."""
+    """Step that splits CSV records into columns of the given types; empty fields get a default."""
     layout = _Layout.of(node)
     columns = [_Column.of(type) for type in node.types("OUT_TYPE")]
     if layout.selected and len(layout.selected) != len(columns):
@@ -60,7 +60,7 @@ def decode_csv(node: FlexNode) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """What the fields of one column become."""
+    """Element type of a CSV column, and the function that parses its fields."""
 
     type: DataType
     parse: Callable[[bytes], Any]
@@ -87,7 +87,7 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How fields are divided.
+    """Rules by which a CSV record is split into fields.
 
     Attributes:
         delimiter: one byte between fields.
@@ -109,7 +109,7 @@ class _Layout:
         return cls(delimiter, node.bool("use_quote_delim", True), selected)
 
     def fields(self, record: bytes) -> list[bytes]:
-        """Return the fields that count; what follows after the last of them is not looked at.
+        """Return the selected fields of a record; text after the last selected one is not checked.
 
         Raises:
             ValueError: quotes or line ends are where none may be.
@@ -129,7 +129,7 @@ class _Layout:
         return found
 
     def _plain(self, record: bytes, at: int) -> tuple[bytes, int]:
-        """Return the field that begins at a place, and where the next one does."""
+        """Return the unquoted field that begins at *at*, and the position of the next field."""
         end = record.find(self.delimiter, at)
         end = len(record) if end < 0 else end
         field = record[at:end]
@@ -138,7 +138,7 @@ class _Layout:
         return field, end + 1
 
     def _quoted(self, record: bytes, at: int) -> tuple[bytes, int]:
-        """The same for a field after the quote that opens it."""
+        """Return the quoted field whose text begins at *at*, and the position of the next field."""
         parts = []
         while (end := record.find(b'"', at)) >= 0:
             parts.append(record[at:end])

@@ -1,4 +1,4 @@
-"""Datasets, and what reads them to the end.
+"""Operators that make datasets, and operators that read a whole dataset.
 
 Source:
     core/kernels/data: range_dataset_op.cc, batch_dataset_op.cc, reduce_dataset_op.cc, ...
@@ -38,7 +38,7 @@ def _number(value: Array, name: str) -> int:
 
 
 def _read(node: FlexNode, handle: Any) -> Iterator[Element]:
-    """Yield what a dataset has, until the call that runs is asked to stop."""
+    """Yield the elements of a dataset; check between elements whether the call is cancelled."""
     stop = node.around.raise_if_requested
     for element in dataset_of(handle).read():
         stop()
@@ -65,7 +65,7 @@ def range_dataset(node: FlexNode) -> Step:
 
 @operator("TensorDataset")
 def tensor_dataset(node: FlexNode) -> Step:
-    """One element: the inputs."""
+    """Step that makes a dataset with one element: the node's inputs."""
 
     def run(*components: Any) -> Dataset:
         check_element(components, node, "Toutput_types")
@@ -94,13 +94,13 @@ def tensor_slice_dataset(node: FlexNode) -> Step:
 
 
 def _rows(x: Array) -> Iterator[Array]:
-    """Yield rows as arrays; those of a vector of strings, too."""
+    """Yield the rows of *x* as arrays, also for a vector of strings."""
     return (x[i : i + 1].reshape(x.shape[1:]) for i in range(len(x)))
 
 
 @operator("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2")
 def map_dataset(node: FlexNode) -> Step:
-    """What a function makes of each element, and of values that it is given beside."""
+    """Step that makes a dataset by calling a function with each element and captured inputs."""
     function = function_of(node)
     extra = 0 if node.op == "MapDataset" else 1  # the number of calls at a time, which is 1 here
 
@@ -113,7 +113,7 @@ def map_dataset(node: FlexNode) -> Step:
 
 
 def _predicate(node: FlexNode) -> Callable[[Element], bool]:
-    """Return the function of values to one truth value that the attribute ``predicate`` names."""
+    """Return the function in the attribute ``predicate``, which computes a single truth value."""
     function = function_of(node, "predicate")
 
     def holds(values: Element) -> bool:
@@ -140,7 +140,7 @@ def filter_dataset(node: FlexNode) -> Step:
 
 @operator("TakeWhileDataset")
 def take_while_dataset(node: FlexNode) -> Step:
-    """The elements before the first for which a function does not give true."""
+    """Step that makes a dataset of the elements before the first whose predicate is false."""
     goes_on = _predicate(node)
 
     def run(source: Any, *captured: Any) -> Dataset:
@@ -160,7 +160,7 @@ def take_while_dataset(node: FlexNode) -> Step:
 
 @operator("ScanDataset")
 def scan_dataset(node: FlexNode) -> Step:
-    """What a function makes of a state and each element, beside the next state."""
+    """Step that makes a dataset by a function from state and element to next state and result."""
     function, count = function_of(node), len(node.types("Tstate"))
 
     def run(source: Any, *rest: Any) -> Dataset:
@@ -201,7 +201,7 @@ def batch_dataset(node: FlexNode) -> Step:
 
 
 def _taken(elements: Iterator[Element]) -> list[Element]:
-    """Return elements all together, and ask for their memory one by one."""
+    """Return all elements as a list, with a memory check for each element."""
     memory, rows = Taken("a batch of a dataset"), []
     for element in elements:
         memory.add(sum(getattr(x, "nbytes", 0) + _OVERHEAD for x in element))
@@ -275,7 +275,7 @@ def skip_dataset(node: FlexNode) -> Step:
 
 @operator("ConcatenateDataset")
 def concatenate_dataset(node: FlexNode) -> Step:
-    """The elements of one dataset, then those of another."""
+    """Step that makes a dataset of the elements of a first dataset, then those of a second."""
 
     def run(first: Any, second: Any) -> Dataset:
         one, other = dataset_of(first), dataset_of(second)
@@ -302,13 +302,13 @@ def zip_dataset(node: FlexNode) -> Step:
 
 @operator("PrefetchDataset", "OptionsDataset")
 def same_dataset(node: FlexNode) -> Step:
-    """The same elements; how they are read ahead is left open."""
+    """Step that returns its input dataset; options such as prefetching have no effect."""
     return lambda source, *_: dataset_of(source)
 
 
 @operator("ReduceDataset")
 def reduce_dataset(node: FlexNode) -> Step:
-    """The state after a function has met each element with it."""
+    """Step that folds a dataset: a function computes the next state from state and element."""
     function, count = function_of(node), len(node.types("Tstate"))
 
     def run(source: Any, *rest: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Labels of the scores that a network for sequences gives, by connectionist classification.
+"""CTC decoding: labels from a sequence network's scores (connectionist temporal classification).
 
 Source:
     core/kernels/ctc_decoder_ops.cc; core/util/ctc/ctc_decoder.h.

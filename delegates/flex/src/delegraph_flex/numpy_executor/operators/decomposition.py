@@ -91,7 +91,7 @@ def svd(node: FlexNode) -> Step:
 
 
 def _finite(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Return matrices with zeros for those that are not finite, and which those are."""
+    """Return matrices with non-finite ones replaced by zeros, and the mask of replaced ones."""
     if x.ndim < 2:
         raise ValueError(f"input has shape {list(x.shape)}, expected matrices")
     good = np.isfinite(x)
@@ -126,7 +126,7 @@ def _check_finite(x: NDArray[Any]) -> None:
 
 @operator("Lu", types=WIDE)
 def lu(node: FlexNode) -> Step:
-    """Both factors in one matrix, and the row of the input that each of its rows comes from."""
+    """Step that computes LU factors, both in one matrix, and the permutation of the rows."""
     dtype = node.type("output_idx_type", DataType.INT32).dtype
 
     def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -141,7 +141,7 @@ def lu(node: FlexNode) -> Step:
 
 
 def _eliminate(x: NDArray[Any], rows: NDArray[Any]) -> None:
-    """Turn *x* into its factors, and *rows* into their order.
+    """Compute the LU factors of *x* in place, with pivoting, and permute *rows* likewise.
 
     The pivot is the largest magnitude; LAPACK adds the parts of complex numbers instead.
     """

@@ -72,12 +72,12 @@ _ALIGNS = tuple(f"{above}_{below}" for above in ("LEFT", "RIGHT") for below in (
 
 
 def _align(node: FlexNode) -> str:
-    """Return how diagonals stand: the second version puts all of them to the left."""
+    """Return the alignment of diagonals: an attribute in version 3, always ``LEFT_LEFT`` before."""
     return node.choice("align", _ALIGNS, "RIGHT_LEFT") if node.op.endswith("3") else "LEFT_LEFT"
 
 
 def _diagonals(k: NDArray[Any]) -> tuple[int, int]:
-    """Return the lowest and highest diagonal of an input that has one or two numbers."""
+    """Return the lowest and highest diagonal from *k*, which has one or two numbers."""
     numbers: list[int] = np.asarray(k).reshape(-1).tolist()
     if len(numbers) not in (1, 2) or numbers[0] > numbers[-1]:
         raise ValueError(f"k is {numbers}, expected one number, or two that increase")
@@ -118,7 +118,7 @@ def matrix_diag_part(node: FlexNode) -> Step:
 
 @operator("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def matrix_set_diag(node: FlexNode) -> Step:
-    """Matrices with one or several diagonals replaced."""
+    """Step that replaces one or several diagonals of matrices."""
     align = _align(node)
 
     def run(x: NDArray[Any], diagonal: NDArray[Any], k: NDArray[Any]) -> NDArray[Any]:
@@ -141,7 +141,7 @@ def matrix_set_diag(node: FlexNode) -> Step:
 
 @operator("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3")
 def matrix_diag(node: FlexNode) -> Step:
-    """Matrices with these diagonals, and a value everywhere else."""
+    """Step that makes matrices with the given diagonals, and a padding value elsewhere."""
     align = _align(node)
 
     def run(
@@ -174,7 +174,7 @@ def matrix_diag(node: FlexNode) -> Step:
 
 
 def _matrix_size(longest: int, low: int, high: int, rows: int, columns: int) -> tuple[int, int]:
-    """Return the size of matrices whose diagonals are so long; -1 leaves a dimension open.
+    """Return the size of matrices whose longest diagonal has length *longest*; -1 is computed.
 
     Raises:
         ValueError: a dimension is too small, or the diagonals would have to be longer.
@@ -196,7 +196,7 @@ def _matrix_size(longest: int, low: int, high: int, rows: int, columns: int) -> 
 
 @operator("MatrixBandPart")
 def matrix_band_part(node: FlexNode) -> Step:
-    """Matrices with zeros outside a band around the main diagonal."""
+    """Step that sets the elements of matrices outside a band around the main diagonal to zero."""
     zero: Any = b"" if node.type("T") is DataType.STRING else 0
 
     def run(x: NDArray[Any], lower: NDArray[Any], upper: NDArray[Any]) -> NDArray[Any]:

@@ -30,7 +30,7 @@ last one."""
 
 @operator("Einsum", types=_TYPES)
 def einsum(node: FlexNode) -> Step:
-    """Products of one or two tensors, summed over the labels that the result does not have.
+    """Step that sums products of one or two tensors over the labels that the result lacks.
 
     A label that an operand or the result has twice means the diagonal; ``...`` broadcasts.
     """
@@ -90,7 +90,7 @@ def _result_labels(result: str, operands: list[Labels], equation: str) -> Labels
 def _plan(
     operands: list[Labels], result: Labels, multiply: Product, is_half: bool
 ) -> Callable[..., NDArray[Any]]:
-    """Return the function that computes it for operands of these labels."""
+    """Return the function that computes an einsum for operands with these labels."""
     wanted = tuple(dict.fromkeys(result))
     has_diagonal = len(wanted) != len(result)
     contract = _single(operands[0], wanted, is_half)
@@ -125,7 +125,7 @@ def _single(labels: Labels, wanted: Labels, is_half: bool) -> Callable[..., NDAr
 
 
 def _numbers(terms: Sequence[Labels]) -> list[list[int]]:
-    """Return labels as ``np.einsum`` takes them: small numbers."""
+    """Return labels as small integers, the form that ``np.einsum`` takes."""
     known = {
         label: i for i, label in enumerate(sorted({label for term in terms for label in term}))
     }
@@ -177,7 +177,7 @@ def _double(
 def _arranged(
     labels: Labels, kept: Labels, order: Labels, is_half: bool
 ) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Function that brings an operand to an order of its labels, without those not kept."""
+    """Return the function that sums an operand over labels not *kept*, and orders the others."""
     axes = [kept.index(label) for label in order]
     if kept == labels:
         return lambda x: x.transpose(axes)

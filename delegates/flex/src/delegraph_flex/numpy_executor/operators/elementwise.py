@@ -27,7 +27,7 @@ HALVES = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
 
 
 def through_float32(function: Step, type: DataType) -> Step:
-    """Return a function for 16-bit floats, where *function* takes wider ones only."""
+    """Return *function*, with 16-bit floats computed in float32 and rounded at the end."""
     if type not in HALVES:
         return function
     dtype = type.dtype
@@ -36,13 +36,13 @@ def through_float32(function: Step, type: DataType) -> Step:
 
 @operator("Abs", types=FLOATS | SIGNED)
 def absolute(node: FlexNode) -> Step:
-    """|x|; the lowest integer stays what it is."""
+    """Step that computes |x|; the lowest integer is unchanged."""
     return np.abs
 
 
 @operator("Neg", types=FLOATS | SIGNED | COMPLEX)
 def negative(node: FlexNode) -> Step:
-    """-x."""
+    """Step that computes -x."""
     return np.negative
 
 
@@ -60,19 +60,19 @@ def sign(node: FlexNode) -> Step:
 
 @operator("Exp", types=FLOATS | COMPLEX)
 def exponential(node: FlexNode) -> Step:
-    """The exponential function."""
+    """Step that computes exp(x)."""
     return np.exp
 
 
 @operator("Expm1", types=FLOATS | COMPLEX)
 def exponential_minus_1(node: FlexNode) -> Step:
-    """The exponential function, less 1."""
+    """Step that computes exp(x) - 1."""
     return np.expm1
 
 
 @operator("Log", types=FLOATS | COMPLEX)
 def logarithm(node: FlexNode) -> Step:
-    """The natural logarithm."""
+    """Step that computes the natural logarithm of x."""
     return np.log
 
 
@@ -84,99 +84,99 @@ def logarithm_of_1_plus(node: FlexNode) -> Step:
 
 @operator("Sqrt", types=FLOATS | COMPLEX)
 def square_root(node: FlexNode) -> Step:
-    """The square root."""
+    """Step that computes the square root of x."""
     return np.sqrt
 
 
 @operator("Rsqrt", types=FLOATS | COMPLEX)
 def reciprocal_square_root(node: FlexNode) -> Step:
-    """1 / sqrt(x)."""
+    """Step that computes 1 / sqrt(x)."""
     one = node.type("T").dtype.type(1)
     return lambda x: one / np.sqrt(x)
 
 
 @operator("Square", types=NUMBERS)
 def square(node: FlexNode) -> Step:
-    """The square x x."""
+    """Step that computes x times x."""
     return np.square
 
 
 @operator("Reciprocal", "Inv", types=FLOATS | COMPLEX)
 def reciprocal(node: FlexNode) -> Step:
-    """1 / x."""
+    """Step that computes 1 / x."""
     one = node.type("T").dtype.type(1)
     return lambda x: np.divide(one, x)
 
 
 @operator("Floor", types=FLOATS)
 def floor(node: FlexNode) -> Step:
-    """The next whole number downwards."""
+    """Step that rounds x down to a whole number."""
     return np.floor
 
 
 @operator("Ceil", types=FLOATS)
 def ceiling(node: FlexNode) -> Step:
-    """The next whole number upwards."""
+    """Step that rounds x up to a whole number."""
     return np.ceil
 
 
 @operator("Round", "Rint", types=FLOATS)
 def round_half_to_even(node: FlexNode) -> Step:
-    """The nearest whole number, the even one of two."""
+    """Step that rounds x to the nearest whole number; ties go to the even number."""
     return np.rint
 
 
 @operator("Sin", types=FLOATS | COMPLEX)
 def sine(node: FlexNode) -> Step:
-    """The sine."""
+    """Step that computes the sine of x."""
     return np.sin
 
 
 @operator("Cos", types=FLOATS | COMPLEX)
 def cosine(node: FlexNode) -> Step:
-    """The cosine."""
+    """Step that computes the cosine of x."""
     return np.cos
 
 
 @operator("Tan", types=FLOATS | COMPLEX)
 def tangent(node: FlexNode) -> Step:
-    """The tangent."""
+    """Step that computes the tangent of x."""
     return np.tan
 
 
 @operator("Asin", types=FLOATS | COMPLEX)
 def arcsine(node: FlexNode) -> Step:
-    """The angle of a sine."""
+    """Step that computes the angle whose sine is x."""
     return np.arcsin
 
 
 @operator("Acos", types=FLOATS | COMPLEX)
 def arccosine(node: FlexNode) -> Step:
-    """The angle of a cosine."""
+    """Step that computes the angle whose cosine is x."""
     return np.arccos
 
 
 @operator("Atan", types=FLOATS | COMPLEX)
 def arctangent(node: FlexNode) -> Step:
-    """The angle of a tangent."""
+    """Step that computes the angle whose tangent is x."""
     return np.arctan
 
 
 @operator("Sinh", types=FLOATS | COMPLEX)
 def hyperbolic_sine(node: FlexNode) -> Step:
-    """The hyperbolic sine."""
+    """Step that computes the hyperbolic sine of x."""
     return np.sinh
 
 
 @operator("Cosh", types=FLOATS | COMPLEX)
 def hyperbolic_cosine(node: FlexNode) -> Step:
-    """The hyperbolic cosine."""
+    """Step that computes the hyperbolic cosine of x."""
     return np.cosh
 
 
 @operator("Tanh", types=FLOATS | COMPLEX)
 def hyperbolic_tangent(node: FlexNode) -> Step:
-    """The hyperbolic tangent."""
+    """Step that computes the hyperbolic tangent of x."""
     return np.tanh
 
 
@@ -200,7 +200,7 @@ def inverse_hyperbolic_tangent(node: FlexNode) -> Step:
 
 @operator("Sigmoid", types=FLOATS | COMPLEX)
 def sigmoid(node: FlexNode) -> Step:
-    """1 / (1 + exp(-x))."""
+    """Step that computes 1 / (1 + exp(-x))."""
     type = node.type("T")
     if type in COMPLEX:
         one = type.dtype.type(1)
@@ -211,13 +211,13 @@ def sigmoid(node: FlexNode) -> Step:
 
 @operator("IsNan", types=FLOATS)
 def is_nan(node: FlexNode) -> Step:
-    """Whether x is NaN."""
+    """Step that computes whether x is NaN."""
     return np.isnan
 
 
 @operator("IsInf", types=FLOATS)
 def is_infinite(node: FlexNode) -> Step:
-    """Whether x is an infinity."""
+    """Step that computes whether x is an infinity."""
     return np.isinf
 
 
@@ -229,7 +229,7 @@ def is_finite(node: FlexNode) -> Step:
 
 @operator("Invert", types=INTEGERS)
 def invert(node: FlexNode) -> Step:
-    """~x."""
+    """Step that inverts all bits of x."""
     return np.invert
 
 
@@ -246,7 +246,10 @@ def population_count(node: FlexNode) -> Step:
 
 @operator("ClipByValue", types=REAL)
 def clip(node: FlexNode) -> Step:
-    """The input between a low and a high value of its shape or a single one; the low one wins."""
+    """Step that clamps x between bounds, scalars or arrays of the shape of x.
+
+    Where the low bound is above the high bound, the low bound is the result.
+    """
 
     def run(x: Array, low: Array, high: Array) -> Array:
         for bound in (low, high):
@@ -262,14 +265,14 @@ def clip(node: FlexNode) -> Step:
 
 @operator("Real", types=COMPLEX)
 def real_part(node: FlexNode) -> Step:
-    """The real part."""
+    """Step that computes the real part of x."""
     _check_part(node)
     return lambda x: x.real
 
 
 @operator("Imag", types=COMPLEX)
 def imaginary_part(node: FlexNode) -> Step:
-    """The imaginary part."""
+    """Step that computes the imaginary part of x."""
     _check_part(node)
     return lambda x: x.imag
 
@@ -283,14 +286,14 @@ def angle(node: FlexNode) -> Step:
 
 @operator("ComplexAbs", types=COMPLEX)
 def complex_absolute(node: FlexNode) -> Step:
-    """The distance from 0."""
+    """Step that computes the magnitude of complex x."""
     _check_part(node)
     return np.abs
 
 
 @operator("Conj", types=COMPLEX)
 def conjugate(node: FlexNode) -> Step:
-    """The complex conjugate."""
+    """Step that computes the complex conjugate of x."""
     return np.conjugate
 
 

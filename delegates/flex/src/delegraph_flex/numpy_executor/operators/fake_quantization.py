@@ -81,7 +81,10 @@ def _steps(node: FlexNode) -> tuple[np.float32, np.float32]:
 def _rounded(
     x: Floats, low: Floats | np.float32, high: Floats | np.float32, steps: tuple[Any, Any]
 ) -> Floats:
-    """Return the nearest steps; the range is moved so that 0 is a step. An empty one gives 0."""
+    """Return *x* rounded to quantization steps; the range is first shifted so that 0 is a step.
+
+    An empty range gives 0.
+    """
     first, last = steps
     is_empty = (low == 0) & (high == 0)
     scale = np.where(is_empty, np.float32(1), (high - low) / (last - first))
@@ -98,7 +101,7 @@ def _rounded(
 
 @operator("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4", types=_WIDE)
 def quantize_and_dequantize(node: FlexNode) -> Step:
-    """Floats rounded to the steps of a quantization that keeps 0.
+    """Step that rounds floats to the steps of a quantization which represents 0 exactly.
 
     A range for each channel is taken as the version with bits in a tensor takes it; TensorFlow 2.21
     refuses it here.
@@ -111,7 +114,7 @@ def quantize_and_dequantize(node: FlexNode) -> Step:
 
 @operator("QuantizeAndDequantizeV3", types=_WIDE)
 def quantize_and_dequantize_v3(node: FlexNode) -> Step:
-    """Floats rounded to the steps of a quantization that keeps 0, with bits in a tensor."""
+    """Step that rounds floats to quantization steps, 0 exactly; the bit width is an input."""
     quantize = _quantize(node, np.rint)
 
     def run(x: Array, low: Array, high: Array, bits: Array) -> Array:
@@ -149,7 +152,7 @@ def _quantize(node: FlexNode, rounded: Callable[[Array], Array]) -> Quantize:
 
 
 def _given(x: Array, low: Array, high: Array, axis: int) -> tuple[Array, Array]:
-    """Return the ranges so that they broadcast."""
+    """Return the bounds *low* and *high* in shapes that broadcast with *x*."""
     if axis >= 0:
         if low.shape != x.shape[axis : axis + 1] or high.shape != low.shape:
             shapes = f"{list(low.shape)} and {list(high.shape)}"
@@ -172,7 +175,7 @@ def _found(x: Array, axis: int) -> tuple[Array, Array]:
 
 
 def _scales(low: Array, high: Array, first: Any, last: Any) -> tuple[Array, Array, Array, Array]:
-    """Return the ranges as steps cover them, steps for each unit, and units for each step."""
+    """Return the range that the steps cover (low, high), steps per unit, and units per step."""
     huge = np.finfo(low.dtype).max
     from_low = np.where(first * low > 0, first / low, huge)
     from_high = np.where(last * high > 0, last / high, huge)

@@ -37,7 +37,7 @@ def transform(node: FlexNode) -> Step:
 
 @operator("RFFT", "RFFT2D", "RFFT3D")
 def real_transform(node: FlexNode) -> Step:
-    """The transform of real input, cut to some lengths: its half that says all."""
+    """Step that transforms real input, cut to the lengths, into the half of the spectrum."""
     rank = _RANKS[node.op.removeprefix("RFFT")]
     dtype = node.type("Tcomplex").dtype
 

@@ -1,4 +1,4 @@
-"""Random numbers of the gamma and the Poisson distribution: TensorFlow's own, bit for bit.
+"""Random numbers of the gamma and Poisson distributions, equal to TensorFlow's bit for bit.
 
 They are found by trial and error, one by one, in double precision; each has a stretch of the stream
 for itself.
@@ -53,7 +53,7 @@ def random_gamma(node: FlexNode) -> Step:
 
 @operator("StatelessRandomGammaV2")
 def stateless_random_gamma(node: FlexNode) -> Step:
-    """Numbers of the gamma distribution, of a shape that ends with the distribution's."""
+    """Step that draws gamma random numbers; the output shape ends with the shape of alpha."""
     dtype = result_type(node, "dtype", DataType.FLOAT32, _FLOATS)
 
     def run(shape: Array, seed: Array, alpha: Array) -> Array:
@@ -90,7 +90,7 @@ def random_poisson(node: FlexNode) -> Step:
 
 @operator("StatelessRandomPoisson")
 def stateless_random_poisson(node: FlexNode) -> Step:
-    """Numbers of the Poisson distribution, of a shape that ends with the distribution's."""
+    """Step that draws Poisson random numbers; the output shape ends with the shape of the rate."""
     dtype = result_type(node, "dtype", DataType.INT64, _COUNTS)
     result_type(node, "Rtype", DataType.FLOAT64, _COUNTS)
 
@@ -104,7 +104,7 @@ def stateless_random_poisson(node: FlexNode) -> Step:
 def _drawn(
     random: Philox, dims: tuple[int, ...], parameters: Array, draw: Draw, dtype: np.dtype[Any]
 ) -> Array:
-    """Return numbers of shape *dims*, which ends with that of *parameters*."""
+    """Return random numbers of shape *dims*, which must end with the shape of *parameters*."""
     if dims[len(dims) - parameters.ndim :] != parameters.shape or len(dims) < parameters.ndim:
         shapes = f"{list(dims)} and {list(parameters.shape)}"
         raise ValueError(f"shapes of output and parameter are {shapes}, expected an equal end")
@@ -124,7 +124,7 @@ def _drawn(
 
 
 def _endless(first: list[list[float]], random: Philox) -> Pairs:
-    """Yield the first pairs of uniform numbers, and those that follow in the stream."""
+    """Yield the pairs of uniform numbers in *first*, then the stream's next pairs, endlessly."""
     yield from first
     while True:
         yield from doubles(random.words(_PAIRS).reshape(-1)).reshape(_PAIRS, 2).tolist()
@@ -162,7 +162,7 @@ def _gamma(pairs: Pairs, alpha: float) -> float:
 
 
 def _normals(first: float, second: float) -> tuple[float, float]:
-    """Return two normal numbers of two uniform ones, by Box and Muller's method."""
+    """Return two normally distributed numbers from two uniform ones (Box and Muller)."""
     radius = math.sqrt(-2 * math.log(max(first, SMALLEST_UNIFORM)))
     angle = 2 * math.pi * second
     return math.sin(angle) * radius, math.cos(angle) * radius
@@ -173,7 +173,7 @@ def _log(x: float) -> float:
 
 
 def _poisson(pairs: Pairs, rate: float) -> float:
-    """Return a number by Knuth's method for rates below 10, by Hörmann's from there."""
+    """Return a Poisson random number: Knuth's method for rates below 10, otherwise Hörmann's."""
     uniforms = (value for pair in pairs for value in reversed(pair))
     return _knuth(uniforms, rate) if rate < 10 else _hoermann(uniforms, rate)
 

@@ -24,7 +24,7 @@ from delegraph_flex.numpy_executor.registry import operator
 
 @operator("Gather")
 def gather(node: FlexNode) -> Step:
-    """Slices of *params* along its first axis."""
+    """Step that takes slices of *params* along the first axis."""
 
     def run(params: NDArray[Any], indices: NDArray[Any]) -> Any:
         return _take(params, indices, 0)
@@ -108,7 +108,7 @@ def gather_nd(node: FlexNode) -> Step:
 
 @operator("UnravelIndex")
 def unravel_index(node: FlexNode) -> Step:
-    """The coordinates of positions in an array that is laid out flat, ``[dimensions, n]``.
+    """Step that turns flat positions in an array into coordinates, ``[dimensions, n]``.
 
     A negative position is taken as it is, and gives negative coordinates, as in TensorFlow.
     Source: core/kernels/unravel_index_op.cc.

@@ -1,4 +1,4 @@
-"""Gradients that models for training on a device have: of filters, biases, pools, normalization.
+"""Gradients for training on a device: of filters, biases, pooling and normalization.
 
 Gradients of convolutions by their input are in ``transposed_convolutions``.
 
@@ -49,19 +49,19 @@ def bias_add_grad(node: FlexNode) -> Step:
 
 @operator("Conv2DBackpropFilter", types=FLOATS)
 def conv2d_backprop_filter(node: FlexNode) -> Step:
-    """Gradient of a convolution by its filters, ``[KH, KW, C, O]``."""
+    """Step that computes a convolution's gradient with respect to filters ``[KH, KW, C, O]``."""
     return _filter_gradient(node, Sliding.of(node, 4, data_format="NHWC"))
 
 
 @operator("Conv3DBackpropFilterV2", types=FLOATS)
 def conv3d_backprop_filter(node: FlexNode) -> Step:
-    """Gradient of a convolution by its filters, ``[KD, KH, KW, C, O]``."""
+    """Step for a 3D convolution's gradient with respect to filters, ``[KD, KH, KW, C, O]``."""
     return _filter_gradient(node, Sliding.of(node, 5, data_format="NDHWC"))
 
 
 @operator("DepthwiseConv2dNativeBackpropFilter", types=FLOATS)
 def depthwise_conv2d_backprop_filter(node: FlexNode) -> Step:
-    """Gradient of a convolution of each channel by its filters, ``[KH, KW, C, multiplier]``."""
+    """Step for a depthwise convolution's gradient by filters, ``[KH, KW, C, multiplier]``."""
 
     def gather(x: Array, dy: Array) -> Array:
         per_channel = dy.reshape(*x.shape, dy.shape[-1] // x.shape[-1])
@@ -86,7 +86,7 @@ def _of_filters(
     gather: Callable[[Array, Array], Array],
     fits: Callable[[tuple[int, ...], int], bool],
 ) -> Step:
-    """Return the gradient by filters.
+    """Return the step that computes a convolution's gradient with respect to its filters.
 
     Args:
         sliding: how windows slide.
@@ -120,7 +120,7 @@ def _require_outputs(dy: Array, images: int, windows: Sequence[Window]) -> None:
 
 @operator("MaxPoolGrad", types=REAL - {DataType.UINT32, DataType.UINT64})
 def max_pool_grad(node: FlexNode) -> Step:
-    """Gradient of maxima of windows, which goes to the first maximum of each."""
+    """Step for the gradient of max pooling; the gradient goes to the first maximum of a window."""
     sliding = Sliding.of(node, 4, data_format="NHWC")
     kernel = spatial(node, "ksize", node.ints("ksize"), 4)
 
@@ -165,19 +165,19 @@ def average_pool_grad(node: FlexNode) -> Step:
 
 @operator("FusedBatchNormGrad", types=(DataType.FLOAT32,))
 def fused_batch_norm_grad(node: FlexNode) -> Step:
-    """Gradients of a normalization by its input, scale and offset."""
+    """Step for the gradients of a batch normalization with respect to input, scale and offset."""
     return _batch_norm_grad(node, ("NHWC", "NCHW"))
 
 
 @operator("FusedBatchNormGradV2", types=FLOATS - {DataType.FLOAT64})
 def fused_batch_norm_grad_v2(node: FlexNode) -> Step:
-    """Gradients of a normalization by its input, scale and offset."""
+    """Step for the gradients of a batch normalization with respect to input, scale and offset."""
     return _batch_norm_grad(node, ("NHWC", "NCHW"))
 
 
 @operator("FusedBatchNormGradV3", types=FLOATS - {DataType.FLOAT64})
 def fused_batch_norm_grad_v3(node: FlexNode) -> Step:
-    """Gradients of a normalization by its input, scale and offset."""
+    """Step for the gradients of a 2D or 3D batch normalization by input, scale and offset."""
     return _batch_norm_grad(node, ("NHWC", "NCHW", "NDHWC", "NCDHW"))
 
 

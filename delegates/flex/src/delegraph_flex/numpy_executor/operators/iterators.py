@@ -1,4 +1,4 @@
-"""Iterators: where a reader of a dataset is, from one element to the next."""
+"""Iterators: each has a position in a dataset, and returns one element after the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delegraph_flex.numpy_executor.registry import operator
 
 @dataclass(slots=True)
 class Reader:
-    """What an iterator's handle stands for.
+    """State of an iterator; the iterator's handle is this object.
 
     Attributes:
         elements: those that are still to come; None before it is given a dataset.
@@ -28,7 +28,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """An element, or None where there is none."""
+    """Value of an optional: an element, or None."""
 
     element: Element | None
 
@@ -41,26 +41,26 @@ def _reader(handle: Any) -> Reader:
 
 @operator("IteratorV2")
 def iterator(node: FlexNode) -> Step:
-    """The iterator of a name."""
+    """Step that returns the iterator which is shared under the name in the node's attributes."""
     reader = shared(node, "iterator", lambda name: Reader())
     return lambda: reader
 
 
 @operator("AnonymousIteratorV3")
 def anonymous_iterator(node: FlexNode) -> Step:
-    """A new iterator."""
+    """Step that returns a new iterator."""
     return lambda: Reader()
 
 
 @operator("AnonymousIteratorV2")
 def anonymous_iterator_with_deleter(node: FlexNode) -> Step:
-    """A new iterator, and what deletes it."""
+    """Step that returns a new iterator and its deleter, which are the same object."""
     return lambda: (reader := Reader(), reader)
 
 
 @operator("MakeIterator")
 def make_iterator(node: FlexNode) -> Step:
-    """Nothing; the iterator is at the first element of the dataset."""
+    """Step that sets an iterator to the first element of a dataset; it has no output."""
 
     def run(dataset: Any, handle: Any) -> tuple[()]:
         _reader(handle).elements = dataset_of(dataset).read()
@@ -71,7 +71,7 @@ def make_iterator(node: FlexNode) -> Step:
 
 @operator("IteratorGetNext", "IteratorGetNextSync")
 def get_next(node: FlexNode) -> Step:
-    """The next element."""
+    """Step that returns an iterator's next element; an error at the end of the dataset."""
 
     def run(handle: Any) -> list[Any]:
         elements = _reader(handle).elements
@@ -88,7 +88,7 @@ def get_next(node: FlexNode) -> Step:
 
 @operator("DeleteIterator")
 def delete_iterator(node: FlexNode) -> Step:
-    """Nothing; the iterator is at the end."""
+    """Step that sets an iterator to the end of its dataset; it has no output."""
 
     def run(handle: Any, deleter: Any) -> tuple[()]:
         _reader(handle).elements = iter(())
@@ -99,7 +99,7 @@ def delete_iterator(node: FlexNode) -> Step:
 
 @operator("IteratorGetNextAsOptional")
 def get_next_as_optional(node: FlexNode) -> Step:
-    """The next element, or that there is none."""
+    """Step that returns an iterator's next element as an optional, empty at the end."""
 
     def run(handle: Any) -> Optional:
         elements = _reader(handle).elements
@@ -118,13 +118,13 @@ def _optional(handle: Any) -> Optional:
 
 @operator("OptionalHasValue")
 def has_value(node: FlexNode) -> Step:
-    """Whether there is an element."""
+    """Step that computes whether an optional has an element."""
     return lambda handle: np.array(_optional(handle).element is not None)
 
 
 @operator("OptionalGetValue")
 def get_value(node: FlexNode) -> Step:
-    """The element that there is."""
+    """Step that returns an optional's element; an error if there is none."""
 
     def run(handle: Any) -> list[Any]:
         element = _optional(handle).element

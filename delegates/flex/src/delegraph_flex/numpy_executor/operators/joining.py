@@ -1,4 +1,4 @@
-"""Operators that join arrays, or make larger ones of one: pad, tile, broadcast, fill."""
+"""Operators that concatenate or enlarge arrays: pad, tile, broadcast, fill."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _MOST_AXES = 32
 
 @operator("ConcatV2")
 def concatenate(node: FlexNode) -> Step:
-    """Arrays one after the other along an axis that comes last."""
+    """Step that concatenates arrays; the axis is the last input."""
     return lambda *values: np.concatenate(values[:-1], values[-1].item())
 
 
 @operator("Concat")
 def concatenate_along_first(node: FlexNode) -> Step:
-    """Arrays one after the other along an axis that comes first."""
+    """Step that concatenates arrays; the axis is the first input."""
     return lambda axis, *values: np.concatenate(values, axis.item())
 
 
 @operator("ConcatOffset")
 def concatenation_offsets(node: FlexNode) -> Step:
-    """Where each of several arrays begins in their concatenation."""
+    """Step that computes where each of several arrays begins in their concatenation."""
 
     def run(axis: Array, *shapes: Array) -> list[Array]:
         at = axis_of(axis, shapes[0].size)
@@ -52,7 +52,7 @@ def concatenation_offsets(node: FlexNode) -> Step:
 
 @operator("Pack")
 def pack(node: FlexNode) -> Step:
-    """Arrays of one shape, one after the other along a new axis."""
+    """Step that joins arrays of one shape along a new axis."""
     axis = node.int("axis", 0)
     if not -_MOST_AXES <= axis < _MOST_AXES:
         raise Unsupported(f"attribute 'axis' is {axis}, expected an axis of an array")
@@ -74,7 +74,7 @@ def pack(node: FlexNode) -> Step:
 
 @operator("ParallelConcat")
 def concatenate_rows(node: FlexNode) -> Step:
-    """Arrays whose first dimension is 1, one after the other."""
+    """Step that concatenates arrays whose first dimension is 1 along this dimension."""
     return lambda *values: np.concatenate(values)
 
 
@@ -93,7 +93,7 @@ def pad_with_value(node: FlexNode) -> Step:
 
 @operator("MirrorPad")
 def mirror_pad(node: FlexNode) -> Step:
-    """The input with its mirror image around, with the edge (SYMMETRIC) or without (REFLECT)."""
+    """Step that pads by mirroring, with the edge repeated (SYMMETRIC) or not (REFLECT)."""
     edge = 0 if node.choice("mode", ("REFLECT", "SYMMETRIC")) == "SYMMETRIC" else 1
 
     def run(x: Array, paddings: Array) -> Array:
@@ -120,7 +120,7 @@ def mirror_pad(node: FlexNode) -> Step:
 
 @operator("MirrorPadGrad")
 def mirror_pad_gradient(node: FlexNode) -> Step:
-    """The gradient of a mirror padding: what lies around is added to what it mirrors."""
+    """Step for the gradient of mirror padding: adds each padding element to its original."""
     edge = 0 if node.choice("mode", ("REFLECT", "SYMMETRIC")) == "SYMMETRIC" else 1
 
     def run(dy: Array, paddings: Array) -> Array:
@@ -189,7 +189,7 @@ def fill(node: FlexNode) -> Step:
 
 @operator("Empty")
 def empty(node: FlexNode) -> Step:
-    """Zeros (empty strings) in a shape; TensorFlow may leave there what it likes."""
+    """Step that returns an array of zeros or empty strings; TensorFlow leaves it uninitialized."""
     dtype, zero = node.type("dtype").dtype, zero_of(node.type("dtype"))
     return lambda dims: np.full(requested_shape(dims, dtype), zero, dtype)
 
@@ -204,12 +204,12 @@ def zeros_like(node: FlexNode) -> Step:
 
 @operator("OnesLike", types=REAL | COMPLEX | {DataType.BOOL})
 def ones_like(node: FlexNode) -> Step:
-    """Ones in the shape of the input."""
+    """Step that returns ones in the shape of the input."""
     return lambda x: np.ones(x.shape, x.dtype)
 
 
 def zero_of(type: DataType) -> Any:
-    """Return the value that TensorFlow fills arrays of a type with."""
+    """Return the value that TensorFlow initializes arrays of *type* with: 0, or an empty string."""
     return b"" if type is DataType.STRING else type.dtype.type(0)
 
 
@@ -232,7 +232,7 @@ def _padded(x: Array, paddings: Array, value: Any) -> Array:
 def _checked_paddings(
     x: Array, paddings: Array, inner: tuple[int, ...], edge: int
 ) -> list[list[int]]:
-    """Return the paddings, none of which is larger than what it mirrors."""
+    """Return the paddings as lists; raise an error if one is larger than its mirrored dimension."""
     if paddings.shape != (x.ndim, 2):
         raise ValueError(f"paddings have shape {list(paddings.shape)}, expected [{x.ndim}, 2]")
     pairs: list[list[int]] = paddings.tolist()
@@ -243,7 +243,7 @@ def _checked_paddings(
 
 
 def _backwards(start: int, count: int) -> slice:
-    """Return the slice of *count* elements from *start* on, the last one first."""
+    """Return the slice of *count* elements from *start* on, in reverse order."""
     if count == 0:
         return slice(0)
     return slice(start + count - 1, start - 1 if start else None, -1)

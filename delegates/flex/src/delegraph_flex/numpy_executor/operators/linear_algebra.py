@@ -22,7 +22,7 @@ _HALF_TOO = WIDE | {DataType.FLOAT16}
 
 
 def check_square(x: NDArray[Any]) -> None:
-    """Refuse what is no batch of square matrices.
+    """Check that *x* is a batch of square matrices.
 
     Raises:
         ValueError: it is not.
@@ -32,7 +32,7 @@ def check_square(x: NDArray[Any]) -> None:
 
 
 def check_equations(a: NDArray[Any], b: NDArray[Any]) -> None:
-    """Refuse right sides that do not go with their matrices.
+    """Check that the right sides *b* fit the matrices *a* of an equation a x = b.
 
     Raises:
         ValueError: their batches or their numbers of rows differ.
@@ -46,7 +46,7 @@ def check_equations(a: NDArray[Any], b: NDArray[Any]) -> None:
 
 @operator("MatrixInverse", types=_HALF_TOO)
 def matrix_inverse(node: FlexNode) -> Step:
-    """Inverses of matrices, or of their adjoints."""
+    """Step that inverts matrices, or their adjoints."""
     flip, dtype = node.bool("adjoint", False), node.type("T").dtype
     is_half = dtype.itemsize == 2
 
@@ -61,7 +61,7 @@ def matrix_inverse(node: FlexNode) -> Step:
 
 @operator("MatrixDeterminant", types=WIDE)
 def matrix_determinant(node: FlexNode) -> Step:
-    """Determinants of matrices."""
+    """Step that computes the determinants of matrices."""
 
     def run(x: NDArray[Any]) -> Any:
         check_square(x)
@@ -85,7 +85,7 @@ def log_matrix_determinant(node: FlexNode) -> Step:
 
 
 def _unknown(x: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which matrices have a NaN: LAPACK may pivot past it and call them singular."""
+    """Return the mask of matrices with a NaN, which LAPACK may wrongly call singular."""
     unknown: NDArray[np.bool_] = np.isnan(x).any((-2, -1))
     return unknown
 
@@ -105,7 +105,7 @@ def matrix_solve(node: FlexNode) -> Step:
 
 @operator("MatrixTriangularSolve", types=WIDE)
 def matrix_triangular_solve(node: FlexNode) -> Step:
-    """Solutions of a @ x = b where a is triangular; the other triangle is not looked at.
+    """Step that solves a x = b for triangular a; the other triangle of a is not read.
 
     A zero on the diagonal gives infinities, as in TensorFlow.
     """
@@ -200,7 +200,7 @@ def _three(diagonals: NDArray[Any], b: NDArray[Any]) -> list[NDArray[Any]]:
 
 @operator("TridiagonalMatMul", types=WIDE)
 def tridiagonal_matmul(node: FlexNode) -> Step:
-    """Products of matrices that are three diagonals, [..., 1, m] each, with others."""
+    """Step that multiplies tridiagonal matrices, given as three diagonals, by dense matrices."""
 
     def run(
         above: NDArray[Any], main: NDArray[Any], below: NDArray[Any], b: NDArray[Any]
@@ -224,7 +224,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 @operator(*_FUNCTIONS, types=WIDE)
 def function_of_matrix(node: FlexNode) -> Step:
-    """The square root or logarithm of matrices; NaN for a root that is not real."""
+    """Step that computes the square root or logarithm of matrices; NaN for a complex result."""
     function = _FUNCTIONS[node.op]
     wide = np.result_type(node.type("T").dtype, np.float64)
 
@@ -243,7 +243,7 @@ def function_of_matrix(node: FlexNode) -> Step:
 
 @operator("BandedTriangularSolve", types=WIDE)
 def banded_triangular_solve(node: FlexNode) -> Step:
-    """Solutions of equations with triangular matrices of which only diagonals are given.
+    """Step that solves a x = b for banded triangular a, of which only the diagonals are given.
 
     Source: core/kernels/linalg/banded_triangular_solve_op.cc.
     """

@@ -21,7 +21,7 @@ Product = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 @operator("MatMul", types=NUMBERS)
 def matmul(node: FlexNode) -> Step:
-    """Product of two matrices, each of which may be given transposed."""
+    """Step that multiplies two matrices, each optionally transposed first."""
     flip_a, flip_b = node.bool("transpose_a", False), node.bool("transpose_b", False)
     multiply = product(node.type("T"))
 
@@ -37,7 +37,7 @@ def matmul(node: FlexNode) -> Step:
 
 
 def product(type: DataType) -> Product:
-    """Return the function that multiplies matrices of a type, in batches that are broadcast.
+    """Return the function that multiplies batches of matrices of *type*; batches are broadcast.
 
     Halves are multiplied in float32 and rounded once.
     """
@@ -54,7 +54,7 @@ def product(type: DataType) -> Product:
 
 @operator("BatchMatMul", "BatchMatMulV2", types=NUMBERS)
 def batch_matmul(node: FlexNode) -> Step:
-    """Products in batches, which the first version takes as they are; the second broadcasts."""
+    """Step that multiplies batches of matrices; only version 2 and later broadcast the batches."""
     return _batch_matmul(node, product(node.type("T")), node.op != "BatchMatMul")
 
 
@@ -86,7 +86,7 @@ def _batch_matmul(node: FlexNode, multiply: Product, broadcasts: bool) -> Step:
 
 
 def _require_product(x: NDArray[Any], y: NDArray[Any]) -> None:
-    """Check that the product of matrices may be made; other shapes are left to who multiplies."""
+    """Check that the product of matrices fits in memory; shapes that do not match pass."""
     if x.shape[-1] != y.shape[-2]:
         return
     try:

@@ -22,27 +22,27 @@ Array = NDArray[Any]
 
 @operator("FusedBatchNorm", types=(DataType.FLOAT32,))
 def fused_batch_norm(node: FlexNode) -> Step:
-    """Values less the mean of their channel, over its deviation; and means and variances."""
+    """Step of version 1 of batch normalization: results, means and variances."""
     return _batch_norm(node, ("NHWC", "NCHW"), has_third_reserve=False)
 
 
 @operator("FusedBatchNormV2", types=FLOATS - {DataType.FLOAT64})
 def fused_batch_norm_v2(node: FlexNode) -> Step:
-    """Values less the mean of their channel, over its deviation; and means and variances."""
+    """Step of version 2 of batch normalization: results, means and variances."""
     return _batch_norm(node, ("NHWC", "NCHW"), has_third_reserve=False)
 
 
 @operator("FusedBatchNormV3", types=FLOATS - {DataType.FLOAT64})
 def fused_batch_norm_v3(node: FlexNode) -> Step:
-    """Values less the mean of their channel, over its deviation; and means and variances."""
+    """Step of version 3 of batch normalization, which also takes 3D images."""
     formats = ("NHWC", "NCHW", "NDHWC", "NCDHW")
     return _batch_norm(node, formats, has_third_reserve=True)
 
 
 def _batch_norm(node: FlexNode, formats: tuple[str, ...], has_third_reserve: bool) -> Step:
-    """Return the normalization; without training, what TensorFlow leaves undefined is as V1's.
+    """Return the batch normalization; without training, reserved outputs are computed as in V1.
 
-    Those are outputs 3 and 4, the mean and the variance.
+    The reserved outputs are outputs 3 and 4: mean and variance.
     """
     data_format = node.choice("data_format", formats, "NHWC")
     axis, rank = data_format.index("C"), len(data_format)
@@ -80,7 +80,7 @@ def _require_channels(channels: int, *parameters: Array) -> None:
 def _statistics(
     values: Array, factor: np.float32, mean: Array, variance: Array
 ) -> tuple[list[Array], list[Array]]:
-    """Return mean and variance of the batch, and those that are shown: averaged with the old."""
+    """Return mean and variance of the batch, and the running averages of both for the outputs."""
     rows = values.reshape(-1, values.shape[-1])
     batch_mean = rows.mean(axis=0)
     batch_variance = np.square(rows - batch_mean).mean(axis=0)
@@ -147,7 +147,7 @@ def _add_bias(x: Array, bias: Array) -> Array:
 
 @operator("Softmax", types=FLOATS)
 def softmax(node: FlexNode) -> Step:
-    """Exponentials over their sum along the last axis."""
+    """Step that computes the softmax over the last axis."""
 
     def run(logits: Array) -> Array:
         _require_classes(logits)
@@ -160,7 +160,7 @@ def softmax(node: FlexNode) -> Step:
 
 @operator("LogSoftmax", types=FLOATS)
 def log_softmax(node: FlexNode) -> Step:
-    """Logarithms of exponentials over their sum along the last axis."""
+    """Step that computes the logarithm of the softmax over the last axis."""
 
     def run(logits: Array) -> Array:
         _require_classes(logits)
@@ -178,7 +178,7 @@ def _require_classes(logits: Array) -> None:
 
 @operator("SoftmaxCrossEntropyWithLogits", types=FLOATS, broadcasts=True)
 def softmax_cross_entropy(node: FlexNode) -> Step:
-    """Cross entropy of rows of labels and of logits' softmax, and its gradient by the logits."""
+    """Step for the cross entropy of label rows and softmax, and its gradient by the logits."""
 
     def run(logits: Array, labels: Array) -> list[Array]:
         if logits.ndim != 2 or labels.ndim != 2:
@@ -198,7 +198,7 @@ def softmax_cross_entropy(node: FlexNode) -> Step:
 
 @operator("SparseSoftmaxCrossEntropyWithLogits", types=FLOATS)
 def sparse_softmax_cross_entropy(node: FlexNode) -> Step:
-    """Cross entropy of one label a row and of logits' softmax, and its gradient by the logits."""
+    """Step for the cross entropy of one label per row and softmax, and its gradient."""
 
     def run(logits: Array, labels: Array) -> list[Array]:
         if logits.ndim != 2 or labels.shape != logits.shape[:1]:
@@ -222,6 +222,6 @@ def _widened(x: Array) -> Array:
 
 
 def _exponents(logits: Array) -> tuple[Array, Array]:
-    """Return the logits less the largest in their row, and the sums of their exponentials."""
+    """Return the logits minus the maximum of their row, and the row sums of their exponentials."""
     shifted = logits - logits.max(axis=-1, keepdims=True, initial=-np.inf)
     return shifted, np.exp(shifted).sum(axis=-1, keepdims=True)

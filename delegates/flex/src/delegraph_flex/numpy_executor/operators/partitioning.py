@@ -1,4 +1,4 @@
-"""Operators that deal rows out to several tensors, and put them together again."""
+"""Operators that distribute rows over several tensors, and operators that merge them again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph_flex.numpy_executor.registry import operator
 
 @operator("DynamicPartition")
 def dynamic_partition(node: FlexNode) -> Step:
-    """A tensor for each number, with the elements or slices that have the number, in order."""
+    """Step that splits elements or slices by their partition numbers into one tensor each."""
     count = node.int("num_partitions")
     if count < 1:
         raise Unsupported(f"num_partitions is {count}, expected at least 1")
@@ -35,7 +35,7 @@ def dynamic_partition(node: FlexNode) -> Step:
 
 @operator("DynamicStitch", "ParallelDynamicStitch")
 def dynamic_stitch(node: FlexNode) -> Step:
-    """Elements or slices put at indices; the last one at an index stays, others are zero."""
+    """Step that merges slices at their indices; the last write wins, unwritten places are 0."""
     count = node.int("N")
 
     def run(*inputs: NDArray[Any]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Pools, patches and dilation: what is made of windows without products.
+"""Pooling, patches and dilation: operators on windows that need no matrix product.
 
 Source:
     core/kernels/maxpooling_op.cc, avgpooling_op.cc, pooling_ops_3d.cc, dilation_ops.cc,
@@ -51,19 +51,19 @@ def max_pool_v2(node: FlexNode) -> Step:
 
 @operator("MaxPool3D", types=_3D)
 def max_pool_3d(node: FlexNode) -> Step:
-    """Maxima of boxes."""
+    """Step that computes the maximum of each 3D window."""
     return _max_pool(node, 5, "NDHWC")
 
 
 @operator("AvgPool", types=FLOATS)
 def average_pool(node: FlexNode) -> Step:
-    """Means of windows; what is outside the image does not count."""
+    """Step that computes the mean of each window; positions in the padding do not count."""
     return _average_pool(node, 4, "NHWC")
 
 
 @operator("AvgPool3D", types=_3D)
 def average_pool_3d(node: FlexNode) -> Step:
-    """Means of boxes; what is outside the volume does not count."""
+    """Step that computes the mean of each 3D window; positions in the padding do not count."""
     return _average_pool(node, 5, "NDHWC")
 
 
@@ -135,7 +135,7 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
 def _reduced(
     x: NDArray[Any], windows: Sequence[Window], function: Callable[..., Any], identity: Any
 ) -> NDArray[Any]:
-    """Return the windows of *x* reduced, one axis after the other: ``[N, *outputs, C]``."""
+    """Return the windows of *x* reduced by *function*, axis by axis: ``[N, *outputs, C]``."""
     for axis, window in enumerate(windows, 1):
         shape = (*x.shape[:axis], window.output, *x.shape[axis + 1 :])
         require(shape, x.dtype)
@@ -151,7 +151,7 @@ def _reduced(
 
 
 def _positions(window: Window, tap: int, first: int, end: int) -> slice:
-    """Return the inputs that a tap of the windows from *first* to before *end* reads."""
+    """Slice of the input positions that *tap* reads for the windows *first* to *end* - 1."""
     start = first * window.stride + tap * window.dilation - window.before
     return slice(start, start + (end - first - 1) * window.stride + 1, window.stride)
 
@@ -191,7 +191,7 @@ def max_pool_with_argmax(node: FlexNode) -> Step:
 
 
 def taps_inside(windows: Sequence[Window]) -> list[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Return for each tap, in order, the outputs it reads inside the image for, and the inputs."""
+    """Return, for each tap in order, the outputs whose tap is in the image, and its inputs."""
     pairs = []
     for tap in product(*(window.taps for window in windows)):
         outputs, inputs = [slice(None)], [slice(None)]

@@ -26,14 +26,14 @@ _ONE = np.float32(1)
 
 @operator("ImageProjectiveTransformV2")
 def image_projective_transform_v2(node: FlexNode) -> Step:
-    """Images transformed by 8 numbers each; beyond them is 0, or what the mode says."""
+    """Step that transforms images by 8 numbers each; pixels outside are 0 or set by the mode."""
     transform = _transform(node)
     return lambda images, transforms, size: transform(images, transforms, size, 0)
 
 
 @operator("ImageProjectiveTransformV3")
 def image_projective_transform_v3(node: FlexNode) -> Step:
-    """Images transformed by 8 numbers each; beyond them is a value, or what the mode says."""
+    """Step that transforms images by 8 numbers each; pixels outside have a fill value."""
     return _transform(node)
 
 
@@ -76,7 +76,7 @@ def _check(images: NDArray[Any], transforms: Floats, size: NDArray[Any]) -> None
 
 
 def _places(t: Floats, result: NDArray[Any]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return where each pixel comes from, ``[H, W]``, and whether it is not at infinity."""
+    """Source position of each pixel, ``[H, W]``, and whether the position is finite."""
     row, column = np.ogrid[: result.shape[0], : result.shape[1]]
     row, column = row.astype(np.float32), column.astype(np.float32)
     depth = t[6] * column + t[7] * row + _ONE
@@ -88,7 +88,7 @@ def _places(t: Floats, result: NDArray[Any]) -> tuple[Floats, Floats, NDArray[np
 
 
 def _reflected(at: Floats, size: int) -> Floats:
-    """Return places in an image that is followed by its mirror image."""
+    """Return positions mapped into an image that is continued by its mirror image."""
     if size <= 1:
         return np.zeros_like(at)
     period = np.float32(2 * size)
@@ -101,7 +101,7 @@ def _reflected(at: Floats, size: int) -> Floats:
 
 
 def _wrapped(at: Floats, size: int) -> Floats:
-    """Return places in an image that is followed by itself."""
+    """Return positions mapped into the image, for an image that is repeated."""
     if size <= 1:
         return np.zeros_like(at)
     span = np.float32(size - 1)
@@ -142,7 +142,7 @@ def _share(pair: list[Floats], first: Floats, second: Floats) -> Floats:
 
 
 def _read(image: NDArray[Any], y: Floats, x: Floats, value: Any) -> NDArray[Any]:
-    """Return pixels of ``[H, W, C]`` at places that may be outside: ``[places, C]``."""
+    """Pixels of an image ``[H, W, C]`` at positions; *value* for positions outside the image."""
     height, width = image.shape[:2]
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
     rows, columns = (np.where(inside, places, 0).astype(np.int64) for places in (y, x))

@@ -29,7 +29,7 @@ _HALF = np.float32(0.5)
 
 @operator("QuantizeV2", types=_TYPES)
 def quantize(node: FlexNode) -> Step:
-    """Integers that stand for floats between a least and a most, and those two as they are used."""
+    """Step that quantizes floats within a range, and returns the range that was used."""
     mode = node.choice("mode", _MODES, "MIN_COMBINED")
     rounding = node.choice(
         "round_mode", ("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"), "HALF_AWAY_FROM_ZERO"
@@ -60,7 +60,7 @@ def quantize(node: FlexNode) -> Step:
 
 @operator("Dequantize", types=_TYPES)
 def dequantize(node: FlexNode) -> Step:
-    """Floats that integers stand for, between a least and a most."""
+    """Step that dequantizes integers of a range to floats."""
     mode = node.choice("mode", _MODES, "MIN_COMBINED")
     axis, dtype = node.int("axis", -1), node.type("dtype", DataType.FLOAT32).dtype
     if dtype != np.float32 and mode != "MIN_COMBINED":
@@ -93,7 +93,7 @@ def _require_one_range(mode: str, axis: int) -> None:
 def _ranges(
     x: NDArray[Any], low: Floats, high: Floats, axis: int
 ) -> tuple[Floats, Floats, tuple[int, ...]]:
-    """Return least and most so that they broadcast, and the shape they are given back in."""
+    """Return the bounds of the range in broadcasting shapes, and the shape of the output bounds."""
     if axis < -1 or axis >= x.ndim:
         raise ValueError(f"axis is {axis}, expected below {x.ndim}")
     count = 1 if axis == -1 else x.shape[axis]
@@ -155,7 +155,7 @@ def _scaled(is_even: bool, is_narrow: bool) -> Callable[[np.dtype[Any]], Quantiz
 
 
 def _integers(x: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return whole floats as integers; what is too large becomes the least, as on x86."""
+    """Return whole floats as integers; overflow gives the lowest integer, as on x86."""
     limits = np.iinfo(dtype)
     if dtype.itemsize < 4:
         return np.asarray(x).astype(dtype)

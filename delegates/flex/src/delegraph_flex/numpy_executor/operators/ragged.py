@@ -1,4 +1,4 @@
-"""Operators on ragged tensors: values, and where their rows begin and end."""
+"""Operators on ragged tensors, which store values and the row splits between them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RANGES = {DataType.INT32, DataType.INT64, DataType.FLOAT32, DataType.FLOAT64}
 
 
 def check_splits(splits: NDArray[Any], count: int) -> None:
-    """Refuse what does not split *count* values into rows.
+    """Check that *splits* are row splits of *count* values.
 
     Raises:
         ValueError: the splits do not rise from 0 to *count*.
@@ -32,7 +32,7 @@ def check_splits(splits: NDArray[Any], count: int) -> None:
 
 
 def check_nested(nested: Sequence[NDArray[Any]], values: NDArray[Any]) -> None:
-    """Refuse splits that do not split each other, and the last of them the values.
+    """Check that nested row splits fit each other, and that the last ones fit the values.
 
     Raises:
         ValueError: they do not.
@@ -43,7 +43,7 @@ def check_nested(nested: Sequence[NDArray[Any]], values: NDArray[Any]) -> None:
 
 
 def _within(lengths: NDArray[Any]) -> NDArray[Any]:
-    """Return 0, 1, ... length - 1 for each length, one after the other."""
+    """Return the numbers 0 to length - 1 for each length, concatenated."""
     if lengths.size == 1:
         return np.arange(int(lengths[0]))
     ends = lengths.cumsum()
@@ -77,7 +77,7 @@ def ragged_range(node: FlexNode) -> Step:
 
 
 def _for_each(bound: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
-    """Return a start or delta for each number: as it is, if all ranges share it."""
+    """Return *bound* repeated for each number of its range; a single bound stays a scalar array."""
     return bound if bound.size == 1 else bound.repeat(lengths)
 
 
@@ -128,7 +128,7 @@ def _even_splits(shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 @operator("RaggedTensorToSparse")
 def ragged_tensor_to_sparse(node: FlexNode) -> Step:
-    """Indices, values and shape of the sparse tensor with the elements of a ragged one."""
+    """Step that converts a ragged tensor to the indices, values and shape of a sparse tensor."""
     rank = node.int("RAGGED_RANK")
     if rank < 1:
         raise Unsupported(f"RAGGED_RANK is {rank}, expected at least 1")
@@ -155,7 +155,7 @@ def ragged_tensor_to_sparse(node: FlexNode) -> Step:
 
 @operator("RaggedTensorToTensor")
 def ragged_tensor_to_tensor(node: FlexNode) -> Step:
-    """A dense tensor with the rows of a ragged one, cut or filled up with a default."""
+    """Step that converts a ragged tensor to a dense one; rows are cut or filled with a default."""
     kinds = [kind.decode(errors="replace") for kind in node.strings("row_partition_types")]
     has_size = kinds[:1] == ["FIRST_DIM_SIZE"]
     for kind in kinds[has_size:]:
@@ -202,7 +202,7 @@ def _row_of_each(splits: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _places_in_runs(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return how many neighbours before each element are equal to it."""
+    """Return the position of each element in its run of equal elements, counted from 0."""
     starts = np.flatnonzero(np.diff(rows, prepend=-1)) if rows.size else np.zeros(0, np.intp)
     return _within(np.diff(starts, append=rows.size))
 

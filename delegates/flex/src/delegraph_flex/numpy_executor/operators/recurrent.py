@@ -33,7 +33,7 @@ _TYPES = frozenset({DataType.FLOAT16, DataType.FLOAT32})
 
 @operator("LSTMBlockCell", types=_TYPES)
 def lstm_cell(node: FlexNode) -> Step:
-    """One step of an LSTM: its gates, states and outputs, ``[batch, cell]`` each."""
+    """Step for one time step of an LSTM: gates, states and outputs, ``[batch, cell]`` each."""
     cell = _lstm_cell(node, "ICFO", forget_bias=1.0, clip=3.0)
 
     def run(x: Array, cs: Array, h: Array, *weights: Any) -> list[Array]:
@@ -45,7 +45,7 @@ def lstm_cell(node: FlexNode) -> Step:
 
 @operator("BlockLSTM", types=_TYPES)
 def block_lstm(node: FlexNode) -> Step:
-    """An LSTM over a sequence, all that it computes: ``[time, batch, cell]`` each."""
+    """Step for an LSTM over a sequence: seven outputs, ``[time, batch, cell]`` each."""
     return _block_lstm(_lstm_cell(node, "ICFO", forget_bias=1.0, clip=3.0))
 
 
@@ -56,7 +56,7 @@ def block_lstm_v2(node: FlexNode) -> Step:
 
 
 def _block_lstm(cell: Cell) -> Step:
-    """Return the LSTM of a cell; what is past the steps asked for is 0, TensorFlow's any number."""
+    """Return the step of an LSTM over a sequence; time steps past ``seq_len_max`` give zeros."""
 
     def run(count: Array, x: Array, cs: Array, h: Array, *weights: Any) -> list[Array]:
         _check_lstm(x, 3, cs, h, weights)
@@ -77,7 +77,7 @@ def _block_lstm(cell: Cell) -> Step:
 
 
 def _lstm_cell(node: FlexNode, order: str, forget_bias: float, clip: float) -> Cell:
-    """Return the function of one step.
+    """Return the function that computes one time step of an LSTM.
 
     Args:
         node: with the attributes, of which the version without a forget bias has no such one.
@@ -111,7 +111,7 @@ def _lstm_cell(node: FlexNode, order: str, forget_bias: float, clip: float) -> C
 
 
 def _check_lstm(x: Array, rank: int, cs: Array, h: Array, weights: tuple[Array, ...]) -> None:
-    """Refuse shapes that do not fit each other, as TensorFlow does."""
+    """Check that the shapes of an LSTM's inputs fit each other, as TensorFlow does."""
     w = weights[0]
     if x.ndim != rank or w.ndim != 2 or w.shape[1] % 4:
         shapes = f"{list(x.shape)} and {list(w.shape)}"

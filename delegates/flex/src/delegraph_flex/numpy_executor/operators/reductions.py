@@ -1,4 +1,4 @@
-"""Operators that reduce axes: sums, means, extremes, and where these are."""
+"""Operators that reduce axes: sums, means, extremes, and positions of extremes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def product(node: FlexNode) -> Step:
 
 @operator("Mean", types=NUMBERS)
 def mean(node: FlexNode) -> Step:
-    """The mean over axes.
+    """Step that computes the mean over axes.
 
     Integers are summed with 64 bits and divided towards 0; 16-bit floats are summed as float32.
     """
@@ -66,13 +66,13 @@ def mean(node: FlexNode) -> Step:
 
 @operator("Max", types=REAL)
 def largest(node: FlexNode) -> Step:
-    """The largest value over axes; NaN where there is one; the lowest one of no values."""
+    """Step for the maximum over axes; NaN if there is a NaN; the lowest value for no elements."""
     return _extreme(np.maximum, _lowest(node.type("T")), node)
 
 
 @operator("Min", types=REAL)
 def smallest(node: FlexNode) -> Step:
-    """The smallest value over axes; NaN where there is one; the highest one of no values."""
+    """Step for the minimum over axes; NaN if there is a NaN; the highest value for no elements."""
     return _extreme(np.minimum, _highest(node.type("T")), node)
 
 
@@ -134,7 +134,7 @@ def index_of_smallest(node: FlexNode) -> Step:
 
 
 def _reduction(reduce: Reduce, node: FlexNode, dtype: np.dtype[Any] | None = None) -> Step:
-    """Return the function of values and axes; *dtype* is the result's, where it has to be cast."""
+    """Return the step of values and axes that calls *reduce*, and casts to *dtype* if given."""
     keep = node.bool("keep_dims", False)
 
     def run(x: Array, axes: Array) -> Any:

@@ -32,7 +32,7 @@ def _compiled(pattern: bytes | str) -> Any:
 
 
 def _constant(node: FlexNode) -> Any:
-    """Return the pattern of an attribute; a bad one is known before anything runs."""
+    """Return the compiled pattern of the attribute; an invalid pattern is rejected in prepare."""
     try:
         return _compiled(node.bytes("pattern"))
     except ValueError as error:
@@ -40,7 +40,7 @@ def _constant(node: FlexNode) -> Any:
 
 
 def _replacement(rewrite: bytes, groups: int) -> Callable[[Any], Any]:
-    """Replacement that RE2 puts for a match; groups count from 0, the whole match.
+    """Return the function that computes RE2's replacement of a match; group 0 is the whole match.
 
     Raises:
         ValueError: the rewrite names a group that the pattern does not have.
@@ -78,7 +78,7 @@ def _encoded(text: str | bytes) -> bytes:
 
 
 def _replaced(x: Strings, pattern: Any, rewrite: bytes, globally: bool) -> NDArray[Any]:
-    """Return strings with matches replaced: character by character, as far as they are UTF-8."""
+    """Return strings with matches replaced; valid UTF-8 is matched by characters, not bytes."""
     replacement, count = _replacement(rewrite, pattern.groups), 0 if globally else 1
     try:
         of_text = _compiled(pattern.pattern.decode())
@@ -110,7 +110,7 @@ def replace(node: FlexNode) -> Step:
 
 @operator("StaticRegexReplace")
 def replace_constant(node: FlexNode) -> Step:
-    """The same, with pattern and replacement as attributes."""
+    """Step that replaces matches; pattern and replacement are attributes."""
     pattern, rewrite = _constant(node), node.bytes("rewrite")
     globally = node.bool("replace_global", True)
     return lambda x: _replaced(x, pattern, rewrite, globally)
@@ -128,5 +128,5 @@ def full_match(node: FlexNode) -> Step:
 
 @operator("StaticRegexFullMatch")
 def full_match_constant(node: FlexNode) -> Step:
-    """The same, with the pattern as attribute."""
+    """Step that tests for a match of the whole string; the pattern is an attribute."""
     return _matched(_constant(node))

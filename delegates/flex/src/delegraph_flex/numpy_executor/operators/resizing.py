@@ -1,4 +1,4 @@
-"""Images of another size.
+"""Operators that resize images.
 
 Source:
     core/kernels/image/resize_bilinear_op.cc, resize_bicubic_op.cc, resize_nearest_neighbor_op.cc,
@@ -27,7 +27,7 @@ _MOST_PIXELS = 1 << 24  # float32, in which positions are worked out, counts no 
 
 
 class Taps(NamedTuple):
-    """For each output position the two input positions it mixes, and the share of the second."""
+    """The two input positions that each output position mixes, and the weight of the second."""
 
     low: NDArray[np.int64]
     high: NDArray[np.int64]
@@ -50,7 +50,7 @@ def resize_bilinear(node: FlexNode) -> Step:
 
 @operator("ResizeNearestNeighbor", types=_RESIZED)
 def resize_nearest_neighbor(node: FlexNode) -> Step:
-    """Images with each pixel one of the old ones."""
+    """Step that resizes images; each new pixel is a copy of the nearest old one."""
     align, half = _corners(node)
 
     def index(old: int, new: int) -> NDArray[np.int64]:
@@ -88,7 +88,7 @@ def resize_bicubic(node: FlexNode) -> Step:
 
 @operator("ResizeArea", types=_RESIZED)
 def resize_area(node: FlexNode) -> Step:
-    """Images with each pixel the mean of what it covers."""
+    """Step that resizes images; each new pixel is the mean of the area it covers."""
     align = node.bool("align_corners", False)
 
     def run(x: NDArray[Any], size: NDArray[Any]) -> Floats:
@@ -102,7 +102,7 @@ def resize_area(node: FlexNode) -> Step:
 
 
 def _covered(x: NDArray[Any], axis: int, new: int, scale: np.float32) -> Floats:
-    """Return the sums of what new pixels cover along an axis, one old pixel after the other.
+    """Return weighted sums of the old pixels under each new pixel along *axis*.
 
     TensorFlow adds in this order, in float32.
     """
@@ -155,7 +155,7 @@ def _scale(old: int, new: int, align: bool) -> np.float32:
 
 
 def _places(old: int, new: int, align: bool, half: bool) -> Floats:
-    """Return where in the old image the new pixels are, along one axis."""
+    """Positions of the new pixels in the old image, along one axis."""
     place = np.arange(new, dtype=np.float32)
     if half:
         return (place + np.float32(0.5)) * _scale(old, new, align) - np.float32(0.5)
@@ -163,7 +163,7 @@ def _places(old: int, new: int, align: bool, half: bool) -> Floats:
 
 
 def bilinear_taps(places: Floats, old: int) -> Taps:
-    """Pixels, of *old* ones, that are mixed at each of *places*."""
+    """Return, for each position, the two old pixels to mix and the weight of the second."""
     floor = np.floor(places)
     low = np.maximum(floor.astype(np.int64), 0)
     high = np.minimum(np.ceil(places).astype(np.int64), old - 1)
@@ -188,7 +188,7 @@ def _between(first: Floats, second: Floats, share: Floats) -> Floats:
 
 @cache
 def _cubic_table(a: float) -> tuple[Floats, Floats]:
-    """Return the weights of pixels within one step, and of those beyond, by their distance."""
+    """Weights of pixels by distance: a table for distances in [0, 1], and one for [1, 2]."""
     x = np.arange(_TABLE_STEPS + 1) / _TABLE_STEPS
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     x = x + 1
@@ -199,7 +199,7 @@ def _cubic_table(a: float) -> tuple[Floats, Floats]:
 def _cubic_taps(
     places: Floats, old: int, is_keys: bool
 ) -> tuple[list[NDArray[np.int64]], list[Floats]]:
-    """Return four pixels for each place, and their weights.
+    """Return four pixels for each position, and their weights.
 
     Keys' weights, -0.5, count nothing outside the image; the others repeat the pixels at the edges.
     """
@@ -221,7 +221,7 @@ def _cubic_taps(
 
 @operator("CropAndResize", types=_RESIZED - {DataType.BFLOAT16})
 def crop_and_resize(node: FlexNode) -> Step:
-    """Boxes of images, resized to one size; what is outside an image is one value."""
+    """Step that cuts boxes out of images and resizes them; pixels outside have a fixed value."""
     is_bilinear = node.choice("method", ("bilinear", "nearest"), "bilinear") == "bilinear"
     outside_value = np.float32(node.float("extrapolation_value", 0.0))
     crop = _bilinear_crop if is_bilinear else _nearest_crop

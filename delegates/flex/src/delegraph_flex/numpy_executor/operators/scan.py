@@ -18,7 +18,7 @@ Scan = Callable[[NDArray[Any], int], NDArray[Any]]
 
 @operator("Cumsum", "Cumprod", types=NUMBERS)
 def cumulate(node: FlexNode) -> Step:
-    """Sums or products of all elements up to each one."""
+    """Step that computes cumulative sums or products along an axis."""
     ufunc, start = (np.add, 0) if node.op == "Cumsum" else (np.multiply, 1)
 
     def scan(x: NDArray[Any], axis: int) -> NDArray[Any]:
@@ -29,7 +29,7 @@ def cumulate(node: FlexNode) -> Step:
 
 @operator("CumulativeLogsumexp", types=FLOATS)
 def cumulative_logsumexp(node: FlexNode) -> Step:
-    """Logarithms of the sum of the exponentials of all elements up to each one."""
+    """Step that computes the cumulative log-sum-exp along an axis."""
     dtype = node.type("T").dtype
 
     def scan(x: NDArray[Any], axis: int) -> NDArray[Any]:
@@ -40,7 +40,7 @@ def cumulative_logsumexp(node: FlexNode) -> Step:
 
 
 def _scan(node: FlexNode, scan: Scan, start: float) -> Step:
-    """Return *scan* in the direction that the attributes say, with or without the element."""
+    """Return the step of a cumulative function, with attributes ``exclusive`` and ``reverse``."""
     is_exclusive, is_reverse = node.bool("exclusive", False), node.bool("reverse", False)
 
     def run(x: NDArray[Any], axis: NDArray[Any]) -> NDArray[Any]:
@@ -54,7 +54,7 @@ def _scan(node: FlexNode, scan: Scan, start: float) -> Step:
 
 
 def _shifted(x: NDArray[Any], axis: int, start: float) -> NDArray[Any]:
-    """Return *x* moved on by one along an axis, with *start* first."""
+    """Return *x* shifted by one place along an axis; the first place becomes *start*."""
     result = np.empty_like(x)
     to, origin = result.swapaxes(0, axis), x.swapaxes(0, axis)
     to[0], to[1:] = start, origin[:-1]
@@ -63,7 +63,7 @@ def _shifted(x: NDArray[Any], axis: int, start: float) -> NDArray[Any]:
 
 @operator("Roll")
 def roll(node: FlexNode) -> Step:
-    """The elements moved along axes; those that leave at one end come back at the other."""
+    """Step that shifts elements along axes; elements leave at one end and enter at the other."""
 
     def run(x: NDArray[Any], shift: NDArray[Any], axis: NDArray[Any]) -> NDArray[Any]:
         shifts, axes = np.asarray(shift).reshape(-1), np.asarray(axis).reshape(-1)
@@ -87,7 +87,7 @@ def _rolled(x: NDArray[Any], by: int, axis: int) -> NDArray[Any]:
 
 @operator("Cross")
 def cross(node: FlexNode) -> Step:
-    """Products of vectors in space."""
+    """Step that computes the cross products of vectors, ``[..., 3]``."""
 
     def run(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
         if a.shape != b.shape or a.shape[-1:] != (3,):

@@ -1,4 +1,4 @@
-"""Operators that write, add or compare elements or slices at indices."""
+"""Operators that write, add or compare elements or slices at indices (scatter)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def scatter_nd(node: FlexNode) -> Step:
 
 @operator(*_UPDATES)
 def tensor_scatter(node: FlexNode) -> Step:
-    """A copy of a tensor, with updates combined into it at indices."""
+    """Step that returns a copy of a tensor with updates combined at indices, for instance added."""
     ignores, combine = ignores_bad_indices(node), _UPDATES[node.op]
 
     def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:
@@ -57,7 +57,7 @@ def tensor_scatter(node: FlexNode) -> Step:
 
 @operator("TensorScatterUpdate")
 def tensor_scatter_update(node: FlexNode) -> Step:
-    """A copy of a tensor, with updates in place of what is at indices; the last one counts."""
+    """Step that returns a copy of a tensor with slices replaced; of equal indices the last wins."""
     ignores = ignores_bad_indices(node)
 
     def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:
@@ -67,7 +67,7 @@ def tensor_scatter_update(node: FlexNode) -> Step:
 
 
 def _comparable(updates: NDArray[Any], combine: np.ufunc) -> NDArray[Any]:
-    """Return the updates without NaN, which never is larger nor smaller than what is there."""
+    """Return *updates* for maximum or minimum with each NaN replaced by a value without effect."""
     if combine not in (np.maximum, np.minimum) or updates.dtype.kind in "iub":
         return updates
     worst = -np.inf if combine is np.maximum else np.inf
@@ -81,7 +81,7 @@ def _scatter(
     updates: NDArray[Any],
     ignores: bool,
 ) -> NDArray[Any]:
-    """Return a copy of *start* with *updates* [..., slice] at *indices* [..., n], one by one."""
+    """Return a copy of *start* with *updates* [..., slice] applied at *indices* [..., n]."""
     check_depth(indices, start.ndim)
     depth, result = indices.shape[-1], start.copy()
     expected = indices.shape[:-1] + start.shape[depth:]
@@ -133,7 +133,7 @@ def inplace(node: FlexNode) -> Step:
 
 @operator("InvertPermutation")
 def invert_permutation(node: FlexNode) -> Step:
-    """The inverse of a permutation."""
+    """Step that inverts a permutation."""
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
         check_rank(x, 1, "the permutation")

@@ -1,4 +1,4 @@
-"""Operators that reduce the rows of each segment to one."""
+"""Operators that reduce the rows of each segment to one row."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _check_rows(data: NDArray[Any], ids: NDArray[Any]) -> None:
 
 
 def _starts(ids: NDArray[Any]) -> NDArray[np.intp]:
-    """Return where the segments begin.
+    """Return the index of the first row of each segment.
 
     Raises:
         ValueError: the numbers decrease, or are negative.
@@ -106,7 +106,7 @@ def _divided(sums: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
 @operator("UnsortedSegmentSum", "UnsortedSegmentProd", types=NUMBERS)
 @operator("UnsortedSegmentMax", "UnsortedSegmentMin", types=REAL)
 def unsorted_segment(node: FlexNode) -> Step:
-    """The rows of each segment reduced, for a given number; negative segments are dropped."""
+    """Step that reduces the rows of each segment; rows with a negative segment are dropped."""
     kind, dtype = node.op.removeprefix("UnsortedSegment"), node.type("T").dtype
     combine, start = {
         "Sum": (np.add, 0),
@@ -184,7 +184,7 @@ def _extreme(dtype: np.dtype[Any], which: str) -> Any:
     *(f"SparseSegment{kind}{ending}" for kind in _SCALES for ending in ("", "WithNumSegments"))
 )
 def sparse_segment(node: FlexNode) -> Step:
-    """Rows chosen by index, and each segment of them summed, averaged, or divided by sqrt(n)."""
+    """Step that sums or averages selected rows per segment, or divides sums by sqrt(n)."""
     kind = node.op.removeprefix("SparseSegment").removesuffix("WithNumSegments")
     scale = _SCALES[kind]
 
@@ -215,13 +215,13 @@ def sparse_segment(node: FlexNode) -> Step:
 
 
 def _precise(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return small floats as float32, in which they are summed up."""
+    """Return 16-bit floats as float32, the type in which they are summed."""
     return rows.astype(np.float32) if rows.dtype.itemsize == 2 else rows
 
 
 @operator(*(f"SparseSegment{kind}Grad" for kind in _SCALES))
 def sparse_segment_gradient(node: FlexNode) -> Step:
-    """The gradient of a sparse segment reduction with respect to its data."""
+    """Step for the gradient of a sparse segment reduction with respect to its data."""
     scale = _SCALES[node.op.removeprefix("SparseSegment").removesuffix("Grad")]
 
     def run(

@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 class SentencePieceModel:
-    """A model of pieces, as handles name it."""
+    """A loaded SentencePiece model; handles of models refer to this object."""
 
     def __init__(self, serialised: bytes) -> None:
         try:
@@ -41,7 +41,7 @@ def _model(handle: Any) -> Any:
 
 @operator("SentencepieceOp")
 def handle(node: FlexNode) -> Step:
-    """The SentencePiece model that an attribute holds."""
+    """Step that returns the handle of the SentencePiece model in the attribute ``model``."""
     serialised = node.bytes("model", b"")
     model = shared(node, "sentencepiece", lambda name: SentencePieceModel(serialised))
     return lambda: model
@@ -49,7 +49,7 @@ def handle(node: FlexNode) -> Step:
 
 @operator("SentencepieceTokenizeOp")
 def tokenize(node: FlexNode) -> Step:
-    """Pieces of strings, as numbers or text, and where those of each string end."""
+    """Step that splits strings into pieces, as numbers or text, and returns the row splits."""
     if node.bool("return_nbest", False):
         raise Unsupported("return_nbest is true, expected false")
     type = node.type("out_type", DataType.INT32)
@@ -74,7 +74,7 @@ def tokenize(node: FlexNode) -> Step:
 
 @operator("SentencepieceDetokenizeOp")
 def detokenize(node: FlexNode) -> Step:
-    """Strings of pieces."""
+    """Step that joins pieces to strings."""
     if node.type("T", DataType.INT32) is not DataType.INT32:
         raise Unsupported(f"pieces are {node.type('T').name}, expected INT32", "dtype")
 
@@ -93,5 +93,5 @@ def detokenize(node: FlexNode) -> Step:
 
 @operator("SentencepieceVocabSizeOp")
 def vocabulary_size(node: FlexNode) -> Step:
-    """Number of pieces."""
+    """Step that returns the number of pieces in the model."""
     return lambda handle: np.array(_model(handle).get_piece_size(), np.int32)

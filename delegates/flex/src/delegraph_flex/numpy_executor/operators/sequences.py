@@ -1,4 +1,4 @@
-"""Operators that count: ranges, one-hot vectors, and positions among boundaries."""
+"""Operators that make ranges and one-hot vectors, or find positions among boundaries."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def linspace(node: FlexNode) -> Step:
 
 @operator("OneHot")
 def one_hot(node: FlexNode) -> Step:
-    """One value where an index points along a new axis, another one elsewhere."""
+    """Step that makes one-hot vectors along a new axis, with values for on and off."""
     axis = node.int("axis", -1)
     if axis < -1:
         raise Unsupported(f"attribute 'axis' is {axis}, expected -1 or more")

@@ -1,4 +1,4 @@
-"""Tensors as bytes.
+"""Operators that convert tensors to bytes and back.
 
 Source:
     core/kernels/serialize_tensor_op.cc; Tensor::AsProtoTensorContent, core/framework/tensor.cc.
@@ -19,7 +19,7 @@ from delegraph_flex.numpy_executor.registry import ALL, operator
 
 @operator("SerializeTensor", types=ALL)
 def serialize_tensor(node: FlexNode) -> Step:
-    """The message that holds an array: its type, its shape, and its elements."""
+    """Step that encodes an array as a protobuf message with type, shape and elements."""
     type = node.type("T")
 
     def run(x: NDArray[Any]) -> NDArray[Any]:

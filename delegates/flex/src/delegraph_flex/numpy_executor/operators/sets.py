@@ -1,4 +1,4 @@
-"""Operations on the sets that the rows of tensors hold."""
+"""Operations on sets; each row of a tensor is a set."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def set_size(node: FlexNode) -> Step:
 
 
 def _rows(parts: Sequence[NDArray[Any]], validates: bool) -> tuple[Rows, tuple[int, ...]]:
-    """Return the sets of a tensor, dense or sparse, and the shape of its batch."""
+    """Return the sets of a dense or sparse tensor, and the shape of its batch."""
     if len(parts) == 1:
         x = parts[0]
         if x.ndim < 2:
@@ -91,7 +91,7 @@ def _require_sets(batch: tuple[int, ...]) -> None:
 def _sparse(
     rows: list[list[Any]], batch: tuple[int, ...], dtype: np.dtype[Any]
 ) -> list[NDArray[Any]]:
-    """Return indices, values and shape of the sparse tensor with these rows."""
+    """Return indices, values and shape of the sparse tensor with *rows*."""
     lengths = np.array([len(row) for row in rows], np.int64)
     flat = np.arange(lengths.size).repeat(lengths)
     starts = np.cumsum(lengths) - lengths

@@ -1,4 +1,4 @@
-"""Operators that look at shapes or change them, and those that change nothing.
+"""Operators that read or change shapes, and operators that return their inputs unchanged.
 
 What only changes a shape returns a view of what it is given.
 """
@@ -32,19 +32,19 @@ _I32 = DataType.INT32
     "StopGradient",
 )
 def identity(node: FlexNode) -> Step:
-    """The input itself."""
+    """Step that returns its input."""
     return _itself
 
 
 @operator("IdentityN")
 def identities(node: FlexNode) -> Step:
-    """The inputs themselves."""
+    """Step that returns its inputs."""
     return lambda *values: values
 
 
 @operator("EnsureShape")
 def ensure_shape(node: FlexNode) -> Step:
-    """The input itself, provided that it has the shape of the attribute."""
+    """Step that returns its input, after a check of its shape against the attribute."""
     expected = node.shape("shape")
     if expected is None:
         return _itself
@@ -62,7 +62,7 @@ def ensure_shape(node: FlexNode) -> Step:
 
 @operator("Shape")
 def shape(node: FlexNode) -> Step:
-    """The dimensions, as a vector."""
+    """Step that returns the shape of its input, as a vector."""
     dtype, array = node.type("out_type", DataType.INT32).dtype, np.array
     return lambda x: array(x.shape, dtype)
 
@@ -76,20 +76,20 @@ def shapes(node: FlexNode) -> Step:
 
 @operator("Size")
 def size(node: FlexNode) -> Step:
-    """How many elements there are."""
+    """Step that returns the number of elements."""
     number = node.type("out_type", DataType.INT32).dtype.type
     return lambda x: number(x.size)
 
 
 @operator("Rank")
 def rank(node: FlexNode) -> Step:
-    """How many dimensions there are."""
+    """Step that returns the number of dimensions."""
     return lambda x: np.int32(x.ndim)
 
 
 @operator("Reshape")
 def reshape(node: FlexNode) -> Step:
-    """The same elements in another shape; one dimension may be -1, whatever is left."""
+    """Step that changes the shape; one dimension may be -1, and is then computed."""
 
     def run(x: Array, dims: Array) -> Array:
         shape = dims.ravel().tolist()
@@ -102,7 +102,7 @@ def reshape(node: FlexNode) -> Step:
 
 @operator("Squeeze")
 def squeeze(node: FlexNode) -> Step:
-    """The input without dimensions of 1: those of the attribute, or all."""
+    """Step that removes dimensions of size 1: the axes in the attribute, or all."""
     axes = node.ints("squeeze_dims", ())
     if not axes:
         return lambda x: x.reshape([dim for dim in x.shape if dim != 1])
@@ -123,13 +123,13 @@ def expand_dims(node: FlexNode) -> Step:
 
 @operator("Transpose")
 def transpose(node: FlexNode) -> Step:
-    """The input with its axes in another order."""
+    """Step that permutes the axes."""
     return _transposed
 
 
 @operator("ConjugateTranspose")
 def conjugate_transpose(node: FlexNode) -> Step:
-    """The complex conjugate of the input, with its axes in another order."""
+    """Step that permutes the axes and takes complex conjugates."""
     if node.type("T") not in COMPLEX:
         return _transposed
     return lambda x, order: np.conjugate(_transposed(x, order))
@@ -137,7 +137,7 @@ def conjugate_transpose(node: FlexNode) -> Step:
 
 @operator("DataFormatDimMap")
 def map_data_format_axes(node: FlexNode) -> Step:
-    """The axes of one data format (``NHWC``) as those of another (``NCHW``)."""
+    """Step that converts axes of one data format (``NHWC``) to those of another (``NCHW``)."""
     source, target = _data_formats(node)
     places = np.array([target.index(letter) for letter in source], node.type("T", _I32).dtype)
 
@@ -168,7 +168,7 @@ def permute_data_format(node: FlexNode) -> Step:
 
 @operator("BroadcastArgs")
 def broadcast_shapes(node: FlexNode) -> Step:
-    """The shape that two shapes broadcast to."""
+    """Step that computes the shape to which two shapes broadcast."""
 
     def run(x: Array, y: Array) -> Array:
         return np.array(np.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist())), x.dtype)
@@ -193,7 +193,7 @@ def broadcast_axes(node: FlexNode) -> Step:
 
 @operator("Bitcast")
 def bitcast(node: FlexNode) -> Step:
-    """The same bytes as elements of another type.
+    """Step that reinterprets bytes as elements of another type.
 
     Smaller elements make a last dimension; for larger ones the last dimension has to be the ratio.
     """
@@ -226,7 +226,7 @@ def _itself(x: Array) -> Array:
 
 
 def _filled_in(shape: list[int], of: tuple[int, ...]) -> list[int]:
-    """Return a shape whose -1 is replaced by what is left of the elements of another.
+    """Return *shape* with -1 replaced by the size that gives as many elements as *of* has.
 
     Where the new shape has a 0, zeros count in neither.
     """

@@ -1,4 +1,4 @@
-"""Operators that take parts of an array, or put its elements in another order."""
+"""Operators that take parts of an array, or change the order of its elements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Index = tuple[slice | int | EllipsisType | None, ...]
 
 @operator("Slice")
 def slice_(node: FlexNode) -> Step:
-    """A block, from its first element and its size; a size of -1 reaches to the end."""
+    """Step that takes a block by its first element and size; a size of -1 means to the end."""
 
     def run(x: Array, begin: Array, size: Array) -> Array:
         if not len(begin) == len(size) == x.ndim:
@@ -42,7 +42,7 @@ def slice_(node: FlexNode) -> Step:
 
 @operator("StridedSlice")
 def strided_slice(node: FlexNode) -> Step:
-    """What ``x[begin:end:stride, ...]`` is, with new and removed axes as the masks say."""
+    """Step that computes ``x[begin:end:stride, ...]``, with new and removed axes by masks."""
     make_index = StridedIndex(node)
 
     def run(x: Array, begin: Array, end: Array, strides: Array) -> Array:
@@ -66,7 +66,7 @@ def strided_slice_gradient(node: FlexNode) -> Step:
 
 @operator("TensorStridedSliceUpdate")
 def strided_slice_update(node: FlexNode) -> Step:
-    """The input with other values where the slice is."""
+    """Step that returns the input with the elements of a strided slice replaced."""
     make_index = StridedIndex(node)
 
     def run(x: Array, begin: Array, end: Array, strides: Array, value: Array) -> Array:
@@ -79,7 +79,7 @@ def strided_slice_update(node: FlexNode) -> Step:
 
 @operator("Split")
 def split(node: FlexNode) -> Step:
-    """Equal parts along an axis."""
+    """Step that splits an array into equal parts along an axis."""
     count = node.int("num_split")
     if count < 1:
         raise Unsupported(f"attribute 'num_split' is {count}, expected at least 1")
@@ -97,7 +97,7 @@ def split(node: FlexNode) -> Step:
 
 @operator("SplitV")
 def split_by_sizes(node: FlexNode) -> Step:
-    """Parts of given sizes along an axis; one may be -1, whatever is left."""
+    """Step that splits an array into parts of given sizes; one size may be -1, and is computed."""
     count = node.int("num_split")
 
     def run(x: Array, sizes: Array, axis: Array) -> list[Array]:
@@ -118,7 +118,7 @@ def split_by_sizes(node: FlexNode) -> Step:
 
 @operator("Unpack")
 def unpack(node: FlexNode) -> Step:
-    """The slices along an axis, without it."""
+    """Step that returns the slices along an axis, without the axis."""
     axis, count = node.int("axis", 0), node.int("num")
 
     def run(x: Array) -> list[Array]:
@@ -149,7 +149,7 @@ def reverse_axes(node: FlexNode) -> Step:
 
 @operator("Reverse")
 def reverse_flagged(node: FlexNode) -> Step:
-    """The elements in reverse order along the axes that are flagged."""
+    """Step that reverses the elements along the axes whose flag is true."""
 
     def run(x: Array, flags: Array) -> Array:
         if flags.shape != (x.ndim,):
@@ -162,7 +162,7 @@ def reverse_flagged(node: FlexNode) -> Step:
 
 @operator("ReverseSequence")
 def reverse_sequence(node: FlexNode) -> Step:
-    """The first elements along one axis in reverse order, as many as said for each of another."""
+    """Step that reverses the first ``lengths[i]`` elements along one axis, for each batch i."""
     seq_axis, batch_axis = node.int("seq_dim"), node.int("batch_dim", 0)
 
     def run(x: Array, lengths: Array) -> Array:
@@ -192,7 +192,7 @@ _BACKWARDS = slice(None, None, -1)
 
 
 def _part(x: Array, index: Any) -> Array:
-    """Return part of an array; an index that ends with ``...`` gives an array, not a scalar."""
+    """Return ``x[index]`` as an array; an *index* that ends with ``...`` never gives a scalar."""
     part: Array = x[index]
     return part
 

@@ -1,4 +1,4 @@
-"""Operators that order numbers, or look for their place in an order."""
+"""Operators that sort numbers, or find positions in sorted numbers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from delegraph_flex.numpy_executor.registry import REAL, operator
 
 @operator("TopK", types=REAL)
 def top_k(node: FlexNode) -> Step:
-    """The largest numbers of each row, falling, and where they are; the first of equals wins."""
+    """Step for the k largest numbers of each row, descending, and their positions.
+
+    Of equal numbers the first comes first.
+    """
     k = node.int("k")
     return lambda x: _largest(x, k, np.dtype(np.int32))
 
 
 @operator("TopKV2", types=REAL)
 def top_k_v2(node: FlexNode) -> Step:
-    """The largest numbers of each row, falling, and where they are; the first of equals wins.
+    """Step for the k largest numbers of each row, descending, and their positions; k is an input.
 
     With ``sorted`` false TensorFlow leaves the order open; here it is the same.
     """
@@ -87,14 +90,14 @@ def nth_element(node: FlexNode) -> Step:
 
 @operator("InTopK")
 def in_top_k(node: FlexNode) -> Step:
-    """Whether fewer than k predictions of a row are larger than that of its target."""
+    """Step that tests whether fewer than k predictions of a row exceed the target's prediction."""
     k = node.int("k")
     return lambda predictions, targets: _is_among(predictions, targets, k)
 
 
 @operator("InTopKV2")
 def in_top_k_v2(node: FlexNode) -> Step:
-    """Whether fewer than k predictions of a row are larger than that of its target."""
+    """Step that tests whether fewer than k predictions of a row exceed the target's prediction."""
     return lambda predictions, targets, k: _is_among(predictions, targets, scalar(k, "k"))
 
 
@@ -116,7 +119,7 @@ def _is_among(predictions: NDArray[Any], targets: NDArray[Any], k: int) -> NDArr
 
 @operator("LowerBound", "UpperBound")
 def bound(node: FlexNode) -> Step:
-    """Where values would be put into the rising numbers of their row, before or after equals."""
+    """Step that finds the insertion positions of values in sorted rows, before or after equals."""
     side: Any = "left" if node.op == "LowerBound" else "right"
     dtype = node.type("out_type", DataType.INT32).dtype
 
@@ -135,7 +138,7 @@ def bound(node: FlexNode) -> Step:
 
 @operator("IsotonicRegression")
 def isotonic_regression(node: FlexNode) -> Step:
-    """The falling numbers nearest to each row, by squares, and the stretches of equal ones.
+    """Step for the nonincreasing numbers nearest to each row by squared distance, and their runs.
 
     Source: core/kernels/isotonic_regression_op.cc.
     """
@@ -156,7 +159,7 @@ def isotonic_regression(node: FlexNode) -> Step:
 
 
 def _falling_stretches(row: list[float]) -> tuple[list[float], list[int]]:
-    """Return sums and counts of neighbours that are merged until their means fall.
+    """Return sums and counts of runs of neighbours, merged until the means of runs decrease.
 
     >>> _falling_stretches([3, 1, 2])
     ([3, 3], [1, 2])

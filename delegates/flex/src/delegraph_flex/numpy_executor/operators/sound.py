@@ -1,4 +1,4 @@
-"""Sound: spectra, their cepstral coefficients, and WAV files.
+"""Operators on sound: spectra, cepstral coefficients, and WAV files.
 
 Source:
     core/kernels/spectrogram.cc, mfcc.cc, mfcc_mel_filterbank.cc, mfcc_dct.cc;
@@ -120,7 +120,7 @@ def _mel(hertz: Any) -> Any:
 
 @operator("DecodeWav")
 def decode_wav(node: FlexNode) -> Step:
-    """Samples in [-1, 1) of a 16-bit WAV file, ``[samples, channels]``, and its sample rate."""
+    """Step that decodes a 16-bit WAV file to samples in [-1, 1), ``[samples, channels]``."""
     channels, samples = (node.int(f"desired_{name}", -1) for name in ("channels", "samples"))
     if min(channels, samples) < -1:
         raise Unsupported(f"{channels} channels and {samples} samples are wanted")

@@ -27,7 +27,7 @@ from delegraph_flex.numpy_executor.sparse_parts import (
 
 @operator("SparseToDense")
 def sparse_to_dense(node: FlexNode) -> Step:
-    """A tensor with values at some indices, and a default everywhere else."""
+    """Step that makes a dense tensor from values at indices and a default."""
     validates = node.bool("validate_indices", True)
 
     def run(
@@ -49,7 +49,7 @@ def sparse_to_dense(node: FlexNode) -> Step:
 
 @operator("SparseReshape")
 def sparse_reshape(node: FlexNode) -> Step:
-    """The indices of a sparse tensor in another shape, and that shape; one may be -1."""
+    """Step that converts indices of a sparse tensor to a new shape; one dimension may be -1."""
 
     def run(indices: NDArray[Any], shape: NDArray[Any], wanted: NDArray[Any]) -> Any:
         check_indices(indices, indices.shape[0] if indices.ndim else 0, shape)
@@ -69,7 +69,7 @@ def sparse_reshape(node: FlexNode) -> Step:
 
 
 def _resolved(dims: list[int], count: int) -> list[int]:
-    """Return dimensions of *count* elements, one of which may be -1."""
+    """Return *dims* with a -1 replaced, after a check that they have *count* elements."""
     if count > MOST_ELEMENTS:
         raise ValueError("the shape has more elements than an index can tell")
     known = math.prod(dim for dim in dims if dim != -1)
@@ -82,7 +82,10 @@ def _resolved(dims: list[int], count: int) -> list[int]:
 
 @operator("SparseFillEmptyRows")
 def sparse_fill_empty_rows(node: FlexNode) -> Step:
-    """Rows without an element get one; indices, values, which rows, where elements went."""
+    """Step that adds a default element to each empty row.
+
+    It returns indices, values, which rows were empty, and the new place of each element.
+    """
 
     def run(
         indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any], default: NDArray[Any]
@@ -136,7 +139,7 @@ def sparse_reorder(node: FlexNode) -> Step:
 
 @operator("SparseSlice")
 def sparse_slice(node: FlexNode) -> Step:
-    """The part of a sparse tensor from a start, of a size or as much as there is."""
+    """Step that cuts a block out of a sparse tensor, by start and size, up to the tensor's end."""
 
     def run(
         indices: NDArray[Any],
@@ -157,7 +160,7 @@ def sparse_slice(node: FlexNode) -> Step:
 
 @operator("SparseConcat", types=ALL)
 def sparse_concat(node: FlexNode) -> Step:
-    """Sparse tensors one after the other along an axis, row by row; equal indices stay in order.
+    """Step that concatenates sparse tensors, sorted by index; equal indices keep their order.
 
     Source:
         SparseConcatOp, core/kernels/sparse_concat_op.cc.
@@ -187,7 +190,7 @@ def sparse_concat(node: FlexNode) -> Step:
 
 
 def _joined_ends(shapes: list[list[int]], axis: int) -> list[int]:
-    """Return where each of several tensors ends along the axis on which they are joined.
+    """Return where each tensor ends along the concatenated axis.
 
     Raises:
         ValueError: other dimensions differ, or 64 bits cannot hold the last end.

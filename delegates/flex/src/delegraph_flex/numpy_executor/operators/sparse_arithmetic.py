@@ -26,7 +26,7 @@ _ADDED = SIGNED | COMPLEX | {DataType.FLOAT32, DataType.FLOAT64}
 
 @operator("SparseAdd", types=_ADDED)
 def sparse_add(node: FlexNode) -> Step:
-    """The sum of two sparse tensors; what adds up to less than a threshold is left out.
+    """Step that adds two sparse tensors; sums smaller than a threshold are dropped.
 
     Source:
         SparseAddOp, core/kernels/sparse_add_op.cc.
@@ -61,7 +61,7 @@ def sparse_add(node: FlexNode) -> Step:
 
 
 def _merged(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return which rows of *a* and of *b* meet, in the order of their sum; -1 where one is alone.
+    """Return the rows of *a* and *b* of each index of the sum; -1 where one of them has no row.
 
     >>> _merged(np.array([[0], [2]]), np.array([[2], [5]]))
     (array([ 0,  1, -1]), array([-1,  0,  1]))
@@ -80,7 +80,7 @@ def _merged(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray
 def _merged_as_they_come(
     a: NDArray[Any], b: NDArray[Any]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The same for rows that are out of order, or repeated: they meet as in TensorFlow's loop."""
+    """Return the result of :func:`_merged` for unsorted or repeated rows, as TensorFlow's loop."""
     pairs: list[tuple[int, int]] = []
     left, right = a.tolist(), b.tolist()
     i = j = 0
@@ -95,7 +95,7 @@ def _merged_as_they_come(
 
 
 def _magnitude(values: NDArray[Any]) -> NDArray[Any]:
-    """Return absolute values; as in C++, that of -128 in 8 bits is 128."""
+    """Return absolute values without overflow: that of -128 in INT8 is 128, as in C++."""
     is_small = values.dtype in (np.int8, np.int16)
     magnitude: NDArray[Any] = np.abs(values.astype(np.int32) if is_small else values)
     return magnitude
@@ -103,7 +103,7 @@ def _magnitude(values: NDArray[Any]) -> NDArray[Any]:
 
 @operator("SparseSoftmax", types={DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64})
 def sparse_softmax(node: FlexNode) -> Step:
-    """The softmax of each row's elements, row by row; what is no element has no share.
+    """Step that computes the softmax over the stored elements of each row of a sparse tensor.
 
     Source:
         SparseSoftmaxOp, core/kernels/sparse_softmax_op.cc.
@@ -130,7 +130,7 @@ def sparse_softmax(node: FlexNode) -> Step:
 
 @operator("SparseTensorDenseMatMul")
 def sparse_tensor_dense_matmul(node: FlexNode) -> Step:
-    """The product of a sparse matrix and a dense one, or of their adjoints."""
+    """Step that multiplies a sparse by a dense matrix, either optionally as its adjoint."""
     adjoint_a, adjoint_b = node.bool("adjoint_a", False), node.bool("adjoint_b", False)
 
     def run(

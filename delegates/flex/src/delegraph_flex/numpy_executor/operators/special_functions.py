@@ -1,4 +1,4 @@
-"""Special functions, each the ufunc of SciPy that computes it."""
+"""Special functions of mathematics, each computed by a ufunc of SciPy."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ Made by interpolation at Chebyshev points; in float32 it is within 2e-7 of the t
 
 
 def _erf(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return erf of many numbers, block by block so that they stay in the cache."""
+    """Return erf of *x*, computed in blocks that fit in the cache."""
     result = np.empty(x.shape, np.float32)
     source, target = x.reshape(-1), result.reshape(-1)
     for begin in range(0, source.size, _BLOCK):
@@ -146,7 +146,7 @@ def _of_type(function: Callable[..., Any], type: DataType) -> Step:
 
 
 def _polygamma(order: NDArray[Any], x: NDArray[Any]) -> Any:
-    """Return a derivative of digamma; NaN at poles, and where its order is no whole number."""
+    """Return a derivative of digamma; NaN at poles and for orders that are no whole number."""
     n = np.asarray(order, np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         sign = np.where(n % 2 == 0, -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Random numbers from a stream that goes on from call to call.
+"""Random numbers from a stream that continues from call to call.
 
 With seeds, of which one is not 0, a node's numbers are those that TensorFlow gives for a kernel of
 its own: the same in every interpreter, call after call. Without, the operating system gives the
@@ -37,7 +37,7 @@ from delegraph_flex.numpy_executor.registry import FLOATS, operator
 
 
 def stream_of(node: FlexNode) -> Stream:
-    """Return the stream of *node*, that its interpreter keeps."""
+    """Return the random stream of *node*, which its interpreter keeps."""
     seeds = node.int("seed", 0), node.int("seed2", 0)
     key = f"flex random {node.index} {node.op} {seeds}"
     stream = node.around.resources.get(key)

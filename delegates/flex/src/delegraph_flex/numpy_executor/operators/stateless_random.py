@@ -1,4 +1,4 @@
-"""Random numbers as a function of a seed: TensorFlow's own, bit for bit.
+"""Random numbers as a function of a seed, equal to TensorFlow's bit for bit.
 
 Normal numbers need a logarithm, a sine and a cosine. As TensorFlow does, they ask the C library.
 
@@ -43,7 +43,7 @@ _INTEGERS = {
 
 
 def result_type(node: FlexNode, name: str, default: DataType, types: Any) -> np.dtype[Any]:
-    """Return the dtype that attribute *name* asks for.
+    """Return the dtype in the attribute *name*.
 
     Raises:
         Unsupported: none of *types*.
@@ -56,7 +56,7 @@ def result_type(node: FlexNode, name: str, default: DataType, types: Any) -> np.
 
 
 def place(key: NDArray[Any], counter: NDArray[Any], alg: NDArray[Any]) -> Philox:
-    """Return the place in the stream that a key, counter and algorithm name."""
+    """Return the Philox generator at the position that key and counter give."""
     if np.ndim(alg) or int(alg) not in (_PHILOX, _AUTOMATIC):
         raise ValueError(f"algorithm is {alg}, expected {_PHILOX} (Philox) or {_AUTOMATIC}")
     if key.shape != (1,) or counter.ndim != 1 or len(counter) < 2:
@@ -190,7 +190,7 @@ def stateless_random_uniform_int_v2(node: FlexNode) -> Step:
 
 @operator("StatelessRandomGetKeyCounter")
 def stateless_random_get_key_counter(node: FlexNode) -> Step:
-    """Key and counter that a seed is mixed to."""
+    """Step that computes key and counter from a seed."""
 
     def run(seed: NDArray[Any]) -> list[NDArray[Any]]:
         random = Philox.of_stateless_seed(seed)
@@ -202,13 +202,13 @@ def stateless_random_get_key_counter(node: FlexNode) -> Step:
 
 @operator("StatelessRandomGetAlg")
 def stateless_random_get_alg(node: FlexNode) -> Step:
-    """Number of the algorithm: Philox."""
+    """Step that returns the number of the random algorithm, Philox."""
     return lambda: np.array(_PHILOX, np.int32)
 
 
 @operator("StatelessRandomGetKeyCounterAlg")
 def stateless_random_get_key_counter_alg(node: FlexNode) -> Step:
-    """Key, counter and algorithm that a seed is mixed to."""
+    """Step that computes key and counter from a seed, and returns the algorithm's number."""
     key_counter = stateless_random_get_key_counter(node)
     return lambda seed: [*key_counter(seed), np.array(_PHILOX, np.int32)]
 

@@ -1,4 +1,4 @@
-"""Numbers that stand for strings, or for any data: their hashes."""
+"""Hashes of strings and of other data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fast_bucket(node: FlexNode) -> Step:
 
 @operator("Fingerprint")
 def fingerprint(node: FlexNode) -> Step:
-    """The 8 bytes of FarmHash of each item along the first axis; items of strings by their hashes.
+    """Step for the FarmHash of each item along the first axis, 8 bytes; strings are hashed first.
 
     Source: core/kernels/fingerprint_op.cc.
     """
@@ -75,7 +75,7 @@ def strong_bucket(node: FlexNode) -> Step:
 
 @operator("StringToHashBucket")
 def bucket(node: FlexNode) -> Step:
-    """Bucket of each string by TensorFlow's own hash."""
+    """Step that assigns each string to a bucket by TensorFlow's own hash."""
     count = _buckets(node)
 
     def run(x: NDArray[Any]) -> NDArray[Any]:

@@ -56,7 +56,10 @@ def _float_letter(node: FlexNode) -> str:
 
 
 def _each_number(function: Callable[[Any], bytes], longest: int = 0) -> Step:
-    """Return the function of numbers to text; *longest* is what options alone ask for, in bytes."""
+    """Return the step that converts numbers to text by *function*.
+
+    *longest* is the length in bytes that the options alone require, for the memory check.
+    """
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
         require_bytes(np.size(x) * longest, f"text of {longest} bytes for {np.size(x)} numbers")
@@ -71,7 +74,7 @@ def _each_number(function: Callable[[Any], bytes], longest: int = 0) -> Step:
 
 @operator("StringToNumber")
 def to_number(node: FlexNode) -> Step:
-    """Text as numbers."""
+    """Step that converts text to numbers."""
     type = node.type("out_type", DataType.FLOAT32)
     if type not in PARSED:
         raise Unsupported(f"StringToNumber to {type.name}", "dtype")

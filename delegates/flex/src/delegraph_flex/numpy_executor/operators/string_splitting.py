@@ -1,4 +1,4 @@
-"""Splitting strings into a sparse matrix of their parts."""
+"""Operators that split strings into the parts of a sparse matrix."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def split(node: FlexNode) -> Step:
 
 
 def _at_blanks(value: bytes, most: int) -> list[bytes]:
-    """Return the parts between runs of blanks, and after *most* of them what is left."""
+    """Return the parts between runs of blanks; after *most* splits the remainder is one part."""
     if most == 0:
         return [value]
     parts = value.split(None, most)
@@ -68,7 +68,7 @@ def _vector(x: Strings) -> Sequence[bytes]:
 
 
 def _sparse(rows: Sequence[Sequence[bytes]]) -> list[NDArray[Any]]:
-    """Return indices, values and shape of the sparse matrix with these rows."""
+    """Return indices, values and shape of the sparse matrix with *rows*."""
     indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
     values = np.empty(len(indices), object)
     values[:] = [part for row in rows for part in row]

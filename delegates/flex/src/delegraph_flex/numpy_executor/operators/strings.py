@@ -1,4 +1,4 @@
-"""Operators on single strings: case, length, joining, parts of them."""
+"""Operators on single strings: case, length, joining, substrings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Strings = NDArray[np.object_]
 def each(
     function: Callable[[bytes], Any], dtype: Any = object
 ) -> Callable[[Strings], NDArray[Any]]:
-    """Return the function of arrays that applies *function* to every string."""
+    """Return the function that applies *function* to every string of an array."""
 
     def run(x: Strings) -> NDArray[Any]:
         result = np.empty(np.shape(x), dtype)
@@ -62,7 +62,7 @@ def _unit(node: FlexNode) -> str:
 
 
 def character_starts(value: bytes) -> list[int]:
-    """Return where UTF-8 characters start: every byte but those that continue one."""
+    """Return the byte positions where UTF-8 characters start."""
     return [i for i, byte in enumerate(value) if byte & 0xC0 != 0x80]
 
 
@@ -75,7 +75,7 @@ def length(node: FlexNode) -> Step:
 
 
 def joiner(separator: bytes) -> Callable[[Collection[bytes]], bytes]:
-    """Function that joins strings and counts the memory of all its results."""
+    """Return the function that joins strings, and checks the memory of all its results together."""
     taken = Taken("joined text")
 
     def join(parts: Collection[bytes]) -> bytes:
@@ -87,7 +87,7 @@ def joiner(separator: bytes) -> Callable[[Collection[bytes]], bytes]:
 
 @operator("StringJoin")
 def join(node: FlexNode) -> Step:
-    """Strings of several arrays joined, element by element; single ones go with all."""
+    """Step that joins strings of several arrays element by element; scalars are repeated."""
     separator = node.bytes("separator", b"")
 
     def run(*parts: Strings) -> Strings:
@@ -108,7 +108,7 @@ def join(node: FlexNode) -> Step:
 
 @operator("ReduceJoin")
 def reduce_join(node: FlexNode) -> Step:
-    """Strings along some dimensions joined into one."""
+    """Step that joins the strings along some dimensions into one string."""
     separator, keep = node.bytes("separator", b""), node.bool("keep_dims", False)
 
     def run(x: Strings, axes: NDArray[Any]) -> Strings:

@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 @dataclass(slots=True)
 class Table:
-    """A table.
+    """A look-up table from keys to values.
 
     Attributes:
         name: that its handle has.
@@ -39,7 +39,7 @@ class Table:
     items: dict[Any, Any] | None = field(default=None)
 
     def contents(self) -> dict[Any, Any]:
-        """Entries of the table.
+        """Entries of the table, from key to value.
 
         Raises:
             ValueError: it is not initialised.
@@ -49,7 +49,7 @@ class Table:
         return self.items
 
     def put(self, keys: Array, values: Array, *, anew: bool) -> None:
-        """Take keys with their values, *anew* in place of what there was."""
+        """Add keys with their values to the table; *anew* removes the old entries first."""
         if np.shape(values) != (*np.shape(keys), *self.value_shape):
             raise ValueError(f"keys are {np.shape(keys)}, values {np.shape(values)}")
         found = {} if anew or self.items is None else self.items
@@ -80,25 +80,25 @@ def _handle(node: FlexNode, shape: tuple[int, ...], is_mutable: bool) -> Step:
 
 @operator("HashTableV2")
 def hash_table(node: FlexNode) -> Step:
-    """A table that is filled once."""
+    """Step that returns the handle of a table which is filled only once."""
     return _handle(node, (), is_mutable=False)
 
 
 @operator("MutableHashTableV2")
 def mutable_hash_table(node: FlexNode) -> Step:
-    """A table that can be written to."""
+    """Step that returns the handle of a table which can be changed."""
     return _handle(node, (), is_mutable=True)
 
 
 @operator("MutableHashTableOfTensorsV2")
 def mutable_hash_table_of_tensors(node: FlexNode) -> Step:
-    """A table of tensors that can be written to."""
+    """Step that returns the handle of a table of tensors which can be changed."""
     return _handle(node, node.shape("value_shape") or (), is_mutable=True)
 
 
 @operator("LookupTableFindV2")
 def find(node: FlexNode) -> Step:
-    """Values of keys, and a default for keys that are not there."""
+    """Step that looks up the values of keys; missing keys get a default."""
 
     def run(handle: Any, keys: Array, default: Array) -> Array:
         table = _table(handle)
@@ -124,25 +124,25 @@ def _writing(anew: bool) -> Step:
 
 @operator("LookupTableImportV2")
 def import_(node: FlexNode) -> Step:
-    """Nothing; the table holds these keys and values and no others."""
+    """Step that replaces all entries of a table; it has no output."""
     return _writing(anew=True)
 
 
 @operator("InitializeTableV2")
 def initialize(node: FlexNode) -> Step:
-    """Nothing; the table is filled, the one time that it can be."""
+    """Step that fills a table for the first and only time; it has no output."""
     return _writing(anew=False)
 
 
 @operator("LookupTableInsertV2")
 def insert(node: FlexNode) -> Step:
-    """Nothing; the table holds these keys and values besides."""
+    """Step that adds entries to a table; it has no output."""
     return _writing(anew=False)
 
 
 @operator("LookupTableRemoveV2")
 def remove(node: FlexNode) -> Step:
-    """Nothing; the table does not hold these keys any more."""
+    """Step that removes keys from a table; it has no output."""
 
     def run(handle: Any, keys: Array) -> tuple[()]:
         items = _table(handle).contents()
@@ -155,13 +155,13 @@ def remove(node: FlexNode) -> Step:
 
 @operator("LookupTableSizeV2")
 def size(node: FlexNode) -> Step:
-    """Number of keys."""
+    """Step that returns the number of keys in a table."""
     return lambda handle: np.array(len(_table(handle).contents()), np.int64)
 
 
 @operator("LookupTableExportV2")
 def export(node: FlexNode) -> Step:
-    """All keys, and their values."""
+    """Step that returns all keys and values of a table."""
 
     def run(handle: Any) -> list[Array]:
         table = _table(handle)

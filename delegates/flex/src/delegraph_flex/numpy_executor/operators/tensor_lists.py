@@ -1,4 +1,4 @@
-"""Lists of tensors, as loops carry them: every operator makes a new list.
+"""Lists of tensors, as loops use them; every operator returns a new list.
 
 Source:
     tensorflow/core/kernels/list_kernels.{h,cc}.
@@ -25,7 +25,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class TensorList:
-    """A list of tensors of one type.
+    """An immutable list of tensors of one type.
 
     Attributes:
         type: of the elements.
@@ -40,13 +40,13 @@ class TensorList:
     most: int = -1
 
     def with_items(self, items: tuple[Array | None, ...]) -> TensorList:
-        """Return a list of the same kind with other elements."""
+        """Return a list of this type, shape and limit with other elements."""
         if 0 <= self.most < len(items):
             raise ValueError(f"list of {len(items)} elements, its limit is {self.most}")
         return replace(self, items=items)
 
     def item(self, index: int, shape: Shape) -> Array:
-        """Return an element; zeros of the list's shape, or else of *shape*, if it was never set."""
+        """Return the element at *index*; zeros if it was never set."""
         if not 0 <= index < len(self.items):
             raise ValueError(f"element {index} of a list of {len(self.items)}")
         found = self.items[index]
@@ -59,7 +59,7 @@ class TensorList:
 
 
 def zeros(type: DataType, shape: Shape) -> Array:
-    """Return an element that was never set.
+    """Return zeros of *shape*, the value of a list element that was never set.
 
     Raises:
         ValueError: its shape is not known.
@@ -71,7 +71,7 @@ def zeros(type: DataType, shape: Shape) -> Array:
 
 
 def merged(a: Shape, b: Shape) -> Shape:
-    """Return the shape that agrees with both.
+    """Return the shape that matches both *a* and *b*, in which -1 and None match any size.
 
     Raises:
         ValueError: there is none.
@@ -84,7 +84,7 @@ def merged(a: Shape, b: Shape) -> Shape:
 
 
 def _shape(given: Array) -> Shape:
-    """Return the shape that a tensor holds; the scalar -1 means that nothing is known."""
+    """Return a shape from a tensor; the scalar -1 gives None, an unknown shape."""
     if np.ndim(given) == 0:
         if int(given) != -1:
             raise ValueError(f"shape is the scalar {int(given)}, expected a vector or -1")
@@ -107,7 +107,7 @@ def _list(value: Any, type: DataType) -> TensorList:
 
 
 def _own(tensor: Array, list_shape: Shape) -> Array:
-    """Return a copy that may be kept, after checking its shape."""
+    """Return a copy of *tensor*, after a check of its shape against the list's shape."""
     merged(list_shape, np.shape(tensor))
     return np.array(tensor)
 
@@ -128,14 +128,14 @@ def empty(node: FlexNode) -> Step:
 
 @operator("TensorListReserve")
 def reserve(node: FlexNode) -> Step:
-    """A list of elements that are not set yet."""
+    """Step that makes a list of elements that are not set."""
     type = _type(node)
     return lambda shape, count: TensorList(type, _shape(shape), (None,) * _count(count))
 
 
 @operator("TensorListPushBack")
 def push_back(node: FlexNode) -> Step:
-    """A list with one element more."""
+    """Step that appends an element to a list."""
     type = _type(node)
 
     def run(handle: Any, tensor: Array) -> TensorList:
@@ -147,7 +147,7 @@ def push_back(node: FlexNode) -> Step:
 
 @operator("TensorListPopBack")
 def pop_back(node: FlexNode) -> Step:
-    """A list with one element less, and that element."""
+    """Step that removes the last element of a list, and returns the new list and the element."""
     type = _type(node)
 
     def run(handle: Any, shape: Array) -> list[Any]:
@@ -162,27 +162,27 @@ def pop_back(node: FlexNode) -> Step:
 
 @operator("TensorListLength")
 def length(node: FlexNode) -> Step:
-    """Number of elements."""
+    """Step that returns the number of elements of a list."""
     return lambda handle: np.array(len(handle.items), np.int32)
 
 
 @operator("TensorListElementShape")
 def element_shape(node: FlexNode) -> Step:
-    """Shape of the elements, the scalar -1 when nothing is known of it."""
+    """Step that returns the shape of a list's elements; the scalar -1 if it is unknown."""
     dtype = node.type("shape_type").dtype
     return lambda handle: np.array(-1 if handle.shape is None else handle.shape, dtype)
 
 
 @operator("TensorListGetItem")
 def get_item(node: FlexNode) -> Step:
-    """One element."""
+    """Step that returns the element at an index."""
     type = _type(node)
     return lambda handle, index, shape: _list(handle, type).item(int(index), _shape(shape))
 
 
 @operator("TensorListSetItem")
 def set_item(node: FlexNode) -> Step:
-    """A list with another element at one place."""
+    """Step that replaces the element at an index."""
     type, resize = _type(node), node.bool("resize_if_index_out_of_bounds", False)
 
     def run(handle: Any, index: Array, tensor: Array) -> TensorList:
@@ -201,7 +201,7 @@ def set_item(node: FlexNode) -> Step:
 
 @operator("TensorListResize")
 def resize(node: FlexNode) -> Step:
-    """A list cut, or filled up with elements that are not set."""
+    """Step that shortens a list, or extends it by elements that are not set."""
 
     def run(handle: Any, size: Array) -> TensorList:
         found: TensorList = _list(handle, handle.type)
@@ -212,7 +212,7 @@ def resize(node: FlexNode) -> Step:
 
 
 def _items(found: TensorList, places: Iterable[int], shape: Shape) -> list[Array]:
-    """Return elements, in as much memory as what is made of them will take."""
+    """Return the elements at *places*, with a check of their total memory."""
     taken, items = Taken("elements of a list"), []
     for place in places:
         items.append(found.item(place, shape))
@@ -230,7 +230,7 @@ def _stacked(items: list[Array], type: DataType, shape: Shape) -> Array:
 
 @operator("TensorListStack")
 def stack(node: FlexNode) -> Step:
-    """All elements as one tensor."""
+    """Step that stacks all elements of a list into one tensor."""
     type, count = _type(node), node.int("num_elements", -1)
 
     def run(handle: Any, shape: Array) -> Array:
@@ -246,7 +246,7 @@ def stack(node: FlexNode) -> Step:
 
 @operator("TensorListGather")
 def gather(node: FlexNode) -> Step:
-    """Some elements as one tensor."""
+    """Step that stacks the elements at some indices into one tensor."""
     type = _type(node)
 
     def run(handle: Any, indices: Array, shape: Array) -> Array:
@@ -272,7 +272,7 @@ def from_tensor(node: FlexNode) -> Step:
 
 
 def _scattered(target: TensorList, tensor: Array, indices: Array, least: int = 0) -> TensorList:
-    """Return a list with the rows of *tensor* at *indices*, made as long as they need."""
+    """Return *target* with the rows of *tensor* at *indices*, extended where needed."""
     if np.ndim(indices) != 1 or len(indices) != len(tensor):
         raise ValueError(f"{np.size(indices)} indices for {len(tensor)} elements")
     places = indices.tolist()
@@ -288,7 +288,7 @@ def _scattered(target: TensorList, tensor: Array, indices: Array, least: int = 0
 
 @operator("TensorListScatter")
 def scatter(node: FlexNode) -> Step:
-    """A list with the rows of a tensor at given places."""
+    """Step that makes a list from the rows of a tensor, at given indices."""
     type = _type(node)
 
     def run(tensor: Array, indices: Array, shape: Array) -> TensorList:
@@ -299,7 +299,7 @@ def scatter(node: FlexNode) -> Step:
 
 @operator("TensorListScatterV2")
 def scatter_to_length(node: FlexNode) -> Step:
-    """The same, with a least length."""
+    """Step that makes a list from the rows of a tensor at given indices, with a minimum length."""
     type = _type(node)
 
     def run(tensor: Array, indices: Array, shape: Array, count: Array) -> TensorList:
@@ -320,7 +320,7 @@ def scatter_into(node: FlexNode) -> Step:
 
 @operator("TensorListConcat", "TensorListConcatV2")
 def concatenate(node: FlexNode) -> Step:
-    """All elements joined along their first dimension, and the length of each."""
+    """Step that concatenates all elements on their first dimension, and returns the lengths."""
     type = _type(node)
     declared = node.shape("element_shape") if node.op == "TensorListConcat" else None
 
@@ -342,7 +342,7 @@ def concatenate(node: FlexNode) -> Step:
 
 @operator("TensorListSplit")
 def split(node: FlexNode) -> Step:
-    """A tensor cut along its first dimension into the elements of a list."""
+    """Step that cuts a tensor along its first dimension into the elements of a list."""
     type = _type(node)
 
     def run(tensor: Array, shape: Array, lengths: Array) -> TensorList:
@@ -358,7 +358,7 @@ def split(node: FlexNode) -> Step:
 
 @operator("TensorListConcatLists")
 def concatenate_lists(node: FlexNode) -> Step:
-    """Two lists one behind the other."""
+    """Step that concatenates two lists."""
     type = _type(node)
 
     def run(a: Any, b: Any) -> TensorList:

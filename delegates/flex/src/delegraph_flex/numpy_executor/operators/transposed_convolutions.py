@@ -1,4 +1,4 @@
-"""Gradients of convolutions by their input, which models use as transposed convolutions.
+"""Gradients of convolutions by their input; models use them as transposed convolutions.
 
 Source:
     core/kernels/conv_grad_input_ops.cc, conv_grad_ops_3d.cc, depthwise_conv_grad_op.cc.
@@ -47,7 +47,7 @@ def conv3d_backprop_input(node: FlexNode) -> Step:
 
 @operator("DepthwiseConv2dNativeBackpropInput", types=FLOATS)
 def depthwise_conv2d_backprop_input(node: FlexNode) -> Step:
-    """Transposed convolution of each channel by itself; filters are ``[KH, KW, C, multiplier]``."""
+    """Step for a transposed depthwise convolution, with filters ``[KH, KW, C, multiplier]``."""
     sliding = depthwise_sliding(node)
     spread = _gradient(node, sliding, lambda dy, tap: (dy * tap).sum(axis=-1))
 

@@ -53,7 +53,7 @@ def _decoder(node: FlexNode, encoding: str) -> Callable[[bytes], Iterator[tuple[
 
 
 def _decoded(value: bytes, encoding: str) -> Iterator[tuple[int, int]]:
-    """Yield code points, -1 for what is none, with the byte where each starts."""
+    """Yield the code points and the byte position of each; -1 for invalid bytes."""
     start = 0
     while start < len(value):
         try:
@@ -82,14 +82,14 @@ def _decode_all(
 
 @operator("UnicodeDecode")
 def decode(node: FlexNode) -> Step:
-    """Code points of strings, and where those of each string end."""
+    """Step that decodes strings to code points, and returns the row splits."""
     convert = _decoder(node, _codec(node, "input_encoding"))
     return lambda x: _decode_all(node, x, convert)[:2]
 
 
 @operator("UnicodeDecodeWithOffsets")
 def decode_with_offsets(node: FlexNode) -> Step:
-    """The same, and the byte where each code point starts."""
+    """Step that decodes strings to code points, with row splits and byte positions."""
     convert = _decoder(node, _codec(node, "input_encoding"))
     return lambda x: _decode_all(node, x, convert)
 
@@ -117,7 +117,7 @@ def encode(node: FlexNode) -> Step:
 
 
 def _checked(point: int, errors: str, replacement: int) -> int:
-    """Return a code point, or what stands for one that does not exist; -1 for nothing."""
+    """Return *point* if it is a valid code point, otherwise a replacement, or -1 to drop it."""
     if 0 <= point <= _MAX_CODE_POINT and not 0xD800 <= point <= 0xDFFF:
         return point
     if errors == "strict":
@@ -132,7 +132,7 @@ def _check_splits(bounds: list[int], count: int) -> None:
 
 @operator("UnicodeTranscode")
 def transcode(node: FlexNode) -> Step:
-    """Strings in another encoding."""
+    """Step that converts strings to another encoding."""
     convert = _decoder(node, _codec(node, "input_encoding"))
     codec = _OUTPUT_CODECS[node.choice("output_encoding", tuple(_OUTPUT_CODECS))]
     return each(lambda value: "".join(chr(point) for point, _ in convert(value)).encode(codec))
@@ -140,14 +140,14 @@ def transcode(node: FlexNode) -> Step:
 
 @operator("UnicodeScript")
 def script(node: FlexNode) -> Step:
-    """The number that the Unicode library ICU gives to each code point's script, -1 for none."""
+    """Step for the script of each code point, as the number in the library ICU; -1 if unknown."""
     starts, numbers = _scripts()
     return lambda points: numbers[np.searchsorted(starts, points, "right")]
 
 
 @cache
 def _scripts() -> tuple[Array, Array]:
-    """Return where runs of one script start, and the script before and in each run."""
+    """Return the starts of runs of code points of one script, and the runs' script numbers."""
     text = files("delegraph_flex").joinpath("unicode_scripts.txt").read_text(encoding="utf-8")
     runs = [line.split() for line in text.splitlines() if not line.startswith("#")]
     starts = np.array([int(start, 16) for start, _ in runs], np.int32)
@@ -156,7 +156,9 @@ def _scripts() -> tuple[Array, Array]:
 
 @operator("WhitespaceTokenizeWithOffsets")
 def whitespace_tokenize(node: FlexNode) -> Step:
-    """Words between blanks: code points, their splits, starts and limits, splits of strings.
+    """Step that splits code points into words at blanks.
+
+    Its outputs: code points, splits, starts and limits of the words, splits of the strings.
 
     Source:
         tensorflow_text/core/kernels/whitespace_tokenize_kernel.cc.

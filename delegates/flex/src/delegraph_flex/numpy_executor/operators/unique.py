@@ -20,7 +20,7 @@ Parts = tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]
 
 @operator("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
 def unique(node: FlexNode) -> Step:
-    """Values (or slices) in the order of their first occurrence; where they went; their counts."""
+    """Step for the distinct values or slices in order of occurrence, their indices and counts."""
     dtype = node.type("out_idx", DataType.INT32).dtype
     has_counts = "Counts" in node.op
 
@@ -50,7 +50,7 @@ def _parts(x: NDArray[Any]) -> Parts:
 
 
 def _parts_of_keys(x: NDArray[Any]) -> Parts:
-    """Return the parts of strings, or of slices: what Python finds equal is equal."""
+    """Return the distinct parts of strings or of slices, compared by Python's equality."""
     keys = (
         x.tolist()
         if x.ndim == 1
@@ -65,7 +65,7 @@ def _parts_of_keys(x: NDArray[Any]) -> Parts:
 
 @operator("ListDiff")
 def list_diff(node: FlexNode) -> Step:
-    """The elements of a list that another does not have, and where they were."""
+    """Step for the elements of a list that a second list lacks, and their positions."""
     dtype = node.type("out_idx", DataType.INT32).dtype
 
     def run(x: NDArray[Any], y: NDArray[Any]) -> list[NDArray[Any]]:

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 @dataclass(slots=True)
 class Variable:
-    """A variable.
+    """Value and properties of a TensorFlow variable.
 
     Attributes:
         name: that its handle has.
@@ -36,7 +36,7 @@ class Variable:
     value: Array | None = None
 
     def read(self) -> Array:
-        """Return the value.
+        """Current value of the variable.
 
         Raises:
             ValueError: there is none yet.
@@ -46,13 +46,13 @@ class Variable:
         return self.value
 
     def assign(self, value: Array) -> None:
-        """Take a copy of *value*."""
+        """Set the value to a copy of *value*."""
         merged(self.shape, np.shape(value))
         self.value = np.array(value, self.type.dtype)
 
 
 def shared(node: FlexNode, kind: str, make: Any) -> Any:
-    """Return the resource that a node's container and name stand for, made when it is new.
+    """Return the resource of a node's container and name; call *make* if there is none yet.
 
     One without a name is the node's own.
     """
@@ -75,7 +75,7 @@ def _variable(handle: Any) -> Variable:
 
 @operator("VarHandleOp")
 def handle(node: FlexNode) -> Step:
-    """The variable of a name."""
+    """Step that returns the handle of the variable with the node's name."""
     type, shape = node.type("dtype"), node.shape("shape")
     if type in (DataType.RESOURCE, DataType.VARIANT):
         raise Unsupported(f"a variable of {type.name}", "dtype")
@@ -87,13 +87,13 @@ def handle(node: FlexNode) -> Step:
 
 @operator("ReadVariableOp")
 def read(node: FlexNode) -> Step:
-    """What a variable holds."""
+    """Step that returns the value of a variable."""
     return lambda handle: _variable(handle).read()
 
 
 @operator("AssignVariableOp")
 def assign(node: FlexNode) -> Step:
-    """Nothing; the variable holds the value from now on."""
+    """Step that sets the value of a variable; it has no output."""
 
     def run(handle: Any, value: Array) -> tuple[()]:
         _variable(handle).assign(value)
@@ -116,32 +116,32 @@ def _updating(function: Any) -> Step:
 
 @operator("AssignAddVariableOp")
 def assign_add(node: FlexNode) -> Step:
-    """Nothing; a value is added to the variable."""
+    """Step that adds to the value of a variable; it has no output."""
     return _updating(np.add)
 
 
 @operator("AssignSubVariableOp")
 def assign_sub(node: FlexNode) -> Step:
-    """Nothing; a value is taken from the variable."""
+    """Step that subtracts from the value of a variable; it has no output."""
     return _updating(np.subtract)
 
 
 @operator("VarIsInitializedOp")
 def is_initialized(node: FlexNode) -> Step:
-    """Whether a variable holds anything."""
+    """Step that returns whether a variable has a value."""
     return lambda handle: np.array(_variable(handle).value is not None)
 
 
 @operator("VariableShape")
 def variable_shape(node: FlexNode) -> Step:
-    """Shape of what a variable holds."""
+    """Step that returns the shape of a variable's value."""
     dtype = node.type("out_type", DataType.INT32).dtype
     return lambda handle: np.array(_variable(handle).read().shape, dtype)
 
 
 @operator("DestroyResourceOp")
 def destroy(node: FlexNode) -> Step:
-    """Nothing; the variable holds nothing any more."""
+    """Step that removes the value of a variable; it has no output."""
 
     def run(handle: Any) -> tuple[()]:
         if isinstance(handle, Variable):
@@ -153,7 +153,7 @@ def destroy(node: FlexNode) -> Step:
 
 @operator("ResourceGather")
 def resource_gather(node: FlexNode) -> Step:
-    """Rows of a variable."""
+    """Step that returns rows of a variable's value, by index."""
     if node.int("batch_dims", 0) != 0:
         raise Unsupported("batch_dims other than 0")
 

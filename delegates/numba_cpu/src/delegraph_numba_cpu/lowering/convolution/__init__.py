@@ -1,1 +1,1 @@
-"""Convolutions and matrix products: claims, constants, packing, and their fusers."""
+"""Convolutions and matrix products: claims, constants, packing and fusers."""

@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: the right matrices become weights, constant ones once."""
+"""BATCH_MATMUL; the right matrices are packed as weights, constant ones only once."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ COLUMNS_A_TILE = 64
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Reject all but float32."""
+    """Return a rejection unless all tensors are float32."""
     return check_types(call, "FLOAT32")
 
 
 class Stack(NamedTuple):
-    """Matrices of an operand: one for all products, or one for each."""
+    """Matrices of an operand: one for all products, or one for each product."""
 
     part: Part
     matrices: int
 
 
 def _stack(builder: ProgramBuilder, tensor: Tensor, y: Tensor) -> Stack:
-    """An operand's matrices, copied where several products read one of several."""
+    """Return the matrices of an operand, copied if several products share one of several."""
     part, count = Part.of(builder, tensor), math.prod(y.shape[:-2])
     if math.prod(tensor.shape[:-2]) in (1, count):
         return Stack(part, math.prod(tensor.shape[:-2]))
@@ -83,7 +83,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 def _emit_rows(
     call: Call, builder: ProgramBuilder, left: Stack, right: Stack, sizes: tuple[int, int, int]
 ) -> None:
-    """Emit products of single rows and matrices, which are read as they are.
+    """Emit products of single rows and matrices, which are not packed.
 
     Such are the keys and values that a decoder has kept: packing them takes longer than the
     products. *sizes* are how many, depth, and columns.
@@ -137,7 +137,7 @@ def _emit_products(
 
 
 def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memory:
-    """Return the left matrices, transposed if they must be."""
+    """Return the memory of the left matrices; emit their transposition if necessary."""
     source = left.part.memory
     if not call.options.adj_x:
         return source
@@ -163,7 +163,7 @@ def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memor
 
 
 def _right(call: Call, builder: ProgramBuilder, right: Stack, depth: int, columns: int) -> Memory:
-    """Return the right matrices in blocks of columns; constant ones are brought there once."""
+    """Return the memory of the right matrices in blocks of columns; constants are packed once."""
     w, lanes = call.input(1), builder.level.vector_bytes // 4
     is_transposed = bool(call.options.adj_y)
     if _is_packed_once(w):
@@ -185,7 +185,7 @@ def _plain(w: Tensor, is_transposed: bool) -> NDArray[Any]:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Reject all but int8 with one scale each, which kernels compute exactly."""
+    """Return a rejection unless all tensors are int8 with one scale, and the kernels are exact."""
     found = check_types(call, "INT8")
     if found is not None:
         return found
@@ -256,7 +256,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _turned(builder: ProgramBuilder, source: Part) -> Memory:
-    """Emit the transposition of matrices; return where they will be."""
+    """Emit the transposition of matrices; return the memory of the result."""
     view = source.array.swapaxes(-1, -2)
     target = Part.scratch(builder, view.shape, view.dtype)
     move(builder, source.seen(view), target)

@@ -21,7 +21,10 @@ _RESULT_BITS = 31
 
 
 def check_matrix(call: Call) -> Rejection | None:
-    """Reject all but one constant matrix of int8, whose left operand is stored row by row."""
+    """Return a rejection unless the right operand is one constant int8 matrix.
+
+    The left operand must be stored row by row.
+    """
     x, w = call.input(0), call.input(1)
     if call.options.adj_x:
         return Rejection("adj_x", actual=True, expected=False)
@@ -40,7 +43,7 @@ def matrix_of(call: Call) -> NDArray[np.int8]:
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Reject all but float32, and a scale for each column or one for all."""
+    """Return a rejection unless x and y are float32, and the scales are one or one per column."""
     x, y = call.input(0), call.output()
     found = first_rejection(
         check_matrix(call), check_type(x, "FLOAT32"), check_type(y, "FLOAT32"), check_stack(call)
@@ -60,7 +63,7 @@ def check_hybrid(call: Call) -> Rejection | None:
 
 
 def check_stack(call: Call) -> Rejection | None:
-    """Reject stacks along several axes: official kernels give matrices of those others' scales."""
+    """Return a rejection of batches along several axes, where official kernels mix up scales."""
     x, w = call.input(0).shape, call.input(1).shape
     axes = x[:-2]
     if min(len(x), len(w)) > 2:
@@ -71,7 +74,7 @@ def check_stack(call: Call) -> Rejection | None:
 
 
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a product; each row has a scale of its own.
+    """Emit a matrix product in which each row of activations has a separate scale.
 
     Raises:
         OperatorError: after a resize there are stacks along several axes.
@@ -95,7 +98,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int16(call: Call) -> Rejection | None:
-    """Reject all but int16 with one scale, whose products have results of 32 bits."""
+    """Return a rejection unless activations are int16 with one scale, and sums fit 32 bits."""
     x, w, y = call.input(0), call.input(1), call.output()
     found = first_rejection(
         check_matrix(call),
@@ -137,7 +140,7 @@ def _product_of(call: Call) -> conv_int16.Product:
 
 
 def lower_int16(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a product: a convolution whose pixels are the left matrices' rows."""
+    """Emit a matrix product as a convolution whose pixels are the rows of the left matrices."""
     product = _product_of(call)
     outputs, depth = product.weight.shape
     rows = math.prod(call.output().shape) // outputs

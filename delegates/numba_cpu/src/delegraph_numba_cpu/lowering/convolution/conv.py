@@ -30,12 +30,12 @@ from delegraph_numba_cpu.program.program import Address, Memory, ProgramBuilder
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Reject all but what has constant weights of all the input's channels."""
+    """Return a rejection unless the weights are constant and fit the input's channels."""
     return first_rejection(conv_f32.check_weighted(call, rank=4), check_images(call))
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution."""
+    """Emit a float32 convolution."""
     if groups_of(call) > 1:
         conv_groups.lower_f32(call, builder)
         return
@@ -94,7 +94,7 @@ def check_hybrid(call: Call) -> Rejection | None:
 
 
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution; each image has a scale of its own.
+    """Emit a hybrid convolution, in which each image has a separate activation scale.
 
     Raises:
         OperatorError: images turned out to have more channels than the weights.
@@ -121,13 +121,13 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Reject all but convolutions that kernels compute exactly."""
+    """Return a rejection unless the kernels compute the convolution exactly."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution."""
+    """Emit an 8-bit convolution."""
     if groups_of(call) > 1:
         conv_groups.lower_int8(call, builder)
         return

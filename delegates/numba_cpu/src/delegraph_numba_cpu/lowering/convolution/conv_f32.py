@@ -62,7 +62,7 @@ def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> R
 
 
 def check_constant(call: Call, position: int) -> Rejection | None:
-    """Reject all but dense constants and what the host computes once from constants alone."""
+    """Return a rejection unless an input is a dense constant or computed from constants alone."""
     tensor = call.input(position)
     if not tensor.is_constant_or_persistent and not is_widened(call, tensor.index):
         return Rejection("computed-weights", expected="constant weights", tensor=tensor.index)
@@ -79,7 +79,7 @@ def clamp_range(call: Call) -> Range:
 def emit_products(
     builder: ProgramBuilder, over: Windows, kernel: tuple[int, int], **words: Any
 ) -> None:
-    """Emit a call of ``CONV``.
+    """Emit a call of the kernel ``CONV``.
 
     Args:
         builder: gets the call.
@@ -108,7 +108,7 @@ def emit_products(
 def emit_dense(
     call: Call, builder: ProgramBuilder, target: Memory, bias: Tensor | None, limits: Range
 ) -> None:
-    """Emit the product of a node's first input and its second, ``[O, K]``.
+    """Emit the product of input 0 and input 1, which is ``[O, K]``.
 
     Args:
         call: the node.
@@ -138,7 +138,7 @@ def emit_dense(
 
 
 def _dense_weights(builder: ProgramBuilder, weight: Tensor, bias: Tensor | None) -> Memory:
-    """Return weights ``[O, K]`` for micro-kernels; computed ones are brought there at each run."""
+    """Return the memory of packed weights ``[O, K]``; weights that vary are packed at each run."""
     outputs, depth = weight.shape
     given = [tensor for tensor in (weight, bias) if tensor is not None]
     if all(tensor.is_constant_or_persistent for tensor in given):

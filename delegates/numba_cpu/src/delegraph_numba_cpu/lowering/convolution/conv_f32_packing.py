@@ -1,4 +1,4 @@
-"""Weights in the order in which micro-kernels read them."""
+"""Packs weights in the order in which micro-kernels read them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def block_widths(columns: int, lanes: int) -> list[int]:
 
 
 def pack_matrix(weight: Array, bias: Array, lanes: int) -> Array:
-    """Return blocks of columns, one after the other: a row of the bias, then the weights' rows.
+    """Return the weights as consecutive blocks of columns: a row of the bias, then the weights.
 
     Args:
         weight: ``[K, O]``, float32.
@@ -55,7 +55,7 @@ def pack_matrix(weight: Array, bias: Array, lanes: int) -> Array:
 
 
 def pack_channels(weight: Array, bias: Array, lanes: int) -> Array:
-    """Return blocks of *lanes* channels, one after the other: the bias, then tap after tap.
+    """Return the weights as consecutive blocks of *lanes* channels: the bias, then the taps.
 
     Args:
         weight: ``[taps, C]``, float32.
@@ -73,12 +73,12 @@ def pack_channels(weight: Array, bias: Array, lanes: int) -> Array:
 
 
 def bias_values(bias: Tensor | None, outputs: int) -> Array:
-    """Return one float32 for each output; zeros without a bias."""
+    """Return the bias as float32, one value per output; zeros without a bias."""
     return np.zeros(outputs, np.float32) if bias is None else bias.data.reshape(-1)
 
 
 def real_values(weight: Tensor) -> Array:
-    """Return float32 weights; integers times the scales of their last axis, without zero points."""
+    """Return float32 weights; integers are multiplied by the scales of their last axis."""
     values: Array = weight.data
     if weight.quantization is None or weight.type.name == "FLOAT32":
         return values
@@ -119,7 +119,7 @@ def emit_packed(
     is_transposed: bool,
     bias: Memory | int = 0,
 ) -> Memory:
-    """Emit the packing of computed matrices as :func:`pack_matrix` does; return where they will be.
+    """Emit the packing of computed matrices; return the memory of the packed blocks.
 
     Args:
         builder: gets the call.
@@ -153,7 +153,7 @@ def emit_packed(
 
 
 def emit_pack(builder: ProgramBuilder, **words: Any) -> None:
-    """Emit a call of ``PACK``."""
+    """Emit a call of the kernel ``PACK``."""
     blocks = words["images"] * -(-words["columns"] // words["width"])
     values = words["images"] * words["rows"] * words["columns"]
     tiles = max(1, min(builder.workers, blocks, values // VALUES_A_TILE))

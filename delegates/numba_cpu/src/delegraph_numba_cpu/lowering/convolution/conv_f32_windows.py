@@ -28,7 +28,7 @@ READING = 12
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows over images of pixels that follow one another.
+    """Geometry of windows over images whose pixels are contiguous.
 
     Attributes:
         down: along the height.
@@ -46,12 +46,12 @@ class Windows:
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether each output pixel comes from the input pixel of the same place."""
+        """Whether each output pixel depends only on the input pixel at the same position."""
         return self.down.is_pointwise and self.across.is_pointwise
 
     @property
     def pixels(self) -> int:
-        """Output pixels of all images."""
+        """Number of output pixels of all images."""
         return self.images * self.down.output * self.across.output
 
     @property
@@ -61,11 +61,14 @@ class Windows:
 
     @property
     def row(self) -> int:
-        """Bytes from one row that taps read to the next: of all pixels, if windows skip some."""
+        """Number of bytes between rows that taps read, with the pixels that windows skip."""
         return self.across.padded * self.pixel
 
     def flat(self) -> Windows:
-        """Return the same with every pixel a row, if windows are pixels: rows can be split then."""
+        """Return the geometry with each pixel as a row, if windows are single pixels.
+
+        The work can then be split at any pixel.
+        """
         if not self.is_pointwise:
             return self
         pixels = self.images * self.down.input * self.across.input
@@ -75,7 +78,7 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How the work is divided.
+    """Division of the work into chunks and tiles.
 
     Attributes:
         chunk: output rows that are done together.
@@ -89,7 +92,7 @@ class Split:
 
     @property
     def tiles(self) -> int:
-        """All parts."""
+        """Number of tiles: row tiles times column tiles."""
         return self.row_tiles * self.column_tiles
 
 
@@ -123,7 +126,7 @@ def split(
 
 
 def _wanted(work: int, workers: int) -> int:
-    """Return into how many tiles work is split; as many for each worker, if there are enough."""
+    """Return the number of tiles for some work, a multiple of the workers if it is large enough."""
     found = min(TILES_PER_WORKER * workers, work // TILE_PRODUCTS)
     if workers == 1 or found < 2:
         return 1
@@ -137,7 +140,7 @@ def window_words(
     builder: ProgramBuilder,
     tables: int = 1,
 ) -> dict[str, Any]:
-    """Return the words that say where pixels and taps are.
+    """Return the words that describe where pixels and taps are.
 
     Args:
         windows: the windows.

@@ -1,4 +1,4 @@
-"""Convolutions of a partition together with what can be computed along: padding, sums.
+"""Fuses convolutions with a padding before them and an addition after them.
 
 A *layer* is a float32 convolution with the PAD before it, if the convolution is its only reader.
 Its windows then reach over the edge of the PAD's input.
@@ -23,7 +23,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A convolution of the partition.
+    """A convolution of the partition, with the PAD before it if there is one.
 
     Attributes:
         call: its node.
@@ -39,17 +39,17 @@ class Layer:
 
     @property
     def output(self) -> int:
-        """The index of the tensor it makes."""
+        """Index of the layer's output tensor."""
         return self.call.node.outputs[0]
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether each output pixel comes from one input pixel, that of the same place."""
+        """Whether each output pixel depends only on the input pixel at the same position."""
         return all(window.is_pointwise for window in self.windows)
 
 
 def layer_at(partition: Partition, position: int) -> Layer | None:
-    """Return the layer that begins at a position; None when there is none."""
+    """Return the layer that begins at *position*; None if there is no layer."""
     call = partition.calls[position]
     if call.name in ("PAD", "PADV2"):
         pads, following = _zeros_around(call), partition.next(position)
@@ -62,14 +62,14 @@ def layer_at(partition: Partition, position: int) -> Layer | None:
 
 
 def _is_convolution(call: Call) -> bool:
-    """Return whether a node is one without groups whose input and weights are float32."""
+    """Return whether a node is a float32 convolution without groups."""
     if call.name not in ("CONV_2D", "DEPTHWISE_CONV_2D") or has_groups(call):
         return False
     return all(call.input(position).type.name == "FLOAT32" for position in (0, 1))
 
 
 def _zeros_around(call: Call) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Return the zeros that a PAD puts around height and width; None when it does anything else."""
+    """Return the zeros that a PAD adds to height and width; None if it pads in another way."""
     x, pads, value = call.input(0), call.input(1), call.optional_input(2)
     if len(x.shape) != 4 or not pads.is_constant:
         return None
@@ -96,7 +96,7 @@ def _padded(
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """An ADD after a convolution.
+    """An ADD after a convolution, or the absence of one.
 
     Attributes:
         members: its position; nothing when there is none.
@@ -112,7 +112,7 @@ class Residual:
 
 
 def residual_after(partition: Partition, layer: Layer) -> Residual:
-    """Return the ADD of a tensor of the same shape after a layer, if it is the only reader."""
+    """Return the ADD after a layer, if it alone reads the layer's output and shapes are equal."""
     nothing = Residual((), None, layer.output, UNLIMITED)
     position = partition.only_reader(layer.output)
     if position is None or partition.calls[position].name != "ADD":
@@ -127,7 +127,7 @@ def residual_after(partition: Partition, layer: Layer) -> Residual:
 
 
 def fuse_layer(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Take a convolution with the PAD before it and the ADD after it."""
+    """Fuse a convolution with the PAD before it and the ADD after it."""
     layer = layer_at(partition, position)
     if layer is None:
         return None

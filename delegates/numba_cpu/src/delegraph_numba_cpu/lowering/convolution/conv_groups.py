@@ -1,4 +1,4 @@
-"""CONV_2D of channels in groups: a stack of convolutions, each with weights of its own.
+"""CONV_2D with groups of channels, as a stack of convolutions with separate weights.
 
 Images are laid out group by group, computed, and put together again. The kernels are those of
 convolutions without groups.
@@ -37,7 +37,7 @@ Emit = Callable[[Address, Address], None]
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution of float32."""
+    """Emit a float32 convolution with groups."""
     x, weight, bias = call.input(0), call.input(1), call.optional_input(2)
     groups = groups_of(call)
     _, kernel_h, kernel_w, channels = weight.shape
@@ -65,7 +65,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _packed_groups(weight: Tensor, bias: Tensor | None, groups: int, lanes: int) -> Array:
-    """Return each group's matrix as micro-kernels want it, ``[G, ...], float32``."""
+    """Return each group's weights packed for micro-kernels, ``[G, ...], float32``."""
     outputs = weight.shape[0]
     values = weight.data.reshape(groups, outputs // groups, -1)
     biases = bias_values(bias, outputs).reshape(groups, -1)
@@ -96,7 +96,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def groups_together(groups: int, outputs: int) -> int:
-    """Return how many groups make one matrix whose blocks of 16 columns have few empty ones.
+    """Return how many groups share a matrix, so that blocks of 16 columns are nearly full.
 
     >>> groups_together(32, 4), groups_together(3, 16), groups_together(6, 5)
     (4, 1, 3)
@@ -106,7 +106,7 @@ def groups_together(groups: int, outputs: int) -> int:
 
 
 def joined_groups(weight: Array, groups: int, together: int) -> Array:
-    """Return weights of groups as matrices, each of several: what joins two groups is zero.
+    """Return weights as matrices of several groups each, with zeros between different groups.
 
     Args:
         weight: ``[O, taps, C / groups]``.
@@ -127,7 +127,7 @@ def joined_groups(weight: Array, groups: int, together: int) -> Array:
 
 
 def _emit_images(builder: ProgramBuilder, x: Tensor, y: Tensor, groups: int, emit: Emit) -> None:
-    """Emit the computation of each image, in memory where groups follow one another."""
+    """Emit the computation of each image, in memory where each group is contiguous."""
     if 0 in y.shape:
         return
     source, target = Part.of(builder, x), Part.of(builder, y)

@@ -43,12 +43,12 @@ _LARGEST_ACTIVATION = 255  # the distance between two int8
 
 
 def is_hybrid(call: Call) -> bool:
-    """Return whether weights are integers."""
+    """Return whether the weights are integers."""
     return call.input(1).type.name in WEIGHT_TYPES
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Reject all but constant weights with a scale for each output or one for all, and a clamp."""
+    """Return a rejection unless weights are constant, with one scale or one per output."""
     weight = call.input(1)
     found = first_rejection(check_types_and_weights(call), check_constants(call))
     if found is not None:
@@ -62,7 +62,7 @@ def check_product(call: Call) -> Rejection | None:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Reject all but what is known before the data: weights, bias, and a clamp."""
+    """Return a rejection unless weights and bias are constant, and the activation is a clamp."""
     for position in (1, 2):
         if call.optional_input(position) is not None:
             found = check_constant(call, position)
@@ -112,7 +112,7 @@ def weight_matrix(weight: Tensor) -> NDArray[np.int8]:
 
 
 def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> None:
-    """Emit the product of the rows of a node's first input and its second, ``[O, K]``.
+    """Emit the product of the rows of input 0 and input 1, which is ``[O, K]``.
 
     Args:
         call: the node; its options say whether rows have zero points.
@@ -162,7 +162,7 @@ def emit_product(
     sizes: tuple[int, int, int],
     **words: Any,
 ) -> None:
-    """Emit the quantisation of a node's first input, and its product with weights.
+    """Emit the quantization of input 0, and its product with the weights.
 
     Args:
         call: the node.
@@ -209,7 +209,7 @@ def emit_quantized(
     row_bytes: int,
     is_asymmetric: bool,
 ) -> tuple[Memory, Memory]:
-    """Emit the quantisation of activations; return where they will be, and their scales.
+    """Emit the quantization of activations; return the memory of the integers and the scales.
 
     Micro-kernels read more rows of *row_bytes* than there are.
     """
@@ -227,7 +227,7 @@ def emit_quantized(
 def emit_measured(
     call: Call, builder: ProgramBuilder, rows: int, size: int
 ) -> tuple[int, dict[str, Any]]:
-    """Emit the measurement of activations; return the tiles and words of what comes next."""
+    """Emit the measurement of activations; return tiles and words for the next kernel."""
     pieces = -(-size // PIECE) if builder.workers > 1 else 1
     tiles = max(1, min(rows * pieces, rows * size // PIECE))
     words = {
@@ -246,7 +246,7 @@ def weight_scales(weight: Tensor) -> NDArray[np.float32]:
 
 
 def product_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
-    """Return the words of ``MULTIPLY`` that say what the weights are, the clamp and the result."""
+    """Return the words of ``MULTIPLY`` for weights, clamp and result."""
     weight, y = call.input(1), call.node.outputs[0]
     bias = bias_or_zeros(call.optional_input(2), weight.shape[0], np.float32)
     packed = packed_weights(builder, y, weight_matrix(weight), weight_scales(weight), bias)
@@ -261,7 +261,7 @@ def packed_weights(
     scales: NDArray[np.float32],
     bias: NDArray[np.float32],
 ) -> dict[str, Any]:
-    """Return the words of ``MULTIPLY`` for weights of a byte; *name* tells them from others."""
+    """Return the words of ``MULTIPLY`` for 8-bit weights; *name* is their key in the builder."""
     steps = -(-values.shape[1] // 4)
     return {
         "weights": builder.packed(("hybrid-weights", name), lambda: byte_groups(values)),
@@ -322,7 +322,7 @@ def byte_groups(values: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def by_weights(plain: Operator, mixed: Operator) -> Operator:
-    """Return an operator for float activations that asks by the type of weights."""
+    """Return an operator that selects *plain* or *mixed* by the type of the weights."""
 
     def chosen(call: Call) -> Operator:
         return mixed if is_hybrid(call) else plain

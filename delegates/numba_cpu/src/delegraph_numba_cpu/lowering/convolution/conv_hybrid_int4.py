@@ -34,7 +34,7 @@ LARGEST_SUM = (1 << 31) // (255 * 128)
 
 
 def has_parts(weight: Tensor) -> bool:
-    """Return whether scales are those of parts of an output's weights."""
+    """Return whether the weights have block scales: one scale for each part of a row."""
     return weight.quantization is not None and bool(weight.quantization.block_size)
 
 
@@ -64,7 +64,7 @@ def check_parts(call: Call) -> Rejection | None:
 
 
 def nibble_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
-    """Return the words of ``MULTIPLY`` that say what the weights are, the clamp and the result.
+    """Return the words of ``MULTIPLY`` for 4-bit weights, clamp and result.
 
     The official kernel ignores the fused activation where there are scales of parts.
     """
@@ -100,7 +100,7 @@ def part_scales(weight: Tensor, parts: int) -> NDArray[np.float32]:
 
 
 def _sums_and_scales(weight: Tensor, parts: int) -> tuple[NDArray[Any], NDArray[np.float32]]:
-    """Return the sums of outputs' weights as kernels see them, and what makes results of these."""
+    """Return the sums of each output's weights in the kernel's units, and the result scales."""
     values = weight_matrix(weight)
     unit = np.float32(1 / UNIT)
     if not has_parts(weight):

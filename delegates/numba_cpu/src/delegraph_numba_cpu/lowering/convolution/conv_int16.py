@@ -79,7 +79,7 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Product:
-    """The constants of one node's products.
+    """Constants of a node's products: weights, bias, scaling and limits.
 
     Attributes:
         weight: ``[O, K]``.
@@ -95,12 +95,12 @@ class Product:
 
     @property
     def largest(self) -> int:
-        """What no sum exceeds in magnitude."""
+        """Upper bound of the magnitude of all sums."""
         reach = np.abs(self.weight.astype(np.int64)).sum(axis=1) * _LARGEST_INPUT
         return int((reach + np.abs(self.bias.astype(np.float64))).max())  # -2**63 has no int64
 
     def rejection(self) -> Rejection | None:
-        """Return why kernels would not compute this exactly; None when they do."""
+        """Reason why the kernels' results would not be exact; None when they are exact."""
         largest, scaling = self.largest, self.scaling
         has_shifts = scaling.rounding == instructions.REAL or scaling.first.min() >= 1
         if has_shifts and not largest >> scaling.bits:
@@ -168,7 +168,7 @@ def _outputs(call: Call) -> int:
 
 
 def weights_of(call: Call) -> Weights:
-    """A node's weights, ``[O, K]``, outputs first whatever the operator.
+    """Return the weights of a node as ``[O, K]``, for any of the operators.
 
     Groups of channels make a matrix with zeros where an output does not read a channel.
     """
@@ -183,7 +183,7 @@ def weights_of(call: Call) -> Weights:
 
 
 def _groups(call: Call) -> int:
-    """Groups that are joined: none in depthwise convolutions, which have kernels of their own."""
+    """Return the number of groups that are joined; 1 for true depthwise convolutions."""
     if call.name == "CONV_2D":
         return groups_of(call)
     if call.name == "DEPTHWISE_CONV_2D" and call.input(0).shape:
@@ -222,12 +222,12 @@ def check_conv(call: Call) -> Rejection | None:
 
 
 def lower_conv(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution; one that has groups only since a resize is computed, too."""
+    """Emit a convolution, also one that has groups only since a resize."""
     _emit(call, builder, windows_of(call), call.input(0).shape[3])
 
 
 def check_depthwise(call: Call) -> Rejection | None:
-    """Reject all but one output for each channel, or one channel."""
+    """Return a rejection unless there is one output per channel, or a single channel."""
     x, weight = call.input(0), call.input(1)
     found = check_images(call)
     if found is not None:
@@ -242,7 +242,7 @@ def check_depthwise(call: Call) -> Rejection | None:
 
 
 def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a depthwise convolution; one of other channels is a convolution like any other."""
+    """Emit a depthwise convolution; other channel counts become an ordinary convolution."""
     _emit(call, builder, windows_of(call), call.input(0).shape[3])
 
 
@@ -319,7 +319,7 @@ def emit_product(
 def _constants(
     builder: ProgramBuilder, name: int, product: Product, pack: Callable[[Weights], Array]
 ) -> dict[str, Any]:
-    """Return the words that follow from weights, bias and scales."""
+    """Return the words for weights, headers and scaling."""
     return {
         "weights": builder.packed(
             ("weights", name, pack.__name__, product.weight.shape), lambda: pack(product.weight)

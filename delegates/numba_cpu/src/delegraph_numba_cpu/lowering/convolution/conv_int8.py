@@ -1,4 +1,4 @@
-"""Records of constants for ``kernels/conv_int8.py``, and how its work is laid out and split."""
+"""Records of constants for ``kernels/conv_int8.py``, and the division of its work."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RESULT_PRODUCTS = 50
 
 
 def depthwise_bytes(channels: int, down: Window, across: Window) -> int:
-    """Return how much memory a row of a depthwise convolution takes."""
+    """Number of scratch bytes for a row of a depthwise convolution."""
     lanes = 64 if channels >= 64 else 16
     return 64 + 4 * lanes * (across.output + line_columns(across) * -(-down.kernel // 4))
 
@@ -47,7 +47,7 @@ def line_columns(across: Window) -> int:
 
 
 def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -> int:
-    """Return into how many tiles an operator is split, a multiple of the workers if it can be.
+    """Return the number of tiles of an operator, a multiple of the workers if possible.
 
     Args:
         builder: knows the workers.
@@ -78,7 +78,7 @@ class Rows:
 
     @classmethod
     def of(cls, product: Product, pixels: int, is_pointwise: bool) -> Rows:
-        """Return a plan for *pixels* windows, which are pixels themselves if pointwise."""
+        """Return a plan for *pixels* windows; a pointwise window is a single pixel."""
         depth = product.weight.shape[1]
         row_bytes = -(-depth // 4) * 4
         layout = instructions.WINDOWED
@@ -93,7 +93,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Stack:
-    """Several products of the same sizes.
+    """Several products of equal sizes, with the distances between their inputs.
 
     Attributes:
         images: how many.
@@ -120,7 +120,7 @@ def emit_product(
     is_pointwise: bool,
     stack: Stack = ONE,
 ) -> None:
-    """Emit the product of windows and weights, or several; *pixels* are those of one."""
+    """Emit one or several products of windows and weights; *pixels* are those of one product."""
     outputs, depth = product.weight.shape
     results = stack.images * pixels * outputs
     if not results:
@@ -231,7 +231,7 @@ def pack_matrices(
     key: str = "",
     shift: int = 0,
 ) -> Memory:
-    """Return the records of a node's weights, one for each matrix of a stack.
+    """Return the records of a node's weights, one record for each matrix of a stack.
 
     Args:
         builder: keeps them.

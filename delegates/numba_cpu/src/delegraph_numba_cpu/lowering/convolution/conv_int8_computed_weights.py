@@ -1,4 +1,4 @@
-"""Matrices of bytes that are computed: their packing, which takes the place of packed weights."""
+"""Packs computed 8-bit matrices at run time, in place of constant packed weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def emit_packed(
     images: int,
     weight_zero: int,
 ) -> Memory:
-    """Emit the packing of matrices; return where records of them will be.
+    """Emit the packing of matrices; return the memory of their records.
 
     Args:
         call: the node.

@@ -1,4 +1,4 @@
-"""What is known of products of 8-bit integers before the data, and whether they are exact."""
+"""Constants of 8-bit products, and the check whether kernels compute them exactly."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ALL = slice(None)
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """The constants of one node's products.
+    """Constants of a node's products: weights, bias, scaling, zero points and limits.
 
     Attributes:
         weight: zero point removed, ``[O, K]``.
@@ -83,7 +83,7 @@ class Product:
         scaling: Scaling,
         activation: int,
     ) -> Product:
-        """Constants of one node's products; the input's zero point is part of the bias.
+        """Return the constants of a node's products; the input's zero point is added to the bias.
 
         Args:
             x: input.
@@ -102,13 +102,13 @@ class Product:
 
     @cached_property
     def _largest(self) -> NDArray[np.float64]:
-        """What no accumulator without bias exceeds in magnitude, ``[O]``."""
+        """Upper bound of the magnitude of accumulators without bias, ``[O]``."""
         total = np.abs(self.weight, dtype=np.int16).sum(axis=1, dtype=np.int64)
         return np.asarray(total * 255.0)
 
     @cached_property
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """Factor, what is added before the floor, and bias; constant channels have a factor of 0.
+        """Factor, rounding term and bias of each channel; constant channels have factor 0.
 
         Those are channels with the same result at both ends, and a factor below 1: with a larger
         one the core's integers may wrap around in between.
@@ -134,7 +134,7 @@ class Product:
 
     @cached_property
     def _rounds_exactly(self) -> NDArray[np.bool_]:
-        """For which channels one product in float64 is exact, ``[O]``."""
+        """Whether one float64 product is exact for each channel, ``[O]``."""
         rough = self._is_exact(self.weight.shape[1] * 255.0 * 255.0)
         return rough if rough.all() else self._is_exact(self._largest)
 
@@ -148,7 +148,7 @@ class Product:
         return np.asarray((reach < _WORD) & ((limit >= 256) | (reach < limit)))
 
     def _reach(self, largest: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Upper bound of accumulators up to *largest* and of their products, ``[O]``."""
+        """Upper bound of accumulators and of scaled accumulators, ``[O]``."""
         bounds = largest + np.abs(self.bias)
         return np.asarray(np.maximum(bounds, bounds * np.abs(self.scaling.factor) + 1))
 
@@ -159,7 +159,7 @@ class Product:
         return not bool((self._rounds_exactly | (factor == 0)).all())
 
     def rejection(self) -> Rejection | None:
-        """Return why kernels would not compute this exactly; None when they do."""
+        """Reason why the kernels' results would not be exact; None when they are exact."""
         if not self._needs_care:
             return None
         factor, _, _bias = self.factors
@@ -175,7 +175,7 @@ class Product:
         )
 
     def rounding(self, exact: bool) -> int:
-        """Return how results round."""
+        """Return the rounding mode of the results, as a number of ``instructions``."""
         if not exact:
             return instructions.NEAREST
         if self._needs_care:
@@ -185,7 +185,7 @@ class Product:
         return instructions.EXACT_AWAY if is_away else instructions.EXACT
 
     def out_flip(self, shift: int) -> int:
-        """Value that turns unsigned results into stored ones; *shift* as of :meth:`headers`."""
+        """Number to xor with unsigned results to get stored ones; *shift* as in :meth:`headers`."""
         return 128 if self.low < 0 and not shift else 0
 
     def headers(
@@ -293,7 +293,7 @@ def product_of(call: Call) -> Product:
 def _scaling(
     call: Call, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, channels: int
 ) -> Scaling:
-    """Return how accumulators are scaled; each operator's official kernel rounds in its own way."""
+    """Return the scaling of accumulators, with the rounding of the operator's official kernel."""
     if call.name == "FULLY_CONNECTED":
         multipliers = per_channel_multipliers(x, weight, y, channels)
         if weight.quantization is not None and len(weight.quantization.scales) == 1:
@@ -310,7 +310,7 @@ def _scaling(
 def computed_product(
     x: Tensor, y: Tensor, scaling: Scaling, depth: int, bias: NDArray[np.int64], activation: int
 ) -> Product:
-    """Facts on products that are known before their matrices.
+    """Return the constants of a product whose weights are computed at run time.
 
     Args:
         x: input.

@@ -20,7 +20,7 @@ Integers = NDArray[np.int8] | NDArray[np.int16]
 
 
 def centred(weight: Tensor) -> Integers:
-    """Return weights without their zero point, in their shape."""
+    """Return weights minus their zero point, in their shape."""
     if weight.type.name == "INT8" and not weight.zero_point:
         values: NDArray[np.int8] = dense_values(weight)
         return values
@@ -28,7 +28,7 @@ def centred(weight: Tensor) -> Integers:
 
 
 def signed_bytes(weight: Integers) -> tuple[NDArray[np.int8], int]:
-    """Return weights as signed bytes, and what was taken from each to make them fit.
+    """Return weights shifted to fit signed bytes, and the shift that was subtracted.
 
     >>> signed_bytes(np.array([[-3, 200]], np.int16))
     (array([[-128,   75]], dtype=int8), 125)
@@ -53,7 +53,7 @@ def matrix_blocks(weight: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def without_gaps(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return blocks of several matrices, of which the last alone is followed by spare ones."""
+    """Return the blocks of several matrices, with spare blocks only after the last matrix."""
     *others, last = matrices
     return np.concatenate([*(each[:-SPARE] for each in others), last])
 
@@ -65,7 +65,7 @@ def summands_of(weight: Integers) -> int:
 
 
 def zipped_channels(channels: int) -> NDArray[np.intp]:
-    """Return the order of channels in which kernels compute them, 64 at a time."""
+    """Return the order in which kernels process channels, in groups of 64."""
     order = np.arange(channels)
     whole = channels // 64 * 64
     groups = order[:whole].reshape(-1, 4, 4, 4)  # 64 channels as lane, vector, element
@@ -74,7 +74,7 @@ def zipped_channels(channels: int) -> NDArray[np.intp]:
 
 
 def tap_blocks(weight: Integers) -> NDArray[np.int8]:
-    """Return depthwise weights as dwords of four taps below each other.
+    """Return depthwise weights as 32-bit words of four vertically adjacent taps.
 
     Weights that do not fit a byte are split into summands that do.
 

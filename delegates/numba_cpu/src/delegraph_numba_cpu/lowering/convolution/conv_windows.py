@@ -1,4 +1,4 @@
-"""What convolutions of all types have in common: images, windows, and how both must fit."""
+"""Checks and geometry that convolutions of all types share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delegraph_numba_cpu.lowering.registry import Call
 
 
 def check_images(call: Call) -> Rejection | None:
-    """Reject all but images of the channels that weights are for; unknown shapes pass."""
+    """Return a rejection unless x is an image that fits the weights; unknown shapes pass."""
     x, weight = call.input(0), call.input(1)
     if len(weight.shape) != 4 or len(x.shape) not in (0, 4):
         return Rejection("shape", actual=f"{x.shape}, {weight.shape}", expected="[N, H, W, C]")
@@ -27,13 +27,13 @@ def check_images(call: Call) -> Rejection | None:
 
 
 def groups_of(call: Call) -> int:
-    """Return into how many groups a CONV_2D divides its channels; 1 while shapes are unknown."""
+    """Return the number of channel groups of a CONV_2D; 1 while shapes are unknown."""
     x, weight = call.input(0), call.input(1)
     return x.shape[3] // weight.shape[3] if x.shape else 1
 
 
 def check_one_group(call: Call) -> Rejection | None:
-    """Reject channels in several groups."""
+    """Return a rejection of channels in several groups."""
     groups = groups_of(call)
     return None if groups == 1 else Rejection("groups", actual=groups, expected=1)
 
@@ -44,7 +44,7 @@ def has_groups(call: Call) -> bool:
 
 
 def is_pointwise(windows: tuple[Window, Window]) -> bool:
-    """Return whether each output is made of one pixel, and of each pixel one."""
+    """Return whether each output depends on one pixel, and each pixel is read once."""
     return all(window.is_pointwise and not window.after for window in windows)
 
 

@@ -32,12 +32,12 @@ SLOWER = 8
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Reject all but constant weights."""
+    """Return a rejection unless the weights are constant and fit the input."""
     return first_rejection(conv_f32.check_weighted(call, rank=4), check_images(call))
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a depthwise convolution; the input's channels are repeated for each of their outputs."""
+    """Emit a float32 depthwise convolution; channels are repeated for a multiplier above 1."""
     x = call.input(0)
     emit_depthwise(call, builder, builder.tensor(x.index), x.shape, windows_of(call))
 
@@ -90,7 +90,7 @@ def _depthwise_split(over: Windows, builder: ProgramBuilder, taps: int) -> Split
 
 
 def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -> Memory:
-    """Emit a copy in which each value stands several times; return where it is."""
+    """Emit a copy with each value repeated *times* times; return the memory of the copy."""
     target = builder.scratch(4 * values * times)
     tiles = max(1, min(builder.workers, values * times // 20_000))
     builder.emit(depthwise_conv_f32.REPEAT, tiles, x=source, y=target, values=values, times=times)
@@ -117,7 +117,7 @@ def check_hybrid(call: Call) -> Rejection | None:
 
 
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a depthwise convolution of floats: activations that are rounded, weights with scales.
+    """Emit a hybrid depthwise convolution: rounded activations times dequantized weights.
 
     Products of integers and scales round a little otherwise than sums that are scaled at the end.
     A border of zeros is right, as zero points are in the values already.
@@ -132,13 +132,13 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Reject all but depthwise convolutions."""
+    """Return a rejection unless images and constants fit a depthwise convolution."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a depthwise convolution."""
+    """Emit an 8-bit depthwise convolution."""
     x, y = call.input(0), call.output()
     source, product = builder.tensor(x.index), product_of(call)
     channels = y.shape[3]

@@ -51,7 +51,7 @@ def check_hybrid(call: Call) -> Rejection | None:
 
 
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a matrix product; each row has a scale of its own."""
+    """Emit a hybrid matrix product, in which each row has a separate activation scale."""
     x, y = call.input(0), call.output()
     if not math.prod(x.shape) or not math.prod(y.shape):
         return
@@ -71,7 +71,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _check_computed(call: Call) -> Rejection | None:
-    """Reject all but int8 weights with one zero point, and a constant bias."""
+    """Return a rejection unless computed weights are int8 and the bias is constant."""
     x, weight, bias = call.input(0), call.input(1), call.optional_input(2)
     for tensor in (x, weight, call.output()):
         if tensor.type.name != "INT8":
@@ -87,7 +87,7 @@ def _check_computed(call: Call) -> Rejection | None:
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a matrix product."""
+    """Emit an 8-bit matrix product."""
     x, weight, y = call.input(0), call.input(1), call.output()
     product = product_of(call)
     one = Window(1, 1, 1, 1, 1, 0)

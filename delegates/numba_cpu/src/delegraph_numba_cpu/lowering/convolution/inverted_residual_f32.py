@@ -1,4 +1,4 @@
-"""Expand, depthwise, project as one step: what lies between never leaves the cache.
+"""Fuses expand, depthwise and project to one step whose intermediate rows stay in the cache.
 
 The expanded image of an inverted residual is the largest of its network. By strips of output rows,
 only the few expanded rows that the depthwise windows look at exist at a time, in a ring. A
@@ -43,7 +43,7 @@ SMALL_HALO = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Layers that follow one another, each read by the next only.
+    """Consecutive layers, each read only by the next one.
 
     Attributes:
         expand: makes the rows of the ring; None when the input's rows are copied.
@@ -59,7 +59,7 @@ class Chain:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The positions of all nodes."""
+        """Positions of all nodes of the chain."""
         first = () if self.expand is None else self.expand.members
         return (*first, *self.depthwise.members, *self.project.members, *self.residual.members)
 
@@ -67,7 +67,7 @@ class Chain:
 def fuse_inverted_residual(
     partition: Partition, position: int, builder: ProgramBuilder
 ) -> Fusion | None:
-    """Take expand, depthwise, project and the ADD after them."""
+    """Fuse expand, depthwise, project and the ADD after them."""
     chain = _chain(partition, position)
     if chain is None or _tiles(chain.depthwise, builder) == 0:
         return None
@@ -88,7 +88,7 @@ def _chain(partition: Partition, position: int) -> Chain | None:
 
 
 def _next(partition: Partition, layer: Layer) -> Layer | None:
-    """Return the layer that alone reads a layer's output."""
+    """Return the layer that is the only reader of a layer's output, or None."""
     position = partition.only_reader(layer.output)
     following = None if position is None else layer_at(partition, position)
     if following is None or following.source.index != layer.output:
@@ -102,7 +102,7 @@ def _keeps_channels(layer: Layer) -> bool:
 
 
 def _tiles(layer: Layer, builder: ProgramBuilder) -> int:
-    """Return into how many strips the output is split; 0 when that does not pay."""
+    """Return the number of strips of the output; 0 if fusing would be slower."""
     down = layer.windows[0]
     rows = layer.source.shape[0] * down.output
     if rows * layer.windows[1].output == 0:
@@ -183,7 +183,7 @@ def _depthwise_words(
 def _expand_words(
     chain: Chain, over: Windows, ring_rows: int, builder: ProgramBuilder
 ) -> dict[str, Any]:
-    """Return the words of the convolution that fills the ring, or of the copy."""
+    """Return the words of the convolution that fills the ring, or of the copy in its place."""
     source = chain.depthwise.source if chain.expand is None else chain.expand.source
     if chain.expand is None:
         words = window_words(over, Split(1, 1, 1), (1, 1, 0), builder)

@@ -1,4 +1,4 @@
-"""Depthwise convolutions of bytes, fused with the convolutions before and after them."""
+"""Fuses 8-bit depthwise convolutions with the convolutions before and after them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ UNSIGNED = {"INT8": 128, "UINT8": 0}
 
 @dataclass(frozen=True)
 class Chain:
-    """Convolutions one after the other.
+    """Consecutive convolutions that are fused.
 
     Attributes:
         first: any convolution, or None.
@@ -61,7 +61,7 @@ class Chain:
 
 
 def fuse_strip(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Take a depthwise convolution, the 1 x 1 one after it, and the one before if it fits."""
+    """Fuse a depthwise convolution with the 1 x 1 one after it, and the one before if it fits."""
     members = _chain_from(partition, position)
     names = [partition.calls[member].name for member in members]
     if names not in (["CONV_2D", *_TAIL], _TAIL):
@@ -108,7 +108,7 @@ def _pays(chain: Chain, builder: ProgramBuilder) -> bool:
 
 
 def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
-    """Emit a strip."""
+    """Emit the fused convolutions as one kernel call."""
     middle, last = chain.depthwise, chain.last
     x, y = middle.input(0), middle.output()
     shift, channels = UNSIGNED[x.type.name], x.shape[3]
@@ -175,7 +175,7 @@ def _tiles(chain: Chain, builder: ProgramBuilder, rows: int) -> int:
 
 
 def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
-    """Return how many rows are multiplied together: few, of which micro-kernels have no rest.
+    """Return how many rows are multiplied at once, such that micro-kernels are fully used.
 
     >>> _rows_together(17, 512, False), _rows_together(17, 512, True)
     (2, 11)

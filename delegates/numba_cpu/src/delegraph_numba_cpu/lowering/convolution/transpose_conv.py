@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV; of float32 as one plain convolution for each place in a stride."""
+"""TRANSPOSE_CONV; a float32 one becomes a plain convolution for each phase of the stride."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHAPE, WEIGHT, X, BIAS = range(4)
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Reject all but constant weights and shape, and kernels no smaller than their strides."""
+    """Return a rejection unless weights and shape are constant, and kernels at least a stride."""
     if not call.input(SHAPE).is_constant:
         return Rejection("computed-shape", expected="a constant", tensor=call.node.inputs[SHAPE])
     for position in (WEIGHT, X, BIAS):
@@ -66,7 +66,7 @@ def _check_window(call: Call) -> Rejection | None:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """The outputs at every stride-th place along one axis: a convolution of stride 1.
+    """Every stride-th output along one axis, as a convolution of stride 1.
 
     Attributes:
         first: the first output.
@@ -156,7 +156,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a transposed convolution, as one over an input with holes.
+    """Emit an 8-bit transposed convolution as a convolution of the input with zeros inserted.
 
     Raises:
         OperatorError: the output does not have the shape that is asked for.

@@ -1,1 +1,1 @@
-"""Element-wise operators: claims, and the chains that compute them."""
+"""Element-wise operators: claims, and chains of steps."""

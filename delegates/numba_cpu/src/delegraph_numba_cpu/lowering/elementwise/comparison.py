@@ -35,7 +35,7 @@ COMPARISONS = {
 
 
 def check_comparison(call: Call) -> Rejection | None:
-    """Reject all but two tensors of one type, and truth values."""
+    """Return a rejection unless there are two inputs of one type and a BOOL output."""
     return first_rejection(
         check_shapes(call, 2),
         check_same_type(call.input(0), call.input(1)),
@@ -44,12 +44,12 @@ def check_comparison(call: Call) -> Rejection | None:
 
 
 def check_pair_comparison(call: Call) -> Rejection | None:
-    """Reject all but what the core's kernel takes, and truth values."""
+    """Return a rejection unless the core's kernel accepts the operands and the output is BOOL."""
     return first_rejection(check_type(call.output(), "BOOL"), check_operands(call))
 
 
 def lower_comparison(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain of one operator."""
+    """Emit a chain with a single comparison step."""
     name, is_turned = COMPARISONS[call.name]
     inputs = call.node.inputs[::-1] if is_turned else call.node.inputs
     operation = Operation[f"{name}_{call.input(0).type.name}"]

@@ -43,7 +43,7 @@ def check_dequantize(call: Call) -> Rejection | None:
 
 
 def lower_dequantize(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain of one operator, or of those that a scale for each channel needs."""
+    """Emit a chain with one step, or with the steps for a scale per channel."""
     x = call.input(0)
     scales, zero_points = channel_parameters(x)
     if scales.ndim:

@@ -66,7 +66,7 @@ class Geometry:
 
     @property
     def layout(self) -> Layout:
-        """The layout, if pieces may have any length that :attr:`period` divides."""
+        """Layout of the source, for pieces whose length is a multiple of :attr:`period`."""
         if len(self.shape) == 1 and self.strides[0]:
             return Layout.DIRECT
         if len(self.shape) <= 2 and not self.strides[0]:
@@ -80,7 +80,7 @@ class Geometry:
 
 
 def geometry(shape: Sequence[int], target: Sequence[int]) -> Geometry:
-    """Return how a tensor of one shape is repeated to another.
+    """Return the strides by which a tensor is broadcast from *shape* to *target*.
 
     >>> geometry((3,), (5, 4, 3))
     Geometry(shape=(20, 3), strides=(0, 1))
@@ -125,7 +125,7 @@ class _Step:
 
 
 class Chain:
-    """Steps on sources; the last one's results go to the target.
+    """Steps of element-wise operations on sources; the last step writes the target.
 
     Operands are numbers that :meth:`source` and :meth:`step` return.
 
@@ -139,7 +139,7 @@ class Chain:
         self._steps: list[_Step] = []
 
     def source(self, place: Place, shape: Sequence[int], itemsize: int) -> int:
-        """Return the operand that stands for a tensor; the same one for the same tensor."""
+        """Return the operand for a tensor; one tensor always has one operand."""
         source = _Source(place, itemsize, geometry(shape, self.shape))
         if source not in self._sources:
             self._sources.append(source)
@@ -148,7 +148,7 @@ class Chain:
     def step(
         self, operation: Operation, operands: Sequence[int], *parameters: float | NDArray[Any]
     ) -> int:
-        """Return the operand that stands for an operation's results.
+        """Add an operation as a step, and return the operand for its results.
 
         Args:
             operation: what to do.
@@ -164,7 +164,7 @@ class Chain:
         return len(self._sources) > SOURCES - 3 or len(self._steps) >= SLOTS - SOURCES - 2
 
     def emit(self, builder: ProgramBuilder, target: Place, itemsize: int) -> None:
-        """Emit the kernel call, unless there are no elements."""
+        """Emit the kernel call of the chain, unless there are no elements."""
         elements = math.prod(self.shape)
         if not elements:
             return
@@ -203,7 +203,7 @@ class Chain:
         return max(1, min(wanted, pieces))
 
     def _replaceable(self, layouts: Sequence[Layout], itemsize: int) -> tuple[str, ...]:
-        """Return the sources of which a piece has been read when the last step writes it."""
+        """Return the sources whose memory the target may take over."""
         memories = [_memory(source.place) for source in self._sources]
         return tuple(
             f"source{i}"
@@ -214,7 +214,7 @@ class Chain:
         )
 
     def _layouts(self, granule: int, elements: int) -> tuple[int, list[Layout]]:
-        """Return the elements of a piece, and the layouts of the sources at that length."""
+        """Return the number of elements in a piece, and each source's layout at this length."""
         layouts = [source.geometry.layout for source in self._sources]
         unit, length = granule, 0
         for i, source in enumerate(self._sources):
@@ -263,7 +263,7 @@ class Chain:
         return np.concatenate([code.reshape(-1).view(np.uint8), *tables]), max(slots) + 1
 
     def _slots(self) -> list[int]:
-        """Return the slot of each step's results: a temporary is free again after its last use."""
+        """Return the slot of each step's results; slots are reused after a result's last use."""
         first = len(self._sources) + 1  # after the target's
         last_use = {}
         for i, step in enumerate(self._steps):
@@ -290,7 +290,7 @@ def emit_operation(
     parameters: Sequence[float | NDArray[Any]] = (),
     inputs: Sequence[int] | None = None,
 ) -> None:
-    """Emit a chain of one step, from a node's inputs to its output.
+    """Emit a chain with one step, from a node's inputs to its output.
 
     Args:
         call: the node.
@@ -308,7 +308,7 @@ def emit_operation(
 
 
 def operand(builder: ProgramBuilder, chain: Chain, tensor: Tensor, trailing: int = 0) -> int:
-    """Return the operand that stands for a tensor, with so many more dimensions of 1."""
+    """Return the operand for a tensor, with *trailing* more dimensions of 1."""
     shape = (*tensor.shape, *(1,) * trailing)
     if math.prod(shape) == 1:
         shape = ()  # the output's rank may be lower

@@ -107,18 +107,18 @@ STEPS: Mapping[str, Steps] = {
 
 
 def check_float(call: Call) -> Rejection | None:
-    """Reject all but float32."""
+    """Return a rejection unless all tensors are float32."""
     inputs = 2 if call.name in PAIRS else 1
     return first_rejection(check_types(call, "FLOAT32"), check_shapes(call, inputs))
 
 
 def lower_float(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain of one operator."""
+    """Emit a chain with a single float32 operator."""
     _lower_chain((call,), builder)
 
 
 def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
-    """Emit nodes of which each reads the one before."""
+    """Emit nodes as one chain; each node reads the one before."""
     target = calls[-1].output()
     chain = Chain(target.shape)
     known: dict[int, int] = {}  # tensor index to operand
@@ -134,7 +134,7 @@ def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
 
 
 def fuse_chain(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Take a node and those after it, each the only reader of the one before."""
+    """Fuse a node with those after it, while each is the only reader of the one before."""
     calls = [partition.calls[position]]
     members = [position]
     if not _is_fusible(calls[0]):
@@ -158,7 +158,7 @@ MOST_SOURCES = 8
 
 
 def _outer_inputs(calls: Sequence[Call]) -> set[int]:
-    """Return the tensors that nodes read and none of them makes."""
+    """Return the tensors that nodes read from outside of *calls*."""
     made = {call.node.outputs[0] for call in calls}
     return {index for call in calls for index in call.node.inputs} - made
 

@@ -34,7 +34,7 @@ Steps = Callable[[Call, Chain, Sequence[int]], int]
 
 
 def lower_pair(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain, or two for ADD: what official kernels add 16 at a time rounds otherwise."""
+    """Emit a chain, or two for ADD, whose official vector and scalar loops round differently."""
     size = math.prod(call.output().shape)
     if call.name == elementwise_int8_pairs.PRODUCT:
         _emit(call, builder, _product, 0, size)
@@ -52,7 +52,7 @@ def _has_vector_loop(call: Call) -> bool:
 
 
 def _has_powers_of_two(call: Call) -> bool:
-    """Return whether scales are powers of two, as in older LSTM cells, and options say so."""
+    """Return whether an option requests power-of-two scales, and all scales are powers of two."""
     tensors = call.input(0), call.input(1), call.output()
     are_powers = all(power_of_two(tensor.scale) is not None for tensor in tensors)
     return bool(call.options.pot_scale_int16) and are_powers
@@ -132,7 +132,7 @@ def _stored(call: Call, chain: Chain, x: int, factor: float) -> int:
 
 
 def check_scaled_pair(call: Call) -> Rejection | None:
-    """Reject plain integers, which the core computes, beside what :func:`check_pair` rejects."""
+    """Return the rejection of :func:`check_pair`, or one of tensors without a positive scale."""
     rejection = elementwise_int8_pairs.check_pair(call)
     if rejection is not None:
         return rejection

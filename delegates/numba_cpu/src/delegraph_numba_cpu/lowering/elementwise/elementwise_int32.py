@@ -26,12 +26,12 @@ FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims",
 
 
 def check_arithmetic(call: Call) -> Rejection | None:
-    """Reject all but INT32."""
+    """Return a rejection unless all tensors are INT32."""
     return first_rejection(check_types(call, "INT32"), check_shapes(call, 2))
 
 
 def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain of one operator; results are limited after they have wrapped."""
+    """Emit a chain with a single INT32 operator; results wrap around, then are clamped."""
     limits: tuple[int, ...] = ()
     if call.name in ARITHMETIC:
         info = np.iinfo(np.int32)

@@ -72,12 +72,12 @@ def tables(call: Call) -> PairTables:
 
 
 def check_pair(call: Call) -> Rejection | None:
-    """Reject all but what the core's kernel takes, with results of the same type."""
+    """Return a rejection unless the core's kernel accepts the operands, with equal output type."""
     return first_rejection(check_operands(call), check_same_type(call.input(0), call.output()))
 
 
 def check_operands(call: Call) -> Rejection | None:
-    """Reject all but what the core's kernel takes; results may be of any type."""
+    """Return a rejection unless the core's kernel accepts the operands; any output type passes."""
     rejection = check_shapes(call, 2)
     if rejection is None:
         rejection = check_same_type(call.input(0), call.input(1))
@@ -88,7 +88,7 @@ def check_operands(call: Call) -> Rejection | None:
 
 
 def lower_pair(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain of one operator, by a formula or by a table."""
+    """Emit a chain with a single operator, by a formula or by a table of all results."""
     if not math.prod(call.output().shape):
         return
     found = EXTREMES.get((call.name, call.input(0).type.name))
@@ -111,7 +111,7 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
 
 
 def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:
-    """Return the parameters of a formula that gives *wanted*; None when none is found.
+    """Return the parameters of a formula whose results are *wanted*; None if none is found.
 
     Without *exact* it need not be tried: it is what real arithmetic rounds to.
     """
@@ -125,13 +125,13 @@ def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:
     apply = _product if call.name == PRODUCT else _sum
 
     def real(candidate: Candidate, pairs: NDArray[np.intp] | slice) -> NDArray[np.float32]:
-        """Real result that the kernel cuts to integers."""
+        """Return the real results for some pairs, which the kernel truncates to integers."""
         with np.errstate(all="ignore"):
             found = apply(a[pairs], b[pairs], *candidate[0])
             return found + np.copysign(np.float32(candidate[1]), found)
 
     def fails(candidate: Candidate, pairs: NDArray[np.intp] | slice) -> NDArray[np.intp]:
-        """Return which of some pairs it gets wrong."""
+        """Return the positions of pairs for which the formula gives a wrong result."""
         found = real(candidate, pairs)
         has_integer = np.abs(found) < LARGEST
         whole = np.where(has_integer, found, 0).astype(np.int32)
@@ -169,7 +169,7 @@ _HARD = 256
 def _sum(
     a: NDArray[np.float32], b: NDArray[np.float32], a_factor: float, b_factor: float, offset: float
 ) -> NDArray[np.float32]:
-    """Sum that the kernel computes before it rounds."""
+    """Return the sum of scaled operands, before rounding."""
     f = np.float32
     return a * f(a_factor) + b * f(b_factor) + f(offset)
 
@@ -206,7 +206,7 @@ def _products(call: Call) -> Iterator[Candidate]:
 
 
 def _moved(value: float, ulps: int) -> float:
-    """Return a float32 so many units in the last place from another."""
+    """Return *value* moved by *ulps* units in the last place, in float32."""
     number = np.float32(value)
     return float(number + np.float32(ulps) * np.spacing(number))
 

@@ -1,4 +1,4 @@
-"""Integer operators of one operand: a table of their results, looked up."""
+"""Integer operators of one operand, by a table of all results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_lookup(call: Call) -> Rejection | None:
-    """Reject all but what the core's kernel takes."""
+    """Return a rejection unless the core's kernel accepts the operand."""
     rejection = check_shapes(call, 1)
     if rejection is not None:
         return rejection
@@ -34,7 +34,7 @@ def check_lookup(call: Call) -> Rejection | None:
 
 
 def table(call: Call, numerics: Numerics | None = None) -> NDArray[np.generic]:
-    """Return the operator's results for every input, in the order of their bits.
+    """Return the operator's results for every input value, ordered by the value's bits.
 
     Raises:
         OperatorError: the core's kernel refuses the node.
@@ -43,7 +43,7 @@ def table(call: Call, numerics: Numerics | None = None) -> NDArray[np.generic]:
 
 
 def lower_lookup(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain of one look-up."""
+    """Emit a chain with a single table look-up."""
     emit_lookup(call, builder, table(call), 0, math.prod(call.output().shape))
 
 

@@ -39,7 +39,7 @@ def _parts(exponent: int) -> list[float]:
 
 
 def _cut(number: Fraction, bits: int) -> float:
-    """Return the first so many bits of a number that is not negative."""
+    """Return the first *bits* bits of a number, which must not be negative."""
     if not number:
         return 0.0
     unit = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length() - bits)

@@ -40,7 +40,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_quantize(call: Call) -> Rejection | None:
-    """Reject all but float32 into 8 and 16 bits, with one zero point."""
+    """Return a rejection unless float32 is quantized to 8 or 16 bits with one zero point."""
     y = call.output()
     if y.type.name not in QUANTIZE:
         expected = " or ".join(QUANTIZE)
@@ -50,7 +50,7 @@ def check_quantize(call: Call) -> Rejection | None:
 
 
 def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain for what the official vector loop computes, and one for the rest."""
+    """Emit a chain for the official vector loop's part, and one for the scalar remainder."""
     x, y = call.input(0), call.output()
     scales, zero_points = channel_parameters(y)
     if scales.ndim:
@@ -117,7 +117,7 @@ def _check_widened(call: Call) -> Rejection | None:
 
 
 def lower_requantize(call: Call, builder: ProgramBuilder) -> None:
-    """Emit look-ups for what the official vector loop computes, and for the rest."""
+    """Emit look-ups for the official vector loop's part, and for the scalar remainder."""
     size = math.prod(call.output().shape)
     x, y = call.input(0), call.output()
     if y.type is TensorType.INT32:

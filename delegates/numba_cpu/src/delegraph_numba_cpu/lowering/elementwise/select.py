@@ -38,7 +38,7 @@ def check_select(call: Call) -> Rejection | None:
 
 
 def check_kept_shape(call: Call) -> Rejection | None:
-    """Reject an output of one element whose shape is not that of its inputs.
+    """Return a rejection if a one-element output has a stale shape.
 
     It keeps whatever shape it had before, as in LiteRT.
     """
@@ -52,7 +52,7 @@ def check_kept_shape(call: Call) -> Rejection | None:
 
 
 def lower_select(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain of one operator. The condition of SELECT may be one along the first axis."""
+    """Emit a chain with a selection; the condition of SELECT may choose along the first axis."""
     condition, a, b = (call.input(i) for i in range(3))
     y = call.output()
     chain = Chain(y.shape)

@@ -47,7 +47,7 @@ def check_bilinear(call: Call) -> Rejection | None:
 
 
 def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the mixing, with tables of what each row and column mixes.
+    """Emit bilinear resizing, with tables of the mixed positions for rows and columns.
 
     Raises:
         OperatorError: the output does not have the size that is asked for.
@@ -79,7 +79,7 @@ def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _table(taps: Taps, step: int) -> NDArray[np.int64]:
-    """Return the words of positions that lie *step* bytes apart in the input."""
+    """Return the words of the mixed positions, for positions *step* bytes apart in the input."""
     table = np.empty((len(taps.low), TAP_WORDS), np.int64)
     share: NDArray[Any] = taps.share
     if share.dtype == np.float32:
@@ -89,7 +89,7 @@ def _table(taps: Taps, step: int) -> NDArray[np.int64]:
 
 
 def lower_resize_nearest(call: Call, builder: ProgramBuilder) -> None:
-    """Pick pixels.
+    """Emit nearest-neighbour resizing: copies of input pixels.
 
     Raises:
         OperatorError: the output does not have the size that is asked for.

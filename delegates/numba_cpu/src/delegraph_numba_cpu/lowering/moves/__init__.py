@@ -1,1 +1,1 @@
-"""Operators that move values and compute nothing."""
+"""Operators that move values without computing."""

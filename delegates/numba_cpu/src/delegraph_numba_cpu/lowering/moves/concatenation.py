@@ -14,14 +14,14 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def check_concatenation(call: Call) -> Rejection | None:
-    """Reject all but what does not compute: no fused activation function."""
+    """Return a rejection of a fused activation, and of other nodes that are no pure move."""
     if call.options.fused_activation_function:
         return Rejection("activation", expected="no fused activation function")
     return check_moved(call)
 
 
 def lower_concatenation(call: Call, builder: ProgramBuilder) -> None:
-    """Move each input to its place; uint8 inputs of another scale through a table."""
+    """Emit a move of each input to its place; uint8 inputs of another scale use a table."""
     y = Part.of(builder, call.output())
     axis = normalized_axis(int(call.options.axis), y.array.ndim)
     lead = (slice(None),) * axis

@@ -14,7 +14,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def check_dynamic_update_slice(call: Call) -> Rejection | None:
-    """Reject all but a block that fits, of the same type, and a position for each axis."""
+    """Return a rejection unless the block fits, types are equal, and each axis has a start."""
     if len(call.node.inputs) != 3:
         return Rejection("operands", actual=len(call.node.inputs), expected=3)
     x, block, starts, y = call.input(0), call.input(1), call.input(2), call.output()
@@ -27,7 +27,7 @@ def check_dynamic_update_slice(call: Call) -> Rejection | None:
 
 
 def check_sizes(call: Call) -> Rejection | None:
-    """Reject a block that does not fit, and scalars."""
+    """Return a rejection of scalars, and of a block that is larger than the input."""
     x, block, starts = (call.input(i).shape for i in range(3))
     if not x or len(block) != len(x) or math.prod(starts) != len(x):
         return Rejection("shape", actual=f"{block} at {starts}", expected=f"{len(x)} axes")
@@ -37,7 +37,7 @@ def check_sizes(call: Call) -> Rejection | None:
 
 
 def lower_dynamic_update_slice(call: Call, builder: ProgramBuilder) -> None:
-    """Copy the first input, then the block into it.
+    """Emit a copy of the first input, then a copy of the block into it.
 
     Raises:
         OperatorError: after a resize the block no longer fits.

@@ -13,7 +13,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def lower_fill(call: Call, builder: ProgramBuilder) -> None:
-    """Move the value everywhere.
+    """Emit a copy of the scalar to each element of the output.
 
     Raises:
         OperatorError: the output does not have the dimensions that are asked for.
@@ -24,7 +24,7 @@ def lower_fill(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_zeros_like(call: Call, builder: ProgramBuilder) -> None:
-    """Store zeros everywhere."""
+    """Emit a store of zeros to all elements of the output."""
     fill(builder, Part.of(builder, call.output()), np.zeros((), call.output().dtype))
 
 

@@ -21,7 +21,7 @@ POSITIONS = ("INT16", "INT32", "INT64")
 
 
 def check_positions(call: Call) -> Rejection | None:
-    """Reject all but moves, to positions of which there may be any."""
+    """Return a rejection unless the node is a pure move to integer positions."""
     found = check_moved(call, parameters=(1,), inputs=2, may_be_computed=True)
     if found is not None:
         return found
@@ -32,7 +32,7 @@ def check_positions(call: Call) -> Rejection | None:
 
 
 def lower_gather(call: Call, builder: ProgramBuilder) -> None:
-    """Pick the slices.
+    """Emit copies of the slices at the positions.
 
     Raises:
         OperatorError: a position outside the input.
@@ -64,12 +64,12 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_gather_nd(call: Call) -> Rejection | None:
-    """Reject the same, and tuples that are longer than the input has axes."""
+    """Return the rejection of :func:`check_positions`, or one of tuples that are too long."""
     return first_rejection(check_positions(call), check_tuples(call))
 
 
 def check_tuples(call: Call) -> Rejection | None:
-    """Reject tuples that are longer than the input has axes."""
+    """Return a rejection of position tuples longer than the rank of the input."""
     x, positions = call.input(0), call.input(1)
     if x.shape and positions.shape and positions.shape[-1] <= len(x.shape):
         return None
@@ -80,7 +80,7 @@ def check_tuples(call: Call) -> Rejection | None:
 
 
 def lower_gather_nd(call: Call, builder: ProgramBuilder) -> None:
-    """Pick the runs that tuples of positions name.
+    """Emit copies of the slices at the position tuples.
 
     Raises:
         OperatorError: a constant position outside the input, or after a resize, tuples that are

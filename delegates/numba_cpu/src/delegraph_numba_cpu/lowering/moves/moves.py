@@ -1,4 +1,4 @@
-"""Moves between parts of tensors, planned with views of arrays and done by one kernel.
+"""Moves between parts of tensors, planned with array views and run by one kernel.
 
 A :class:`Part` is written like the NumPy expression that selects it, on an array that stands for
 the tensor: strides and address of the view tell where the elements are, values are never read.
@@ -52,12 +52,12 @@ class Part:
 
     @classmethod
     def scratch(cls, builder: ProgramBuilder, shape: tuple[int, ...], dtype: DTypeLike) -> Part:
-        """Return memory of the program's own that looks like an array."""
+        """Return a part of scratch memory with the given shape and dtype."""
         array = np.empty(shape, dtype)
         return cls(builder.scratch(array.nbytes), array, _address(array))
 
     def seen(self, array: NDArray[Any]) -> Part:
-        """Return the part that a view of ``self.array`` selects."""
+        """Return the part that *array*, a view of ``self.array``, selects."""
         return Part(self.memory, array, self.origin)
 
     def __getitem__(self, index: Any) -> Part:
@@ -65,7 +65,7 @@ class Part:
 
     @property
     def start(self) -> Address:
-        """Where the first element is."""
+        """Address of the first element."""
         return self.memory + (_address(self.array) - self.origin)
 
 
@@ -75,7 +75,7 @@ def _address(array: NDArray[Any]) -> int:
 
 
 class Loop(NamedTuple):
-    """A loop of a nest: its steps, and the bytes from one to the next in source and target."""
+    """A loop of a loop nest: number of steps, and byte strides in source and target."""
 
     steps: int
     source: int
@@ -107,7 +107,7 @@ def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
 
 
 def update(builder: ProgramBuilder, source: Part, target: Part, starts: Tensor) -> None:
-    """Emit a copy of *source* to a block of *target* that begins where a tensor says.
+    """Emit a copy of *source* to a block of *target*, at a start that a tensor gives.
 
     Args:
         builder: of the program.
@@ -140,7 +140,7 @@ def gather(
     slabs: int = 1,
     slab: int = 0,
 ) -> None:
-    """Emit the output as runs of the first input, at positions that the second has as it runs.
+    """Emit copies of slices of input 0, at positions that input 1 gives at run time.
 
     Args:
         call: the node.
@@ -198,7 +198,7 @@ def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:
 
 
 def _words(builder: ProgramBuilder, loops: list[Loop], unit: int, size: int) -> dict[str, Any]:
-    """Words that blocks of nests share, with the number of tiles."""
+    """Return the words that all kernels on loop nests share, with the number of tiles."""
     loops = [Loop(1, 0, 0)] * (2 - len(loops)) + loops
     rows = math.prod(loop.steps for loop in loops[:-1])
     return {
@@ -211,14 +211,14 @@ def _words(builder: ProgramBuilder, loops: list[Loop], unit: int, size: int) -> 
 
 
 def tiles_for(builder: ProgramBuilder, size: int, rows: int) -> int:
-    """Return into how many tiles *rows* are split that move *size* bytes in all."""
+    """Return the number of tiles for *rows* rows that move *size* bytes together."""
     return max(1, min(rows, size // BYTES_A_TILE, TILES_A_WORKER * builder.workers))
 
 
 def nest_of(
     shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], unit: int
 ) -> tuple[list[Loop], int]:
-    """Return the fewest loops that walk through all elements, and the bytes moved at each step.
+    """Return the fewest loops over all elements, and the number of bytes moved at each step.
 
     The target is walked in the order of its addresses. Where the innermost loop jumps in the
     source, the loop round it is the one that does not, so that the kernel can transpose.

@@ -1,4 +1,4 @@
-"""Which nodes that only move values can be taken."""
+"""Checks of nodes that only move values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FOLDED = ("CONCATENATION", "EXPAND_DIMS", "GATHER", "RESHAPE", "STRIDED_SLICE", 
 
 
 def move_check(*parameters: int, inputs: int | None = None) -> Check:
-    """Return :func:`check_moved` for an operator; arguments as there."""
+    """Return :func:`check_moved` with these arguments bound."""
     return partial(check_moved, parameters=parameters, inputs=inputs)
 
 
@@ -37,7 +37,7 @@ def check_moved(
     inputs: int | None = None,
     may_be_computed: bool = False,
 ) -> Rejection | None:
-    """Reject all but moves of elements of one type whose parameters are known before the data.
+    """Return a rejection unless the node moves elements of one type, by constant parameters.
 
     Args:
         call: the node.
@@ -66,7 +66,7 @@ def check_moved(
 
 
 def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
-    """Return whether the answer depends on what is known before the first invoke."""
+    """Return whether the check needs the tensors that are known before the first invoke."""
     given = [(i, call.context.tensors[t]) for i, t in enumerate(call.node.inputs) if t >= 0]
     if all(tensor.is_constant for _, tensor in given):
         return call.name in FOLDED
@@ -77,7 +77,7 @@ def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
 
 
 def _known_tensors(call: Call) -> frozenset[int]:
-    """Return the tensors that follow from shapes and constants; the host computes those itself.
+    """Return the tensors that follow from shapes and constants, which the host computes.
 
     A delegate that took such nodes would hide from the others what they prepare with, and make
     tensors dynamic.

@@ -15,7 +15,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def lower_pack(call: Call, builder: ProgramBuilder) -> None:
-    """Move each input to its index of the new axis."""
+    """Emit a move of each input to its index along the new axis."""
     y = Part.of(builder, call.output())
     lead = (slice(None),) * normalized_axis(int(call.options.axis), y.array.ndim)
     for i in range(len(call.node.inputs)):
@@ -23,7 +23,7 @@ def lower_pack(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_unpack(call: Call, builder: ProgramBuilder) -> None:
-    """Move each index of the axis to its output."""
+    """Emit a move of each index of the axis to its output."""
     x = Part.of(builder, call.input(0))
     lead = (slice(None),) * normalized_axis(int(call.options.axis), x.array.ndim)
     for i in range(len(call.node.outputs)):

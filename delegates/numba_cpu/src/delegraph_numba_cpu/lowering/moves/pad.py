@@ -54,7 +54,7 @@ def _value(call: Call) -> NDArray[Any]:
 
 
 def lower_mirror_pad(call: Call, builder: ProgramBuilder) -> None:
-    """Pick each row of the last axis that has a border from where the mirror shows it."""
+    """Emit a copy of each output row from its mirrored position in the input."""
     x, pads = call.input(0), _pads(call)
     if 0 in call.output().shape:
         return

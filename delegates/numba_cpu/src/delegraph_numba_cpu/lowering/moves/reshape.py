@@ -9,7 +9,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def lower_reshape(call: Call, builder: ProgramBuilder) -> None:
-    """Let both tensors share their memory, or copy.
+    """Give both tensors one memory; emit a copy where this is impossible.
 
     A variable is copied: it may be written again before the last reader of the output is done.
     """

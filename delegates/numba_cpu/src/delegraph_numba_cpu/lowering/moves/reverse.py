@@ -12,7 +12,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def check_reverse(call: Call) -> Rejection | None:
-    """Reject all but neighbouring axes, as the official kernel wants them."""
+    """Return a rejection unless the reversed axes are neighbours, as in the official kernel."""
     found = check_moved(call, parameters=(1,))
     if found is not None:
         return found

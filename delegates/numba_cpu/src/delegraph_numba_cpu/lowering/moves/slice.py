@@ -12,7 +12,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def lower_slice(call: Call, builder: ProgramBuilder) -> None:
-    """Move the block that begins at the given position.
+    """Emit a copy of the block at the begin position.
 
     Raises:
         OperatorError: a position before the first, or a size that the output does not have.

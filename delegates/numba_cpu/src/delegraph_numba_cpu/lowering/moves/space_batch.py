@@ -17,7 +17,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def lower_space_to_batch(call: Call, builder: ProgramBuilder) -> None:
-    """Move the pixels of each phase to their images; outside is 0, or the zero point of bytes."""
+    """Emit a move of each phase's pixels to its images; padding is 0 or the zero point."""
     image, batches = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     if any(integers(call.input(2))):
         y = call.output()
@@ -28,14 +28,14 @@ def lower_space_to_batch(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_batch_to_space(call: Call, builder: ProgramBuilder) -> None:
-    """Move the images to the pixels of their phase, but for those that are cropped."""
+    """Emit a move of the images to the pixels of their phase, except cropped ones."""
     batches, image = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     for pixels, phase in _phases(call, image, batches):
         move(builder, phase, pixels)
 
 
 def _phases(call: Call, image: Part, batches: Part) -> list[tuple[Part, Part]]:
-    """Return for each phase its pixels of the image, and where in the batches they are.
+    """Return, for each phase, its part of the image and its part of the batches.
 
     Pixel ``p`` of an axis is position ``q`` of phase ``f``: ``p = q * block + f - before``.
 

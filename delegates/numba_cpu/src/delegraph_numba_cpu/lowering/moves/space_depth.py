@@ -11,7 +11,7 @@ BLOCK_TYPES = ("FLOAT32", "INT8", "UINT8", "INT32", "INT64")
 
 
 def lower_space_to_depth(call: Call, builder: ProgramBuilder) -> None:
-    """Move the pixels of each block to the channels of one pixel."""
+    """Emit a move of each block's pixels to the channels of one pixel."""
     x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     n, h, w, _ = y.array.shape
     size = int(call.options.block_size)

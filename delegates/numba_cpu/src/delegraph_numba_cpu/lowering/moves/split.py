@@ -11,12 +11,12 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def lower_split(call: Call, builder: ProgramBuilder) -> None:
-    """Move the parts, one after another."""
+    """Emit a copy of each part to its output."""
     _split(call, builder, data=1, axis=integers(call.input(0))[0])
 
 
 def lower_split_v(call: Call, builder: ProgramBuilder) -> None:
-    """Move the parts; the outputs' shapes tell their sizes.
+    """Emit a copy of each part to its output; the sizes are an input.
 
     Raises:
         OperatorError: those are not what is asked for, or not as many.

@@ -10,7 +10,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def lower_strided_slice(call: Call, builder: ProgramBuilder) -> None:
-    """Move what the indices select."""
+    """Emit a copy of the elements that the strided slice selects."""
     x, y = call.input(0), Part.of(builder, call.output())
     begins, ends, strides = (integers(call.input(i)) for i in (1, 2, 3))
     index, _ = resolved(x.shape, begins, ends, strides, Masks.of(call.options))

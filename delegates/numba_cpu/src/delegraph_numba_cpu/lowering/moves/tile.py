@@ -13,7 +13,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def lower_tile(call: Call, builder: ProgramBuilder) -> None:
-    """Move to ``[m0, d0, m1, d1, ...]``: the input is the same for all m.
+    """Emit a copy to the output as ``[m0, d0, m1, d1, ...]``, the same input for all m.
 
     Raises:
         OperatorError: the output does not have the input so many times.

@@ -125,7 +125,7 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
 def _emit_float_inputs(
     call: Call, builder: ProgramBuilder, layer: FloatLstm, over: Sequences, gates: Memory
 ) -> None:
-    """Emit what the inputs add to the gates: a matrix product."""
+    """Emit the input part of the gates, as a float32 matrix product."""
     one = Window(1, 1, 1, 1, 1, 0)
     pixels = Window(over.rows, 1, 1, 1, over.rows, 0)
     lanes = builder.level.vector_bytes // 4
@@ -146,7 +146,7 @@ def _emit_float_inputs(
 def _emit_byte_inputs(
     call: Call, builder: ProgramBuilder, layer: FloatLstm, over: Sequences, gates: Memory
 ) -> None:
-    """Emit what the inputs add to the gates: a product of bytes with scales."""
+    """Emit the input part of the gates, as a hybrid matrix product."""
     one = Window(1, 1, 1, 1, 1, 0)
     weights, scales = layer.input_weights(), layer.scales(layer.tensors.input_weights)
     emit_product(
@@ -180,12 +180,12 @@ class FloatLstm(LstmLayer):
 
     @property
     def width(self) -> int:
-        """Columns that all gates take: whole strips."""
+        """Number of columns of all gates, rounded up to whole strips."""
         return padded(self.count * self.row, STRIP)
 
     @property
     def scratch_bytes(self) -> int:
-        """Bytes that a worker needs."""
+        """Number of scratch bytes per worker."""
         outputs = padded(self.tensors.n_output, STRIP)
         cells = padded(self.cells, STRIP)
         return 4 * (cells + outputs + STRIP) + padded(max(cells, outputs), DEPTH) + STRIP
@@ -195,7 +195,7 @@ class FloatLstm(LstmLayer):
         return self._stacked([tensor.data for tensor in self.tensors.input_weights])
 
     def input_bias(self) -> Floats:
-        """Bias of the gates before they are normalised, ``[width]``."""
+        """Bias of the gates, ``[width]``; zeros with layer normalization."""
         if self.tensors.layer_norm:
             return np.zeros(self.width, np.float32)
         return self._stacked([tensor.data for tensor in self.tensors.biases])
@@ -205,7 +205,7 @@ class FloatLstm(LstmLayer):
         return self._stacked([np.full(self.cells, t.scale, np.float32) for t in tensors])
 
     def words(self, packed: Pack) -> dict[str, Memory | int]:
-        """Return the words that name constants: 0 for those that the layer does not have."""
+        """Return the words of constants; 0 for constants that the layer does not have."""
         tensors, is_hybrid = self.tensors, self.is_hybrid
         is_projected = tensors.projection_weights is not None
         is_normalised = bool(tensors.layer_norm)
@@ -248,7 +248,7 @@ class FloatLstm(LstmLayer):
         return strip_row(np.zeros(outputs, np.float32) if bias is None else bias.data)
 
     def _stacked(self, gates: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Return gates below one another, with zeros to whole strips."""
+        """Return the gates stacked, with zeros up to whole strips."""
         stacked = stacked_gates(gates)
         missing = self.width - len(stacked)
         return np.pad(stacked, [(0, missing), *[(0, 0)] * (stacked.ndim - 1)])
@@ -258,7 +258,7 @@ class FloatLstm(LstmLayer):
 
 
 def _rows(tensors: Sequence[Tensor]) -> Floats:
-    """Return vectors below one another."""
+    """Return the tensors' dequantized vectors, stacked."""
     return stacked_gates([dequantized_weights(tensor) for tensor in tensors])
 
 

@@ -47,7 +47,7 @@ _WORK_A_TILE = 1 << 19
 
 
 def check(call: Call) -> Rejection | None:
-    """Reject all but layers with constant weights, and scales of what lies between."""
+    """Return a rejection unless weights are constant and intermediate scales are present."""
     return first_rejection(check_layer(call, *TYPES), _check_intermediates(call), _check_cell(call))
 
 
@@ -94,7 +94,7 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
 def _emit_inputs(
     builder: ProgramBuilder, layer: IntegerLstm, over: Sequences, gates: Memory, packed: Pack
 ) -> None:
-    """Emit what the inputs add to the gates."""
+    """Emit the input part of the gates, as an integer matrix product."""
     work = over.rows * over.inputs * layer.width
     tiles = max(1, min(-(-over.rows // ROWS), work // _WORK_A_TILE, 4 * builder.workers))
     size = _ACC_BYTES + ROWS * padded(over.inputs, DEPTH) + STRIP
@@ -135,7 +135,7 @@ class IntegerLstm(LstmLayer):
 
     @classmethod
     def of(cls, call: Call, byte_shift: int) -> IntegerLstm:
-        """Return the layer of a node; *byte_shift* is that of ``CpuLevel``."""
+        """Return the layer of a node; *byte_shift* is ``CpuLevel.byte_shift``."""
         intermediates = tuple(call.context.tensors[i] for i in call.node.intermediates)
         options = LstmOptions.of(call.node)
         unsigned = 128 - byte_shift
@@ -192,7 +192,7 @@ class IntegerLstm(LstmLayer):
         return strip_row(self._zero_point_sums(_stacked(self.tensors.recurrent_weights), state))
 
     def tables(self, builder: ProgramBuilder) -> dict[str, Memory]:
-        """Return the words that name tables of all int16, which layers share."""
+        """Return the words of look-up tables for all int16 values, shared by layers."""
         bits = 15 + scale_exponent(self.tensors.cell_state)
         return {
             "sigmoid": builder.packed("lstm sigmoid", lambda: logistic_table(_GATE_BITS)),
@@ -213,7 +213,7 @@ class IntegerLstm(LstmLayer):
         return words
 
     def _peephole_rows(self, over: Sequences) -> NDArray[np.int16]:
-        """Return the weights that each cell sees, ``[gates but one, batch, cells]``.
+        """Return the peephole weights of each cell, ``[gates - 1, batch, cells]``.
 
         The official kernel takes the length of the output state for that of the cell state, see
         ``delegraph.kernels.recurrent.lstm_integer_cell``: where it is less, some cells have none.

@@ -1,4 +1,4 @@
-"""What LSTM layers of all types share."""
+"""Parts that LSTM layers of all types share."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def layer_tensors(call: Call) -> LstmTensors:
 
 @dataclass(frozen=True, slots=True)
 class LstmLayer:
-    """A layer's tensors, and the columns that its gates take in the kernels' matrices.
+    """Tensors of an LSTM layer, and the layout of its gates in the kernels' matrices.
 
     Attributes:
         tensors: the layer's tensors.
@@ -68,12 +68,12 @@ class LstmLayer:
 
     @property
     def row(self) -> int:
-        """Columns that a gate takes."""
+        """Number of columns of one gate."""
         return padded(self.cells, BLOCK)
 
     @property
     def width(self) -> int:
-        """Columns that all gates take."""
+        """Number of columns of all gates."""
         return self.count * self.row
 
 
@@ -82,13 +82,13 @@ Pack = Callable[[str, Callable[[], NDArray[Any]]], Memory]
 
 
 def packer(call: Call, builder: ProgramBuilder) -> Pack:
-    """Return a function that keeps the constants of a node."""
+    """Return a function that packs and stores constants under the node's key."""
     return lambda part, make: builder.packed((call.node.inputs, part), make)
 
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """What a layer runs over.
+    """Geometry of the sequences that a layer processes.
 
     Attributes:
         source: tensor of the input.
@@ -110,7 +110,7 @@ class Sequences:
 
     @classmethod
     def of(cls, call: Call) -> Sequences:
-        """Return those of a node."""
+        """Return the sequences of a node's input and output."""
         x, y = call.input(LstmInput.INPUT), call.output()
         is_step = len(x.shape) == 2
         is_time_major = is_step or bool(option(call.node, "time_major", False))
@@ -120,11 +120,11 @@ class Sequences:
 
     @property
     def rows(self) -> int:
-        """Steps of all sequences."""
+        """Number of time steps of all sequences together."""
         return self.batch * self.steps
 
     def words(self, gates_bytes: int, output_bytes: int) -> dict[str, int]:
-        """Return the words of a kernel that say where steps and sequences are.
+        """Return the kernel's words for the positions of steps and sequences.
 
         Args:
             gates_bytes: of all gates of a step.

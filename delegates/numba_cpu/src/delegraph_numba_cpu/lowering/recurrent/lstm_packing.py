@@ -1,4 +1,4 @@
-"""Weights of recurrent layers, in strips of columns that are read in order."""
+"""Packs weights of recurrent layers into strips of columns."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def float_strips(weights: NDArray[np.float32], width: int) -> NDArray[np.float32
 
 
 def strip_row(values: NDArray[Any]) -> NDArray[Any]:
-    """Return ``[O]`` with zeros for the columns that strips add."""
+    """Return ``[O]`` padded with zeros to whole strips."""
     return np.pad(values, (0, padded(len(values), STRIP) - len(values)))
 
 
 def stacked_gates(gates: Sequence[NDArray[Any]], unit: int = BLOCK) -> NDArray[Any]:
-    """Return gates below one another, each with zeros to a multiple of *unit* rows."""
+    """Return the gates stacked, each padded with zeros to a multiple of *unit* rows."""
     missing = padded(len(gates[0]), unit) - len(gates[0])
     rest = [(0, 0)] * (gates[0].ndim - 1)
     return np.concatenate([np.pad(gate, [(0, missing), *rest]) for gate in gates])

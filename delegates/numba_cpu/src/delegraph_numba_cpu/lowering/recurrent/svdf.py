@@ -32,7 +32,7 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 def _check_weights(weight: Tensor) -> Rejection | None:
-    """Reject all but what is not empty, and has one scale if it is of integers."""
+    """Return a rejection of empty weights, and of integer weights without a single scale."""
     if 0 in weight.shape:
         return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
     if weight.type.name == "FLOAT32":
@@ -43,7 +43,7 @@ def _check_weights(weight: Tensor) -> Rejection | None:
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the products with all filters, and the step of their windows."""
+    """Emit the products with all filters, and one time step of the windows."""
     times, bias = call.input(SvdfInput.WEIGHTS_TIME), call.optional_input(SvdfInput.BIAS)
     state, y = call.input(SvdfInput.STATE), call.output()
     if not y.bytes:
@@ -73,7 +73,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _products(call: Call, builder: ProgramBuilder, batch: int) -> Memory:
-    """Emit the products of the input and all filters; return where they will be."""
+    """Emit the products of the input and all filters; return the memory of the results."""
     features = call.input(SvdfInput.WEIGHTS_FEATURE)
     target = builder.scratch(4 * batch * features.shape[0])
     if features.type.name == "FLOAT32":
@@ -98,7 +98,7 @@ WORK_A_TILE = 1 << 16
 
 
 def check_layer(call: Call) -> Rejection | None:
-    """Reject all but constant weights and a state that is a variable."""
+    """Return a rejection unless weights are constant and the state is a variable."""
     if len(call.node.inputs) != len(SvdfInput):
         return Rejection("operands", expected=f"{len(SvdfInput)} inputs")
     for i in (SvdfInput.WEIGHTS_FEATURE, SvdfInput.WEIGHTS_TIME, SvdfInput.BIAS):
@@ -113,7 +113,7 @@ def check_layer(call: Call) -> Rejection | None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Reject all but integer layers with constant weights and RELU, as the official kernel does."""
+    """Return a rejection unless the layer is integer, with constant weights and RELU."""
     found = check_layer(call)
     if found is not None:
         return found
@@ -123,7 +123,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit one step."""
+    """Emit one time step of an integer SVDF layer."""
     x, features, times = (call.input(i) for i in range(3))
     bias, state, y = call.optional_input(3), call.input(4), call.output()
     if not y.bytes:

@@ -27,7 +27,7 @@ def check_arg(call: Call) -> Rejection | None:
 
 
 def lower_arg(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
-    """Emit the search."""
+    """Emit the search for the largest or smallest element along an axis."""
     x, y = call.input(0), call.output()
     axis = normalized_axis(integers(call.input(1))[0], len(x.shape))
     outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])

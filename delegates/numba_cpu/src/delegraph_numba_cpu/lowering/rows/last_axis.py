@@ -1,4 +1,4 @@
-"""What operators on the last axis share: each row is computed by itself."""
+"""Checks and lowering of operators that compute each row of the last axis separately."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ELEMENTS_A_TILE = 1 << 14
 
 
 def check_float_rows(call: Call) -> Rejection | None:
-    """Reject all but float32 with at least one dimension."""
+    """Return a rejection unless all tensors are float32, with at least one dimension."""
     return first_rejection(check_rank(call), check_types(call, "FLOAT32"), check_shapes(call, 1))
 
 
 def check_rank(call: Call) -> Rejection | None:
-    """Reject all but an input with at least one dimension."""
+    """Return a rejection unless the input has at least one dimension."""
     x = call.input(0)
     return None if x.shape else Rejection("rank", actual=0, expected="at least 1", tensor=x.index)
 
@@ -48,7 +48,7 @@ def emit_rows(
     replaceable: tuple[str, ...] = (),
     **words: object,
 ) -> None:
-    """Emit a kernel from the rows of a node's input to those of its output.
+    """Emit a kernel call that computes the output's rows from the input's rows.
 
     Args:
         call: the node.

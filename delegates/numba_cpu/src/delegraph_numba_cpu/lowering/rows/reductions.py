@@ -35,7 +35,7 @@ _MASKS = {"INT8": -1, "UINT8": 255}
 
 
 def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | None:
-    """Reject all but known axes of elements that are not so many that sums of bytes overflow."""
+    """Return a rejection unless the axes are constant and the types are supported and equal."""
     if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs")
     if not call.input(1).is_constant:
@@ -45,7 +45,7 @@ def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | N
 
 
 def check_scaled_reduction(call: Call) -> Rejection | None:
-    """Reject also bytes that have no scale."""
+    """Return the rejection of :func:`check_reduction`, or one of 8-bit tensors without a scale."""
     rejection = check_reduction(call)
     if rejection is not None or call.input(0).type.name not in _MASKS:
         return rejection
@@ -57,7 +57,7 @@ def check_scaled_reduction(call: Call) -> Rejection | None:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """A reduction as ``[outer, length, inner]`` without its middle axis."""
+    """A reduction of ``[outer, length, inner]`` over the middle axis."""
 
     x: Tensor
     source: Memory
@@ -67,7 +67,7 @@ class Axes:
 
     @classmethod
     def of(cls, call: Call, builder: ProgramBuilder) -> Axes:
-        """Return the axes of a node; reduced ones that are no neighbours are moved to the end."""
+        """Return the reduction of a node; reduced axes are made adjacent by a move."""
         x = call.input(0)
         rank, shape = len(x.shape), x.shape
         axes = sorted({normalized_axis(i, rank) for i in integers(call.input(1))}) if rank else []
@@ -89,7 +89,7 @@ class Axes:
 
     @property
     def count(self) -> int:
-        """Elements of the output."""
+        """Number of elements of the output."""
         return self.outer * self.inner
 
     def emit(
@@ -100,7 +100,7 @@ class Axes:
         tasks: int,
         **words: float,
     ) -> None:
-        """Emit a kernel that divides *tasks* among its tiles."""
+        """Emit a kernel call whose tiles share *tasks* tasks."""
         work = self.count * self.length
         builder.emit(
             block,
@@ -117,13 +117,13 @@ class Axes:
 def reduce(
     builder: ProgramBuilder, axes: Axes, block: Instruction, target: Memory, **words: float
 ) -> None:
-    """Emit a reduction by vectors."""
+    """Emit a vectorised reduction."""
     strip = builder.level.vector_bytes  # four vectors
     axes.emit(builder, block, target, axes.outer * -(-axes.inner // strip), **words)
 
 
 def reduce_int32(builder: ProgramBuilder, axes: Axes, target: Memory, operation: int) -> None:
-    """Emit a reduction of int32."""
+    """Emit a reduction of int32 values."""
     axes.emit(builder, instructions.INT32, target, axes.count, operation=operation)
 
 
@@ -149,7 +149,7 @@ def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
 
 
 def lower_product(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a product."""
+    """Emit a product over axes."""
     axes, target = Axes.of(call, builder), builder.tensor(call.output().index)
     if axes.count and axes.x.type.name == "INT32":
         reduce_int32(builder, axes, target, instructions.PRODUCT)
@@ -158,7 +158,7 @@ def lower_product(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_sum(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a sum; that of bytes is scaled in float32."""
+    """Emit a sum over axes; sums of 8-bit values are scaled in float32."""
     axes, y = Axes.of(call, builder), call.output()
     if not axes.count:
         return
@@ -187,7 +187,7 @@ def lower_sum(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _sums(builder: ProgramBuilder, axes: Axes) -> Memory:
-    """Emit the sums of bytes, and return where they are: int32."""
+    """Emit the int32 sums of 8-bit values, and return their memory."""
     sums = builder.scratch(4 * axes.count)
     mask = _MASKS[axes.x.type.name]
     reduce(builder, axes, instructions.SUM_BYTES, sums, mask=mask, flip=0)
@@ -195,7 +195,7 @@ def _sums(builder: ProgramBuilder, axes: Axes) -> Memory:
 
 
 def lower_mean(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a mean; that of bytes is scaled in fixed point.
+    """Emit a mean over axes; means of 8-bit values are scaled in fixed point.
 
     Source:
         As ``delegraph.arithmetic.quantized_reductions``, with the arithmetic of its own that the
@@ -248,7 +248,7 @@ def _scaled_mean(call: Call, builder: ProgramBuilder, axes: Axes, target: Memory
 
 
 def _is_spatial(call: Call) -> bool:
-    """Return whether this is a mean over height and width of ``[N, H, W, C]`` that keeps them."""
+    """Return whether the node is a mean over H and W of ``[N, H, W, C]`` that keeps both axes."""
     axes = sorted({axis % 4 for axis in integers(call.input(1))})
     keep = bool(call.options.keep_dims)
     return len(call.input(0).shape) == 4 and axes == [1, 2] and keep

@@ -42,12 +42,12 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the kernel."""
+    """Emit the kernel call of a float32 SOFTMAX."""
     emit_float_rows(call, builder, SOFTMAX, ("source",), beta=call.options.beta)
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Reject all but what the core's kernel takes, rounded as the builtin kernels do."""
+    """Return a rejection unless the core's kernel accepts the node, with builtin numerics."""
     x, y = call.input(0), call.output()
     if call.context.numerics != "builtin":
         return Rejection("numerics", actual=call.context.numerics, expected="builtin")
@@ -64,7 +64,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection | None:
-    """Reject numbers that become no integer, of which each processor makes its own."""
+    """Return a rejection of scales whose results overflow, as processors then differ."""
     if not np.isfinite(exponentials(scale, float(beta))).all():
         return Rejection("beta", actual=beta, expected="exponentials that float32 can hold")
     if not output_scale > LEAST_SCALE:
@@ -92,7 +92,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int16(call: Call) -> Rejection | None:
-    """Reject all but rows that the core's kernel takes."""
+    """Return a rejection unless the core's kernel accepts the INT16 rows."""
     found = first_rejection(check_rank(call), check_types(call, "INT16"), check_shapes(call, 1))
     if found is not None:
         return found
