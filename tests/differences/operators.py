@@ -28,6 +28,7 @@ from delegraph.schema.options import (
     MulOptions,
     Pool2DOptions,
     ReducerOptions,
+    ReverseSequenceOptions,
     Rfft2dOptions,
     RNNOptions,
     SplitOptions,
@@ -43,7 +44,7 @@ from delegraph.schema.writer import write_model
 from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
 from delegraph.testing.one_op import one_op_records
 from delegraph.testing.operator_case import Fed, Given, fed, operator_case
-from delegraph.testing.operator_cases.quantizing import with_blocks
+from delegraph.testing.operator_cases.quantizing import sparse_rows, with_blocks
 from delegraph.testing.recurrent_layers import IntegerLstm, Weights, lstm_weights, state
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 from differences.difference import Sides, attempt, both, difference
@@ -504,3 +505,15 @@ def _() -> Sides:
     x, y = fed(np.int16([[[[1]]]]), scale=0.5), tensor((), "INT16", scale=0.5)
     options = Pool2DOptions(stride_w=3, stride_h=3)
     return of_one("MAX_POOL_2D", [x], [y], options, version=3)
+
+
+@difference("sequences-longer-than-their-axis")
+def _() -> Sides:
+    inputs = [fed(np.ones((2, 3), np.float32)), fed(np.int32([2, 4]))]
+    return of_one("REVERSE_SEQUENCE", inputs, ["FLOAT32"], ReverseSequenceOptions(seq_dim=1))
+
+
+@difference("sparse-constants-for-dense-ones")
+def _() -> Sides:
+    x = sparse_rows("FLOAT32", np.eye(3, dtype=bool), np.float32([5, 6, 7]))
+    return of_one("NEG", [x], ["FLOAT32"])

@@ -20,6 +20,8 @@ REFUSALS: dict[str, str] = {
     "scales-too-far-apart": r"ratio of|give the multiplier .*, expected less",
     "scatter-of-other-dimensions": r"update_window_dims, expected|index vectors have"
     r"|slices .*, expected parts",
+    "sequences-longer-than-their-axis": r"lengths .*, expected at most",
+    "sparse-constants-for-dense-ones": r"is a sparse constant, expected a dense one",
     "strides-of-another-count": r"begin, end and strides as INT32 vectors of one length",
     "variables-of-another-shape": r"variable is \[.*\], expected \[",
     "zero-points-beyond-their-type": r"zero point -?\d+",
