@@ -517,3 +517,17 @@ def _() -> Sides:
 def _() -> Sides:
     x = sparse_rows("FLOAT32", np.eye(3, dtype=bool), np.float32([5, 6, 7]))
     return of_one("NEG", [x], ["FLOAT32"])
+
+
+@difference("anchors-of-another-shape")
+def _() -> Sides:
+    scales = dict.fromkeys(("y_scale", "x_scale", "h_scale", "w_scale"), 1.0)
+    counts = dict.fromkeys(("max_detections", "max_classes_per_detection", "num_classes"), 1)
+    options = {**scales, **counts, "nms_iou_threshold": 0.5}
+    boxes, scores, anchors = (np.ones(s, np.float32) for s in ((1, 1, 4), (1, 1, 1), (2, 4)))
+    return of_one(
+        "TFLite_Detection_PostProcess",
+        [fed(boxes), fed(scores), constant(anchors)],
+        ["FLOAT32"] * 4,
+        custom_options=bytes(flexbuffers.Dumps(options)),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 REFUSALS: dict[str, str] = {
+    "anchors-of-another-shape": r"expected \[1, N, >= 4\], \[1, N, C\] and \[N, 4\]",
     "bytes-without-a-scale": r"scale 0\.0, expected a positive one|has no scale|no quantization"
     r"|output scale 0\.0",
     "constants-that-nodes-write": r"is constant and cannot be written",
