@@ -531,3 +531,14 @@ def _() -> Sides:
         ["FLOAT32"] * 4,
         custom_options=bytes(flexbuffers.Dumps(options)),
     )
+
+
+@difference("inputs-that-constants-make")
+def _() -> Sides:
+    model = graph_model(
+        [("DEQUANTIZE", "halves", "x"), ("NEG", "x", "y")],
+        inputs="x",
+        outputs="y",
+        tensors={"halves": constant(np.float16([1, 2])), "x": tensor((2,)), "y": tensor((2,))},
+    )
+    return both(model, [floats(2)], [floats(2)])

@@ -11,7 +11,8 @@ import pytest
 from delegraph.errors import DelegraphError
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
-from delegraph.testing.operator_case import operator_case
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed, operator_case
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.sweep.chains import FUSED
 from delegraph.testing.sweep.comparison import run_case
@@ -98,3 +99,13 @@ def nothing():
     """Draft of a model without inputs, constants, quantization or options."""
     case = operator_case("ADD", [], ["FLOAT32"])
     return Draft(case.records, ((),))
+
+
+@pytest.mark.parametrize("oddity", [float16_weights, sparse_weights])
+def test_no_node_writes_a_constant_that_is_a_graph_input(oddity):
+    x = np.ones((2, 2), np.float32)
+    case = operator_case("ADD", [fed(x), constant(x)], ["FLOAT32"])
+    draft = Draft(case.records, case.steps).with_main(inputs=(0, 1))
+    changed = [d for seed in range(20) if (d := oddity(Random(seed), draft)) is not None]
+    assert all(1 not in node.outputs for d in changed for node in d.main.operators)
+    assert changed
