@@ -21,6 +21,7 @@ from delegraph.schema.options import (
     SoftmaxOptions,
     SubOptions,
     TransposeConvOptions,
+    UniqueOptions,
 )
 from delegraph.testing import constant, tensor
 from delegraph.testing.operator_case import fed
@@ -175,3 +176,9 @@ def _() -> Sides:
     inputs = [fed(np.float32([[np.nan]])), one, one, bias, state(1, 1)]
     options = RNNOptions(fused_activation_function=ActivationFunctionType.RELU_N1_TO_1)
     return of_one("RNN", inputs, ["FLOAT32"], options, version=3)
+
+
+@difference("unique-values-beside-nan")
+def _() -> list[Sides]:
+    values = np.float32([2, np.nan, 1]), np.float32([np.nan, 2, 1])
+    return [of_one("UNIQUE", [fed(x)], ["FLOAT32", "INT32"], UniqueOptions()) for x in values]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -10,6 +11,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from delegraph import Interpreter
+from delegraph.operators.lstm_node import LstmInput
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import BuiltinOperator, FullyConnectedOptionsWeightsFormat
@@ -542,3 +544,20 @@ def _() -> Sides:
         tensors={"halves": constant(np.float16([1, 2])), "x": tensor((2,)), "y": tensor((2,))},
     )
     return both(model, [floats(2)], [floats(2)])
+
+
+@difference("computed-weights-of-integer-lstms")
+def _() -> Sides:
+    lstm = IntegerLstm()
+    (x,) = lstm.steps((2, 3, 7), 1)[0]
+    inputs = lstm.inputs(peephole=True)
+    place = LstmInput.CELL_TO_FORGET_WEIGHTS - 1
+    inputs[place] = Fed(np.ones(8, np.int16), replace(inputs[place], data=None))
+    case = operator_case(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [Fed(x, lstm.input((2, 3, 7))), *inputs],
+        [lstm.output((2, 3, 8))],
+        UnidirectionalSequenceLSTMOptions(fused_activation_function=Act.TANH),
+        intermediates=lstm.intermediates(),
+    )
+    return both(case.model(), *case.steps)

@@ -15,9 +15,13 @@ from delegraph.schema.options import (
     FullyConnectedOptions,
     LocalResponseNormalizationOptions,
     RNNOptions,
+    UniqueOptions,
 )
+from delegraph.schema.writer import write_model
 from delegraph.testing import constant, tensor
+from delegraph.testing.one_op import one_op_records
 from delegraph.testing.operator_case import fed, operator_case
+from delegraph.testing.operator_cases.quantizing import with_blocks
 from delegraph.testing.recurrent_layers import state
 from delegraph.testing.sweep.comparison import CORE, Comparison
 from delegraph.testing.sweep.documented_values import VALUES, documented_values
@@ -68,14 +72,29 @@ def recurrent(x: Any) -> SweepCase:
     return swept("RNN", inputs, ["FLOAT32"], options, version=3)
 
 
+def by_blocks(outputs: int) -> SweepCase:
+    x, weights = np.ones((2, 64), np.float32), np.ones((outputs, 64), np.int8)
+    inputs = [tensor(x.shape), constant(weights, "INT4")]
+    y, options = tensor((2, outputs)), FullyConnectedOptions()
+    records = one_op_records("FULLY_CONNECTED", inputs, [y], options)
+    model = write_model(with_blocks(records, 1, np.ones((outputs, 2), np.float16), 32))
+    return SweepCase("FULLY_CONNECTED", model, ((x,),))
+
+
+def unique(x: Any) -> SweepCase:
+    return swept("UNIQUE", [fed(x[0])], ["FLOAT32", "INT32"], UniqueOptions())
+
+
 CASES: dict[str, tuple[SweepCase, SweepCase]] = {
     "arg-max-beside-nan": (arg_max(NAN), arg_max(np.ones_like(NAN))),
     "conv-weights-of-float16": (convolution(np.float16), convolution(np.float32)),
+    "fully-connected-by-blocks-to-few-outputs": (by_blocks(3), by_blocks(4)),
     "hybrid-inputs-that-are-no-numbers": (product(NAN), product(np.ones_like(NAN))),
     "local-response-beside-nan": (local_response(NAN), local_response(np.ones_like(NAN))),
     "quantize-beyond-int32": (quantize(1.0, 2.0**30), quantize(1.0, 2.0**29)),
     "quotient-of-the-least-integer": (quotient(-1), quotient(1)),
     "recurrent-clamps-of-nan": (recurrent(NAN), recurrent(np.ones_like(NAN))),
+    "unique-values-beside-nan": (unique(NAN), unique(np.ones_like(NAN))),
 }
 """A case that an entry is about, and one that it is not, by the entry's id."""
 

@@ -8,6 +8,7 @@ REFUSALS: dict[str, str] = {
     "anchors-of-another-shape": r"expected \[1, N, >= 4\], \[1, N, C\] and \[N, 4\]",
     "bytes-without-a-scale": r"scale 0\.0, expected a positive one|has no scale|no quantization"
     r"|output scale 0\.0",
+    "computed-weights-of-integer-lstms": r"weights .* of an integer layer are not constant",
     "constants-that-nodes-write": r"is constant and cannot be written",
     "hadamard-rotation-to-another-shape": r"\(aeq.hadamard_rotation\).*output has shape",
     "int16-logistic-of-extreme-scales": r"input scale is .*, expected one from",

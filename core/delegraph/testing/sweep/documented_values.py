@@ -69,7 +69,9 @@ def _is_clamped(call: _Call) -> bool:
 
 def _is_beyond_int32(call: _Call) -> bool:
     quantization = call.outputs[0].quantization
-    if call.op != "QUANTIZE" or not call.floats() or quantization is None:
+    if call.op != "QUANTIZE" or not call.floats():
+        return False
+    if quantization is None or quantization.scale is None:
         return False
     zero_point = 0 if quantization.zero_point is None else np.max(quantization.zero_point)
     with np.errstate(all="ignore"):
@@ -84,11 +86,20 @@ def _has_least_over_minus_1(call: _Call) -> bool:
     return bool((a == np.iinfo(a.dtype).min).any() and (b == -1).any())
 
 
+def _has_few_outputs_by_blocks(call: _Call) -> bool:
+    if call.op != "FULLY_CONNECTED":
+        return False
+    weights, values = call.inputs[1]
+    details = weights.quantization.details if weights.quantization is not None else None
+    return isinstance(details, tables.BlockwiseQuantization) and len(values) < 4
+
+
 VALUES: dict[str, Callable[[_Call], bool]] = {
     "arg-max-beside-nan": lambda call: call.op in ("ARG_MAX", "ARG_MIN") and _has_nan(call),
     "conv-weights-of-float16": lambda call: (
         call.op == "CONV_2D" and call.types()[1:2] == [TensorType.FLOAT16]
     ),
+    "fully-connected-by-blocks-to-few-outputs": _has_few_outputs_by_blocks,
     "hybrid-inputs-that-are-no-numbers": lambda call: _is_hybrid(call) and _is_infinite(call),
     "local-response-beside-nan": lambda call: (
         call.op == "LOCAL_RESPONSE_NORMALIZATION" and _is_infinite(call)
@@ -96,6 +107,7 @@ VALUES: dict[str, Callable[[_Call], bool]] = {
     "quantize-beyond-int32": _is_beyond_int32,
     "quotient-of-the-least-integer": _has_least_over_minus_1,
     "recurrent-clamps-of-nan": lambda call: _is_clamped(call) and _has_nan(call),
+    "unique-values-beside-nan": lambda call: call.op == "UNIQUE" and _has_nan(call),
 }
 """Whether an entry is about a node's call, by the entry's id."""
 
