@@ -503,10 +503,10 @@ def _() -> Sides:
 
 
 @difference("pools-without-a-window")
-def _() -> Sides:
+def _() -> list[Sides]:
     x, y = fed(np.int16([[[[1]]]]), scale=0.5), tensor((), "INT16", scale=0.5)
-    options = Pool2DOptions(stride_w=3, stride_h=3)
-    return of_one("MAX_POOL_2D", [x], [y], options, version=3)
+    options = [Pool2DOptions(stride_w=3, stride_h=3, filter_width=width) for width in (0, -1)]
+    return [of_one("MAX_POOL_2D", [x], [y], given, version=3) for given in options]
 
 
 @difference("sequences-longer-than-their-axis")
@@ -561,3 +561,19 @@ def _() -> Sides:
         intermediates=lstm.intermediates(),
     )
     return both(case.model(), *case.steps)
+
+
+@difference("sparse-weights-of-int16")
+def _() -> Sides:
+    kept = np.eye(4, dtype=bool)[::-1]
+    weight = sparse_rows("INT8", kept, np.int8([100, 20, 30, 40]))
+    weight = replace(weight, quantization=constant(np.int8([0]), scale=0.5).quantization)
+    x, y = fed(np.int16([[1, 2, 3, 4]]), scale=0.5), tensor((), "INT16", scale=0.5)
+    return of_one("FULLY_CONNECTED", [x, weight], [y], FullyConnectedOptions(), version=9)
+
+
+@difference("weights-of-other-types")
+def _() -> Sides:
+    x, y = fed(np.full((4, 6), -5, np.int8), scale=0.5), tensor((), "INT8", scale=0.5)
+    alpha = constant(np.full((4, 6), 3, np.int8), "INT4", scale=0.5)
+    return of_one("PRELU", [x, alpha], [y])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from delegraph.schema.options import (
     Conv2DOptions,
     FullyConnectedOptions,
     LocalResponseNormalizationOptions,
+    MatrixDiagOptions,
     RNNOptions,
     UniqueOptions,
 )
@@ -21,7 +23,7 @@ from delegraph.schema.writer import write_model
 from delegraph.testing import constant, tensor
 from delegraph.testing.one_op import one_op_records
 from delegraph.testing.operator_case import fed, operator_case
-from delegraph.testing.operator_cases.quantizing import with_blocks
+from delegraph.testing.operator_cases.quantizing import sparse_rows, with_blocks
 from delegraph.testing.recurrent_layers import state
 from delegraph.testing.sweep.comparison import CORE, Comparison
 from delegraph.testing.sweep.documented_values import VALUES, documented_values
@@ -85,15 +87,42 @@ def unique(x: Any) -> SweepCase:
     return swept("UNIQUE", [fed(x[0])], ["FLOAT32", "INT32"], UniqueOptions())
 
 
+def scaled_sum(scale: float) -> SweepCase:
+    image = fed(np.ones((1, 1, 1, 1), np.int8), scale=0.5, zero_point=0)
+    weight = constant(np.ones((1, 1, 1, 1), np.int8), scale=[scale], zero_point=[0])
+    inputs = [image, weight, constant(np.int32([2000]), scale=[0.5])]
+    y = tensor((), "INT8", scale=0.5, zero_point=0)
+    return swept("CONV_2D", inputs, [y], Conv2DOptions(stride_w=1, stride_h=1))
+
+
+def sparse_product(type_: str) -> SweepCase:
+    quantized = {"scale": 0.5} if type_ == "INT16" else {}
+    weight_type = "INT8" if type_ == "INT16" else type_
+    values = np.ones(4, weight_type.lower())
+    weight = sparse_rows(weight_type, np.eye(4, dtype=bool), values)
+    weight = replace(weight, quantization=constant(values, **quantized).quantization)
+    inputs = [fed(np.ones((1, 4), type_.lower()), **quantized), weight]
+    y = tensor((), type_, **quantized)
+    return swept("FULLY_CONNECTED", inputs, [y], FullyConnectedOptions(), version=9)
+
+
+def matrix(type_: Any) -> SweepCase:
+    x = fed(np.ones(2, type_))
+    return swept("MATRIX_DIAG", [x], [x.definition.type.name], MatrixDiagOptions())
+
+
 CASES: dict[str, tuple[SweepCase, SweepCase]] = {
     "arg-max-beside-nan": (arg_max(NAN), arg_max(np.ones_like(NAN))),
     "conv-weights-of-float16": (convolution(np.float16), convolution(np.float32)),
     "fully-connected-by-blocks-to-few-outputs": (by_blocks(3), by_blocks(4)),
     "hybrid-inputs-that-are-no-numbers": (product(NAN), product(np.ones_like(NAN))),
     "local-response-beside-nan": (local_response(NAN), local_response(np.ones_like(NAN))),
+    "matrix-diag-of-other-types": (matrix(np.float16), matrix(np.float32)),
+    "products-beyond-int32": (scaled_sum(1e7), scaled_sum(1.0)),
     "quantize-beyond-int32": (quantize(1.0, 2.0**30), quantize(1.0, 2.0**29)),
     "quotient-of-the-least-integer": (quotient(-1), quotient(1)),
     "recurrent-clamps-of-nan": (recurrent(NAN), recurrent(np.ones_like(NAN))),
+    "sparse-weights-of-int16": (sparse_product("INT16"), sparse_product("FLOAT32")),
     "unique-values-beside-nan": (unique(NAN), unique(np.ones_like(NAN))),
 }
 """A case that an entry is about, and one that it is not, by the entry's id."""

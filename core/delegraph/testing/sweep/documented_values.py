@@ -22,6 +22,7 @@ _PRODUCTS = (
     "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED", "BATCH_MATMUL", "SVDF",
     "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", *_RNNS,
 )  # fmt: skip
+_CONVOLUTIONS = _PRODUCTS[:4]
 _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 
@@ -86,6 +87,27 @@ def _has_least_over_minus_1(call: _Call) -> bool:
     return bool((a == np.iinfo(a.dtype).min).any() and (b == -1).any())
 
 
+def _is_beyond_32_bits(call: _Call) -> bool:
+    """Whether sums of a product of integers are scaled by so much that hardly any fits."""
+    quantized = (tensor.quantization for tensor, _ in call.inputs[:2])
+    scales = [q.scale for q in quantized if q is not None and q.scale is not None]
+    output = call.outputs[0].quantization
+    if call.op not in _CONVOLUTIONS or len(scales) < 2 or output is None or output.scale is None:
+        return False
+    return bool(np.max(scales[0]) * np.max(scales[1]) / np.min(output.scale) >= 2.0**8)
+
+
+def _has_sparse_weights_of_int16(call: _Call) -> bool:
+    is_sparse = any(tensor.sparsity is not None for tensor, _ in call.inputs)
+    return call.op == "FULLY_CONNECTED" and is_sparse and call.types()[0] is TensorType.INT16
+
+
+def _is_matrix_of_another_type(call: _Call) -> bool:
+    known = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+    known += (TensorType.INT32, TensorType.INT64)
+    return call.op in ("MATRIX_DIAG", "MATRIX_SET_DIAG") and call.types()[0] not in known
+
+
 def _has_few_outputs_by_blocks(call: _Call) -> bool:
     if call.op != "FULLY_CONNECTED":
         return False
@@ -104,9 +126,12 @@ VALUES: dict[str, Callable[[_Call], bool]] = {
     "local-response-beside-nan": lambda call: (
         call.op == "LOCAL_RESPONSE_NORMALIZATION" and _is_infinite(call)
     ),
+    "matrix-diag-of-other-types": _is_matrix_of_another_type,
+    "products-beyond-int32": _is_beyond_32_bits,
     "quantize-beyond-int32": _is_beyond_int32,
     "quotient-of-the-least-integer": _has_least_over_minus_1,
     "recurrent-clamps-of-nan": lambda call: _is_clamped(call) and _has_nan(call),
+    "sparse-weights-of-int16": _has_sparse_weights_of_int16,
     "unique-values-beside-nan": lambda call: call.op == "UNIQUE" and _has_nan(call),
 }
 """Whether an entry is about a node's call, by the entry's id."""
