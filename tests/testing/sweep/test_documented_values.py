@@ -74,6 +74,14 @@ def recurrent(x: Any) -> SweepCase:
     return swept("RNN", inputs, ["FLOAT32"], options, version=3)
 
 
+def widened(*, by_blocks: bool) -> SweepCase:
+    x = constant(np.ones((1, 32), np.int8), "INT4", scale=0.5)
+    records = one_op_records("DEQUANTIZE", [x], [tensor((1, 32))])
+    if by_blocks:
+        records = with_blocks(records, 0, np.ones((1, 1), np.float16), 32)
+    return SweepCase("DEQUANTIZE", write_model(records), ((),))
+
+
 def by_blocks(outputs: int) -> SweepCase:
     x, weights = np.ones((2, 64), np.float32), np.ones((outputs, 64), np.int8)
     inputs = [tensor(x.shape), constant(weights, "INT4")]
@@ -114,6 +122,7 @@ def matrix(type_: Any) -> SweepCase:
 CASES: dict[str, tuple[SweepCase, SweepCase]] = {
     "arg-max-beside-nan": (arg_max(NAN), arg_max(np.ones_like(NAN))),
     "conv-weights-of-float16": (convolution(np.float16), convolution(np.float32)),
+    "dequantize-with-a-scale-a-block": (widened(by_blocks=True), widened(by_blocks=False)),
     "fully-connected-by-blocks-to-few-outputs": (by_blocks(3), by_blocks(4)),
     "hybrid-inputs-that-are-no-numbers": (product(NAN), product(np.ones_like(NAN))),
     "local-response-beside-nan": (local_response(NAN), local_response(np.ones_like(NAN))),

@@ -108,18 +108,25 @@ def _is_matrix_of_another_type(call: _Call) -> bool:
     return call.op in ("MATRIX_DIAG", "MATRIX_SET_DIAG") and call.types()[0] not in known
 
 
+def _has_blocks(tensor: tables.Tensor) -> bool:
+    details = tensor.quantization.details if tensor.quantization is not None else None
+    return isinstance(details, tables.BlockwiseQuantization)
+
+
 def _has_few_outputs_by_blocks(call: _Call) -> bool:
     if call.op != "FULLY_CONNECTED":
         return False
     weights, values = call.inputs[1]
-    details = weights.quantization.details if weights.quantization is not None else None
-    return isinstance(details, tables.BlockwiseQuantization) and len(values) < 4
+    return _has_blocks(weights) and len(values) < 4
 
 
 VALUES: dict[str, Callable[[_Call], bool]] = {
     "arg-max-beside-nan": lambda call: call.op in ("ARG_MAX", "ARG_MIN") and _has_nan(call),
     "conv-weights-of-float16": lambda call: (
         call.op == "CONV_2D" and call.types()[1:2] == [TensorType.FLOAT16]
+    ),
+    "dequantize-with-a-scale-a-block": lambda call: (
+        call.op == "DEQUANTIZE" and _has_blocks(call.inputs[0][0])
     ),
     "fully-connected-by-blocks-to-few-outputs": _has_few_outputs_by_blocks,
     "hybrid-inputs-that-are-no-numbers": lambda call: _is_hybrid(call) and _is_infinite(call),
