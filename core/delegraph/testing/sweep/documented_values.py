@@ -23,6 +23,7 @@ _PRODUCTS = (
     "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", *_RNNS,
 )  # fmt: skip
 _CONVOLUTIONS = _PRODUCTS[:4]
+_MATRICES = ("FLOAT32", "UINT8", "INT8", "INT16", "INT32", "UINT32", "INT64")
 _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 
@@ -103,9 +104,7 @@ def _has_sparse_weights_of_int16(call: _Call) -> bool:
 
 
 def _is_matrix_of_another_type(call: _Call) -> bool:
-    known = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
-    known += (TensorType.INT32, TensorType.INT64)
-    return call.op in ("MATRIX_DIAG", "MATRIX_SET_DIAG") and call.types()[0] not in known
+    return call.op in ("MATRIX_DIAG", "MATRIX_SET_DIAG") and call.types()[0].name not in _MATRICES
 
 
 def _has_blocks(tensor: tables.Tensor) -> bool:
