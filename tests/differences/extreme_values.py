@@ -17,10 +17,12 @@ from delegraph.schema.options import (
     FullyConnectedOptions,
     LocalResponseNormalizationOptions,
     LogSoftmaxOptions,
+    Pool2DOptions,
     RNNOptions,
     SoftmaxOptions,
     SubOptions,
     TransposeConvOptions,
+    UniqueOptions,
 )
 from delegraph.testing import constant, tensor
 from delegraph.testing.operator_case import fed
@@ -74,13 +76,19 @@ def _() -> list[Sides]:
     ]
 
 
-@difference("int16-products-beyond-int32")
-def _() -> Sides:
+@difference("products-beyond-int32")
+def _() -> list[Sides]:
     x = fed(np.full((1, 3, 3, 64), 32767, np.int16), scale=1e-3)
     weight = constant(np.full((1, 3, 3, 64), 127, np.int8), scale=[0.01], zero_point=[0])
     bias, y = constant(np.int64([0]), scale=[1e-5]), tensor((), "INT16", scale=1e-6)
     options = Conv2DOptions(stride_w=1, stride_h=1, quantized_bias_type=TensorType.INT64)
-    return of_one("CONV_2D", [x, weight, bias], [y], options)
+    small = fed(np.ones((1, 1, 1, 1), np.int8), scale=0.5, zero_point=0)
+    large = constant(np.zeros((1, 1, 1, 1), np.int8), scale=[1.1e7], zero_point=[0])
+    none, z = constant(np.int32([2000]), scale=[0.5]), tensor((), "INT8", scale=0.5, zero_point=0)
+    return [
+        of_one("CONV_2D", [x, weight, bias], [y], options),
+        of_one("CONV_2D", [small, large, none], [z], Conv2DOptions(stride_w=1, stride_h=1)),
+    ]
 
 
 @difference("order-of-summation")
@@ -175,3 +183,18 @@ def _() -> Sides:
     inputs = [fed(np.float32([[np.nan]])), one, one, bias, state(1, 1)]
     options = RNNOptions(fused_activation_function=ActivationFunctionType.RELU_N1_TO_1)
     return of_one("RNN", inputs, ["FLOAT32"], options, version=3)
+
+
+@difference("unique-values-beside-nan")
+def _() -> list[Sides]:
+    values = np.float32([2, np.nan, 1]), np.float32([np.nan, 2, 1])
+    return [of_one("UNIQUE", [fed(x)], ["FLOAT32", "INT32"], UniqueOptions()) for x in values]
+
+
+@difference("activation-bounds-beyond-int32")
+def _() -> Sides:
+    x, y = fed(np.int16([[[[1]]]]), scale=0.5), tensor((), "INT16", scale=1e-11)
+    relu6 = ActivationFunctionType.RELU6
+    window = {"filter_width": 1, "filter_height": 1, "stride_w": 1, "stride_h": 1}
+    options = Pool2DOptions(**window, fused_activation_function=relu6)
+    return of_one("AVERAGE_POOL_2D", [x], [y], options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -10,6 +11,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from delegraph import Interpreter
+from delegraph.operators.lstm_node import LstmInput
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import BuiltinOperator, FullyConnectedOptionsWeightsFormat
@@ -28,6 +30,7 @@ from delegraph.schema.options import (
     MulOptions,
     Pool2DOptions,
     ReducerOptions,
+    ReverseSequenceOptions,
     Rfft2dOptions,
     RNNOptions,
     SplitOptions,
@@ -43,7 +46,7 @@ from delegraph.schema.writer import write_model
 from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
 from delegraph.testing.one_op import one_op_records
 from delegraph.testing.operator_case import Fed, Given, fed, operator_case
-from delegraph.testing.operator_cases.quantizing import with_blocks
+from delegraph.testing.operator_cases.quantizing import sparse_rows, with_blocks
 from delegraph.testing.recurrent_layers import IntegerLstm, Weights, lstm_weights, state
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 from differences.difference import Sides, attempt, both, difference
@@ -500,7 +503,77 @@ def _() -> Sides:
 
 
 @difference("pools-without-a-window")
-def _() -> Sides:
+def _() -> list[Sides]:
     x, y = fed(np.int16([[[[1]]]]), scale=0.5), tensor((), "INT16", scale=0.5)
-    options = Pool2DOptions(stride_w=3, stride_h=3)
-    return of_one("MAX_POOL_2D", [x], [y], options, version=3)
+    options = [Pool2DOptions(stride_w=3, stride_h=3, filter_width=width) for width in (0, -1)]
+    return [of_one("MAX_POOL_2D", [x], [y], given, version=3) for given in options]
+
+
+@difference("sequences-longer-than-their-axis")
+def _() -> Sides:
+    inputs = [fed(np.ones((2, 3), np.float32)), fed(np.int32([2, 4]))]
+    return of_one("REVERSE_SEQUENCE", inputs, ["FLOAT32"], ReverseSequenceOptions(seq_dim=1))
+
+
+@difference("sparse-constants-for-dense-ones")
+def _() -> Sides:
+    x = sparse_rows("FLOAT32", np.eye(3, dtype=bool), np.float32([5, 6, 7]))
+    return of_one("NEG", [x], ["FLOAT32"])
+
+
+@difference("anchors-of-another-shape")
+def _() -> Sides:
+    scales = dict.fromkeys(("y_scale", "x_scale", "h_scale", "w_scale"), 1.0)
+    counts = dict.fromkeys(("max_detections", "max_classes_per_detection", "num_classes"), 1)
+    options = {**scales, **counts, "nms_iou_threshold": 0.5}
+    boxes, scores, anchors = (np.ones(s, np.float32) for s in ((1, 1, 4), (1, 1, 1), (2, 4)))
+    return of_one(
+        "TFLite_Detection_PostProcess",
+        [fed(boxes), fed(scores), constant(anchors)],
+        ["FLOAT32"] * 4,
+        custom_options=bytes(flexbuffers.Dumps(options)),
+    )
+
+
+@difference("inputs-that-constants-make")
+def _() -> Sides:
+    model = graph_model(
+        [("DEQUANTIZE", "halves", "x"), ("NEG", "x", "y")],
+        inputs="x",
+        outputs="y",
+        tensors={"halves": constant(np.float16([1, 2])), "x": tensor((2,)), "y": tensor((2,))},
+    )
+    return both(model, [floats(2)], [floats(2)])
+
+
+@difference("computed-weights-of-integer-lstms")
+def _() -> Sides:
+    lstm = IntegerLstm()
+    (x,) = lstm.steps((2, 3, 7), 1)[0]
+    inputs = lstm.inputs(peephole=True)
+    place = LstmInput.CELL_TO_FORGET_WEIGHTS - 1
+    inputs[place] = Fed(np.ones(8, np.int16), replace(inputs[place], data=None))
+    case = operator_case(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [Fed(x, lstm.input((2, 3, 7))), *inputs],
+        [lstm.output((2, 3, 8))],
+        UnidirectionalSequenceLSTMOptions(fused_activation_function=Act.TANH),
+        intermediates=lstm.intermediates(),
+    )
+    return both(case.model(), *case.steps)
+
+
+@difference("sparse-weights-of-int16")
+def _() -> Sides:
+    kept = np.eye(4, dtype=bool)[::-1]
+    weight = sparse_rows("INT8", kept, np.int8([100, 20, 30, 40]))
+    weight = replace(weight, quantization=constant(np.int8([0]), scale=0.5).quantization)
+    x, y = fed(np.int16([[1, 2, 3, 4]]), scale=0.5), tensor((), "INT16", scale=0.5)
+    return of_one("FULLY_CONNECTED", [x, weight], [y], FullyConnectedOptions(), version=9)
+
+
+@difference("weights-of-other-types")
+def _() -> Sides:
+    x, y = fed(np.full((4, 6), -5, np.int8), scale=0.5), tensor((), "INT8", scale=0.5)
+    alpha = constant(np.full((4, 6), 3, np.int8), "INT4", scale=0.5)
+    return of_one("PRELU", [x, alpha], [y])

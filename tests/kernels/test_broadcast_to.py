@@ -46,3 +46,9 @@ def test_shapes_that_do_not_fit_are_refused(given):
 def test_shapes_of_other_types_are_refused():
     inputs = [fed(np.array([2], np.int16)) for _ in range(2)]
     assert_both_refuse("BROADCAST_ARGS", inputs, ["INT16"], match="has type INT16")
+
+
+def test_of_shapes_in_int64_the_lower_32_bits_count():
+    inputs = [fed(np.int64([-(2**63) + 1, 2])), fed(np.int64([3, 2**33 + 2]))]
+    (y,) = assert_agrees("BROADCAST_ARGS", inputs, ["INT64"])
+    assert y.tolist() == [3, 2]

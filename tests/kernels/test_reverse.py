@@ -55,3 +55,11 @@ def test_reverse_sequence_counts_axes_from_the_front(sequence, batch):
     options = ReverseSequenceOptions(seq_dim=sequence, batch_dim=batch)
     inputs = [fed(X), fed(np.array([1, 2, 3], np.int32))]
     assert_both_refuse("REVERSE_SEQUENCE", inputs, ["FLOAT32"], options, match="expected 0 to 2")
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_a_sequence_of_negative_length_stays_as_it_is(dtype):
+    options = ReverseSequenceOptions(seq_dim=1, batch_dim=0)
+    lengths = np.array([-1, 2, -5], dtype)
+    (y,) = assert_agrees("REVERSE_SEQUENCE", [fed(X), fed(lengths)], ["FLOAT32"], options)
+    np.testing.assert_array_equal(y[::2], X[::2])

@@ -50,7 +50,7 @@ def prepare_broadcast_args(context: OpContext, node: Node) -> Eval:
     """Return the evaluation of BROADCAST_ARGS: the common shape of two shapes that broadcast.
 
     Source:
-        tflite/kernels/broadcast_args.cc.
+        tflite/kernels/broadcast_args.cc. Of int64 it takes the lower 32 bits.
     """
     require_counts(node, 2)
     a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
@@ -63,7 +63,8 @@ def prepare_broadcast_args(context: OpContext, node: Node) -> Eval:
 
     def plan() -> tuple[Shape, Eval]:
         def join() -> None:
-            np.copyto(y.data, np.array(broadcast_shape(integers(a), integers(b)), y.dtype))
+            shapes = (tensor.data.astype(np.int32).tolist() for tensor in (a, b))
+            np.copyto(y.data, np.array(broadcast_shape(*shapes), y.dtype))
 
         return (max(a.shape[0], b.shape[0]),), join
 

@@ -77,10 +77,10 @@ def _steps(x: Tensor, axes_input: Tensor) -> tuple[slice, ...]:
 def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
     """Return the eval of REVERSE_SEQUENCE: of each batch entry the first elements reversed.
 
-    Axes count from the front.
+    Axes count from the front. Entries of a length below 1 stay as they are.
 
     Source:
-        tflite/kernels/reverse_sequence.cc.
+        tflite/kernels/reverse_sequence.cc, which checks the first length alone.
     """
     require_counts(node, 2)
     x, lengths_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
@@ -104,8 +104,8 @@ def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
 
         def reverse() -> None:
             lengths = lengths_input.data[:, None]
-            if lengths.size and not 0 <= lengths.min() <= lengths.max() <= size:
-                raise OperatorError(f"lengths {integers(lengths_input)} are not in [0, {size}]")
+            if lengths.max(initial=0) > size:
+                raise OperatorError(f"lengths {integers(lengths_input)}, expected at most {size}")
             order = np.where(positions < lengths, lengths - 1 - positions, positions)
             source = np.moveaxis(x.data, (batch, sequence), (0, 1))
             target = np.moveaxis(y.data, (batch, sequence), (0, 1))

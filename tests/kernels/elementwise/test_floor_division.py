@@ -47,3 +47,9 @@ def test_other_types_are_refused():
 def test_float_scalars(op):
     a, b = np.float32(-7), np.float32(2)
     assert_agrees(op, [fed(a), fed(b)], ["FLOAT32"])
+
+
+def test_a_remainder_of_zero_has_the_dividends_sign():
+    a, b = np.float32([[0.0], [-0.0], [-6.0], [6.0]]), np.float32([3.0, -3.0, np.inf, -np.inf])
+    (y,) = assert_agrees("FLOOR_MOD", [fed(a), fed(b)], ["FLOAT32"])
+    np.testing.assert_array_equal(np.signbit(y[y == 0]), np.signbit(np.fmod(a, b)[y == 0]))

@@ -11,9 +11,12 @@ import pytest
 from delegraph.errors import DelegraphError
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
-from delegraph.testing.operator_case import operator_case
+from delegraph.testing import constant, tensor
+from delegraph.testing.one_op import one_op_records
+from delegraph.testing.operator_case import fed, operator_case
 from delegraph.testing.operator_cases import cases
-from delegraph.testing.sweep.chains import FUSED
+from delegraph.testing.operator_cases.quantizing import with_blocks
+from delegraph.testing.sweep.chains import FUSED, chained
 from delegraph.testing.sweep.comparison import run_case
 from delegraph.testing.sweep.draft import Draft
 from delegraph.testing.sweep.generator import sweep_case, sweep_operators
@@ -98,3 +101,26 @@ def nothing():
     """Draft of a model without inputs, constants, quantization or options."""
     case = operator_case("ADD", [], ["FLOAT32"])
     return Draft(case.records, ((),))
+
+
+@pytest.mark.parametrize("oddity", [float16_weights, sparse_weights])
+def test_no_node_writes_a_constant_that_is_a_graph_input(oddity):
+    x = np.ones((2, 2), np.float32)
+    case = operator_case("ADD", [fed(x), constant(x)], ["FLOAT32"])
+    draft = Draft(case.records, case.steps).with_main(inputs=(0, 1))
+    changed = [d for seed in range(20) if (d := oddity(Random(seed), draft)) is not None]
+    assert all(1 not in node.outputs for d in changed for node in d.main.operators)
+    assert changed
+
+
+def test_scales_of_blocks_follow_their_tensor_into_a_chain(chance):
+    x = np.ones((1, 32), np.float32)
+    add = operator_case("ADD", [fed(x), fed(x)], ["FLOAT32"])
+    weights = constant(np.ones((1, 32), np.int8), "INT4")
+    records = one_op_records("DEQUANTIZE", [weights], [tensor((1, 32))])
+    blocks = with_blocks(records, 0, np.float16([[0.5]]), 32)
+    chain = chained(chance, Draft(add.records, add.steps), Draft(blocks, ((),)))
+    case = SweepCase("ADD", write_model(chain.records), chain.steps)
+    run = run_case(open_ours, case)
+    assert run.error is None
+    assert [y.flat[0] for y in run.outputs[0]] == [2.0, 0.5]

@@ -39,7 +39,7 @@ def prepare_floor_div(context: OpContext, node: Node) -> Eval:
 def prepare_floor_mod(context: OpContext, node: Node) -> Eval:
     """Return the eval of FLOOR_MOD: the remainder with b's sign; integers refuse divisors of 0.
 
-    float32, int8, int16, int32 and int64, as stored.
+    float32, int8, int16, int32 and int64, as stored. A remainder of 0.0 has the sign of a.
 
     Source:
         tflite/kernels/floor_mod.cc.
@@ -51,6 +51,8 @@ def prepare_floor_mod(context: OpContext, node: Node) -> Eval:
         np.remainder(a.data, b.data, y.data)
 
     def run_float() -> None:
-        np.remainder(a.data, b.data, y.data)
+        out = y.data
+        np.fmod(a.data, b.data, out)
+        np.add(out, b.data, out, where=(out != 0) & ((b.data < 0) != (out < 0)))
 
     return run_float if a.type is TensorType.FLOAT32 else run

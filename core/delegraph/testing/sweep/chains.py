@@ -129,7 +129,7 @@ def chained(chance: Random, first: Draft, second: Draft) -> Draft:
         if found is not None and chance.random() < 0.9:
             place[i] = found
             wired.add(number)
-    tensors = tuple(t.replace(buffer=t.buffer + first_buffer) for t in second.tensors)
+    tensors = tuple(_shifted(t, first_tensor, first_buffer) for t in second.tensors)
     codes = first.records.operator_codes or ()
     nodes = tuple(_moved(node, place, len(codes)) for node in added.operators or ())
     kept = [n for n in range(len(added.inputs or ())) if n not in wired]
@@ -181,3 +181,13 @@ def _moved(node: tables.Operator, place: dict[int, int], first_code: int) -> tab
         outputs=moved(node.outputs),
         intermediates=moved(node.intermediates),
     )
+
+
+def _shifted(tensor: tables.Tensor, tensors: int, buffers: int) -> tables.Tensor:
+    """Tensor of a model that follows another one of so many tensors and buffers."""
+    moved, quantization = tensor.replace(buffer=tensor.buffer + buffers), tensor.quantization
+    details = None if quantization is None else quantization.details
+    if quantization is None or not isinstance(details, tables.BlockwiseQuantization):
+        return moved
+    details = details.replace(scales=details.scales + tensors)
+    return moved.replace(quantization=quantization.replace(details=details))

@@ -23,6 +23,7 @@ from delegraph.schema.options import AddOptions
 from delegraph.testing.one_op import one_op_model, tensor
 from delegraph.testing.sweep import hosts
 from delegraph.testing.sweep.documented_refusals import documented_refusal
+from delegraph.testing.sweep.documented_values import documented_values
 from delegraph.testing.sweep.input_roundings import NUDGES, nudged_case
 from delegraph.testing.sweep.judging import (
     OFFICIAL,
@@ -35,7 +36,7 @@ from delegraph.testing.sweep.judging import (
     error_fault,
     innermost,
 )
-from delegraph.testing.sweep.sweep_case import Arrays, SweepCase
+from delegraph.testing.sweep.sweep_case import SweepCase, feed
 from delegraph.tools.setup import file_and_options
 
 CORE = "core"
@@ -128,7 +129,7 @@ class Comparison:
                 right, lambda: run_case(self._open_right, case), announce
             ):
                 return Ending("not judged")
-            if self.is_core and fault.kind == "refuses alone" and documented_refusal(mine.error):
+            if self.is_core and _is_documented(fault, mine, case):
                 return Ending("not judged")
             return Ending("fault", fault)
         if (right.error is None) != (mine.error is None):
@@ -208,20 +209,6 @@ def run_case(open_it: Open, case: SweepCase) -> Run:
     )
 
 
-def feed(interpreter: Any, steps: tuple[Arrays, ...], step: int) -> None:
-    """Resize and allocate if necessary, then set all inputs for a step."""
-    details = interpreter.get_input_details()
-    is_resized = False
-    for detail, array in zip(details, steps[step], strict=True):
-        if tuple(detail["shape"]) != array.shape:
-            interpreter.resize_tensor_input(detail["index"], array.shape)
-            is_resized = True
-    if is_resized or not step:
-        interpreter.allocate_tensors()
-    for detail, array in zip(details, steps[step], strict=True):
-        interpreter.set_tensor(detail["index"], array)
-
-
 def _difference(
     right: Run,
     mine: Run,
@@ -230,6 +217,13 @@ def _difference(
     others: list[Run] | None = None,
 ) -> Fault | None:
     return difference_fault(right, mine, promised, is_random, others or ())
+
+
+def _is_documented(fault: Fault, mine: Run, case: SweepCase) -> bool:
+    """Whether the page of differences says why the core and the official interpreter differ."""
+    if fault.kind == "refuses alone":
+        return documented_refusal(mine.error) is not None
+    return fault.kind == "differs" and documented_values(case) is not None
 
 
 def _is_limit(error: BaseException | None) -> bool:

@@ -5,23 +5,31 @@ from __future__ import annotations
 import re
 
 REFUSALS: dict[str, str] = {
+    "activation-bounds-beyond-int32": r"_POOL_2D\).*activation bound .* is out of range",
+    "anchors-of-another-shape": r"expected \[1, N, >= 4\], \[1, N, C\] and \[N, 4\]",
+    "atan2-of-two-sizes": r"\(ATAN2\).*has shape .*, expected \[",
     "bytes-without-a-scale": r"scale 0\.0, expected a positive one|has no scale|no quantization"
     r"|output scale 0\.0",
+    "computed-weights-of-integer-lstms": r"weights .* of an integer layer are not constant",
     "constants-that-nodes-write": r"is constant and cannot be written",
     "hadamard-rotation-to-another-shape": r"\(aeq.hadamard_rotation\).*output has shape",
     "int16-logistic-of-extreme-scales": r"input scale is .*, expected one from",
     "matrix-set-diag-of-another-shape": r"diagonal \[.*\] does not fit",
     "more-than-32-dimensions": r"32 are most",
     "parameters-of-several-elements": r"axis has shape .*, expected one element",
-    "pools-without-a-window": r"window size is 0",
+    "pools-without-a-window": r"window size is (0|-)",
     "prelu-int16-alpha": r"\(PRELU\).*has type INT16, expected one of INT8",
     "scales-of-another-count": r"\d+ scales, expected one",
     "scales-that-are-no-positive-numbers": r"scale (-|nan|inf)|give the multiplier (-|nan|inf)",
     "scales-too-far-apart": r"ratio of|give the multiplier .*, expected less",
     "scatter-of-other-dimensions": r"update_window_dims, expected|index vectors have"
-    r"|slices .*, expected parts",
+    r"|slices .*, expected parts|updates .* do not have a place",
+    "sequences-longer-than-their-axis": r"lengths .*, expected at most",
+    "sparse-constants-for-dense-ones": r"is a sparse constant, expected a dense one",
     "strides-of-another-count": r"begin, end and strides as INT32 vectors of one length",
     "variables-of-another-shape": r"variable is \[.*\], expected \[",
+    "weights-of-other-types": r"\((PRELU|SVDF|CONV_2D|\w+_SEQUENCE_RNN)\).*has type INT[24], "
+    r"|\(LSH_PROJECTION\).*has type FLOAT16",
     "zero-points-beyond-their-type": r"zero point -?\d+",
 }
 """Pattern of the error, by the id of the entry that says why."""

@@ -13,16 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from delegraph.errors import DelegraphError
-from delegraph.runtime.interpreter import Interpreter
-from delegraph.runtime.op_resolver import OpResolverType
-from delegraph.runtime.options import Limits
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
-from delegraph.testing.sweep.comparison import feed
-from delegraph.testing.sweep.hosts import MEMORY_LIMIT, TIME_LIMIT
 from delegraph.testing.sweep.judging import Ending, Fault
 from delegraph.testing.sweep.sweep_case import Arrays, SweepCase
+from delegraph.testing.sweep.tensor_values import tensor_values
 from delegraph.tools.shrinking import shrunk
 
 Fails = Callable[[SweepCase], bool]
@@ -92,40 +88,13 @@ def _fewer_nodes(case: SweepCase, fails: Fails) -> SweepCase:
     count = len((model.subgraphs or ())[0].operators or ()) if model.subgraphs else 0
     if count < 2:
         return case
-    values = _all_values(case)
+    values = tensor_values(case)
     for size in range(1, count):
         for start in range(count - size + 1):
             part = _part(case, model, range(start, start + size), values)
             if part is not None and fails(part):
                 return part
     return case
-
-
-def _all_values(case: SweepCase) -> list[dict[int, np.ndarray]]:
-    """Return the tensors of the main subgraph at each step, as far as the core computes them."""
-    found: list[dict[int, np.ndarray]] = []
-    try:
-        with Interpreter(
-            model_content=case.content,
-            experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-            experimental_preserve_all_tensors=True,
-            delegates=[],
-            num_threads=1,
-            limits=Limits(memory=MEMORY_LIMIT, time=TIME_LIMIT),
-        ) as interpreter:
-            for step in range(len(case.steps)):
-                feed(interpreter, case.steps, step)
-                interpreter.invoke()
-                values: dict[int, np.ndarray] = {}
-                for detail in interpreter.get_tensor_details():
-                    try:
-                        values[detail["index"]] = np.array(interpreter.get_tensor(detail["index"]))
-                    except (DelegraphError, ValueError):
-                        continue  # has no data
-                found.append(values)
-    except Exception:  # noqa: BLE001 - the core may be what is wrong
-        return found
-    return found
 
 
 def _part(

@@ -33,3 +33,17 @@ class SweepCase:
     tolerance: float = 1e-5
     described: str = ""
     threads: int = 1
+
+
+def feed(interpreter: Any, steps: tuple[Arrays, ...], step: int) -> None:
+    """Resize where shapes changed, allocate where that is needed, and set every input."""
+    details = interpreter.get_input_details()
+    is_resized = False
+    for detail, array in zip(details, steps[step], strict=True):
+        if tuple(detail["shape"]) != array.shape:
+            interpreter.resize_tensor_input(detail["index"], array.shape)
+            is_resized = True
+    if is_resized or not step:
+        interpreter.allocate_tensors()
+    for detail, array in zip(details, steps[step], strict=True):
+        interpreter.set_tensor(detail["index"], array)

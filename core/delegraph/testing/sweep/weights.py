@@ -72,8 +72,13 @@ def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
 
 def _computed(
     draft: Draft, index: int, op: BuiltinOperator, stored: tables.Tensor, data: NDArray[Any] | None
-) -> Draft:
-    """Return the draft with a node that computes a former constant from a stored one."""
+) -> Draft | None:
+    """Draft in which a node computes a former constant of one that is stored another way.
+
+    None where the constant is a graph input, too, which no node may write.
+    """
+    if index in (draft.main.inputs or ()):
+        return None
     codes, source = draft.records.operator_codes or (), len(draft.tensors)
     changed = draft.with_main(tensors=(*draft.tensors, stored)).with_data(source, data)
     node = tables.Operator(opcode_index=len(codes), inputs=(source,), outputs=(index,))

@@ -1,0 +1,39 @@
+"""Values of a case's tensors, between its nodes, too."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import DelegraphError
+from delegraph.runtime.interpreter import Interpreter
+from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.options import Limits
+from delegraph.testing.sweep.hosts import MEMORY_LIMIT, TIME_LIMIT
+from delegraph.testing.sweep.sweep_case import SweepCase, feed
+
+
+def tensor_values(case: SweepCase) -> list[dict[int, np.ndarray]]:
+    """Tensors of the main subgraph at each step, as the core computes them, as far as it does."""
+    found: list[dict[int, np.ndarray]] = []
+    try:
+        with Interpreter(
+            model_content=case.content,
+            experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+            experimental_preserve_all_tensors=True,
+            delegates=[],
+            num_threads=1,
+            limits=Limits(memory=MEMORY_LIMIT, time=TIME_LIMIT),
+        ) as interpreter:
+            for step in range(len(case.steps)):
+                feed(interpreter, case.steps, step)
+                interpreter.invoke()
+                values: dict[int, np.ndarray] = {}
+                for detail in interpreter.get_tensor_details():
+                    try:
+                        values[detail["index"]] = np.array(interpreter.get_tensor(detail["index"]))
+                    except (DelegraphError, ValueError):
+                        continue  # has no data
+                found.append(values)
+    except Exception:  # noqa: BLE001 - the core may be what is wrong
+        return found
+    return found
