@@ -14,6 +14,7 @@ from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import (
     check_one_scale,
     check_one_zero_point,
+    check_positive_scales,
     check_scales,
     check_shapes,
     first_rejection,
@@ -40,21 +41,25 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_quantize(call: Call) -> Rejection | None:
-    """Reject all but float32 into 8 and 16 bits, with one zero point."""
+    """Reject all but float32 into 8 and 16 bits, with positive scales and one zero point."""
     y = call.output()
     if y.type.name not in QUANTIZE:
         expected = " or ".join(QUANTIZE)
         return Rejection("dtype", actual=y.type.name, expected=expected, tensor=y.index)
-    scales = check_scales(y, call.input(0).shape)
-    return first_rejection(scales, check_one_zero_point(y), check_shapes(call, 1))
+    return first_rejection(
+        check_scales(y, call.input(0).shape),
+        check_positive_scales(y),
+        check_one_zero_point(y),
+        check_shapes(call, 1),
+    )
 
 
 def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
     """Emit a chain for what the official vector loop computes, and one for the rest."""
     x, y = call.input(0), call.output()
-    scales, _ = channel_parameters(y)
+    scales, zero_points = channel_parameters(y)
     if scales.ndim:
-        _lower_channels(call, builder, scales)
+        _lower_channels(call, builder, scales, int(zero_points.flat[0]))
         return
     size = math.prod(y.shape)
     end = size - size % QUANTIZE_LANES if call.context.numerics == "builtin" else 0
@@ -78,7 +83,9 @@ def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
         chain.emit(builder, builder.tensor(y.index) + itemsize * start, itemsize)
 
 
-def _lower_channels(call: Call, builder: ProgramBuilder, scales: NDArray[np.float32]) -> None:
+def _lower_channels(
+    call: Call, builder: ProgramBuilder, scales: NDArray[np.float32], zero_point: int
+) -> None:
     """Emit a division in float32 for each channel, and the rounding."""
     x, y = call.input(0), call.output()
     limits = np.iinfo(y.dtype)
@@ -87,7 +94,7 @@ def _lower_channels(call: Call, builder: ProgramBuilder, scales: NDArray[np.floa
     scale = chain.source(builder.constant(scales), scales.shape, 4)
     ratio = chain.step(Operation.DIV, [values, scale], -np.inf, np.inf)
     rounding = QUANTIZE[y.type.name][1]
-    chain.step(rounding, [ratio], 1.0, int(limits.min), int(limits.max), y.zero_point)
+    chain.step(rounding, [ratio], 1.0, int(limits.min), int(limits.max), zero_point)
     chain.emit(builder, builder.tensor(y.index), y.dtype.itemsize)
 
 
@@ -108,7 +115,13 @@ def check_requantize(call: Call) -> Rejection | None:
 
 def _check_widened(call: Call) -> Rejection | None:
     x, y = call.input(0), call.output()
-    found = first_rejection(check_one_scale(x), check_one_scale(y), check_shapes(call, 1))
+    found = first_rejection(
+        check_one_scale(x),
+        check_one_scale(y),
+        check_positive_scales(x),
+        check_positive_scales(y),
+        check_shapes(call, 1),
+    )
     if found is None and y.zero_point:
         found = Rejection("zero-point", actual=y.zero_point, expected=0, tensor=y.index)
     return found
