@@ -28,7 +28,7 @@ from runtimes import BASE, Arrays, Prepare, Prepared, model_inputs, runtimes
 from tables import print_table
 
 from arithmetic import model_multiply_adds
-from delegraph.tools import Instruction, Ratio, all_times, interleave, ratio_of
+from delegraph.tools import Block, Ratio, all_times, interleave, ratio_of
 from delegraph_numba_cpu.library.cpu import level_named
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
@@ -117,7 +117,7 @@ def _failed(name: str, error: Exception) -> Result:
 
 def _result(
     name: str,
-    times: dict[str, list[Instruction]],
+    times: dict[str, list[Block]],
     work: int,
     difference: float | None,
     placement: str,

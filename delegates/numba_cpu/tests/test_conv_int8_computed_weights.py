@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph import Interpreter
+from delegraph import Interpreter, Rejection
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import FullyConnectedOptions
-from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing import constant, fed, one_op_model, operator_case, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.options import NumbaCpuOptions
+from single_operator import Alone
 
 LEVELS = [level.name for level in supported_levels()]
 SIZES = [(1, 5, 3), (7, 33, 16), (6, 64, 100), (20, 7, 65), (3, 130, 64)]
@@ -93,3 +94,11 @@ def test_int8(
     model = one_op_model("FULLY_CONNECTED", [*given[:2], *rest], given[2:], RELU6)
     for found, expected in results(model, [x, w], level):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_bias_of_another_length_than_the_outputs_is_left_to_the_core() -> None:
+    x, w = (fed(np.zeros(shape, np.int8), scale=0.1) for shape in ((1, 5), (2, 5)))
+    bias, y = constant(np.zeros(3, np.int32), scale=0.01), tensor((1, 2), "INT8", scale=0.5)
+    rejection = Alone(operator_case("FULLY_CONNECTED", [x, w, bias], [y], RELU6)).check()
+    assert isinstance(rejection, Rejection)
+    assert rejection.constraint == "bias"

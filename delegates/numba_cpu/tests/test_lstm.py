@@ -201,6 +201,21 @@ def test_what_is_unusual_is_refused(kind: str, replaced: dict[int, Maybe], code:
     assert refusal(layer(kind, replaced=replaced)) == code
 
 
+def test_a_normalised_gate_of_equal_rows_is_left_to_the_core() -> None:
+    def equal(kind: str, columns: int, rows: int = 6) -> Any:
+        values = np.full((rows, columns), 3, np.int8 if kind == "hybrid" else np.float32)
+        return constant(values, scale=0.01 if kind == "hybrid" else None)
+
+    for kind in ("float", "hybrid"):
+        inputs, recurrent = {2: equal(kind, 5)}, {6: equal(kind, 6)}
+        case = layer(kind, has_norm=True, replaced={**inputs, **recurrent})
+        assert refusal(case) == "layer-norm"
+        assert_agrees(layer(kind, has_norm=True, replaced={**inputs}))
+        assert_agrees(layer(kind, has_norm=False, replaced={**inputs, **recurrent}))
+        one_cell = {2: equal(kind, 5, 1), 6: equal(kind, 1, 1)}
+        assert_agrees(layer(kind, cells=1, has_norm=True, replaced=one_cell))
+
+
 def test_integers_without_scales_in_between_are_refused() -> None:
     assert refusal(layer("int8", has_intermediates=False)) == "operands"
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 
+from delegraph import Interpreter
+from delegraph.errors import DelegraphError
 from delegraph.schema import options as o
-from delegraph.testing import fed, operator_case, tensor
+from delegraph.testing import TensorDef, fed, one_op_model, operator_case, tensor
 from delegraph.testing.operator_case import Fed
 from test_elementwise import LEVELS, Watched, check, floats, levels, results
 
@@ -76,3 +82,43 @@ def test_channels_with_different_zero_points_stay_with_the_core() -> None:
     case = operator_case("QUANTIZE", [x], [output], o.QuantizeOptions())
     _, is_taken = results(case, Watched(LEVELS[0]))
     assert not is_taken
+
+
+NOT_POSITIVE = [None, 0.0, -0.5, math.nan, math.inf]
+NOT_ALL_POSITIVE = [*NOT_POSITIVE, *([0.5, scale] for scale in NOT_POSITIVE[1:])]
+
+
+def is_claimed(op: str, given: TensorDef, result: TensorDef, options: Any) -> bool:
+    """Whether the delegate claims a node; the core may refuse to compute it."""
+    interpreter = Interpreter(
+        model_content=one_op_model(op, [given], [result], options), delegates=["numba_cpu"]
+    )
+    with contextlib.suppress(DelegraphError):
+        interpreter.allocate_tensors()
+    return interpreter.placement.nodes[0].delegate == "numba_cpu"
+
+
+@pytest.mark.parametrize("scale", NOT_ALL_POSITIVE)
+@pytest.mark.parametrize("type", ["INT8", "UINT8", "INT16"])
+def test_floats_are_quantised_only_with_positive_scales(type: str, scale: Any) -> None:
+    result = tensor((2, 9), type, scale=scale)
+    assert not is_claimed("QUANTIZE", tensor((2, 9)), result, o.QuantizeOptions())
+
+
+@pytest.mark.parametrize("scale", NOT_POSITIVE)
+@pytest.mark.parametrize("which", [0, 1])
+def test_int16_becomes_int32_only_with_positive_scales(which: int, scale: Any) -> None:
+    scales = [0.5, 0.5]
+    scales[which] = scale
+    given, result = (
+        tensor((9,), type, scale=each)
+        for type, each in zip(("INT16", "INT32"), scales, strict=True)
+    )
+    assert not is_claimed("QUANTIZE", given, result, o.QuantizeOptions())
+
+
+@pytest.mark.parametrize("scale", NOT_ALL_POSITIVE)
+@pytest.mark.parametrize("type", ["INT8", "UINT8", "INT16"])
+def test_integers_are_dequantised_only_with_positive_scales(type: str, scale: Any) -> None:
+    given = tensor((2, 9), type, scale=scale)
+    assert not is_claimed("DEQUANTIZE", given, tensor((2, 9)), o.DequantizeOptions())

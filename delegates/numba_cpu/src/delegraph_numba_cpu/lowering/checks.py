@@ -101,12 +101,12 @@ def check_one_scale(tensor: Tensor) -> Rejection | None:
     return Rejection("scales", actual=scales, expected=1, tensor=tensor.index)
 
 
-def check_positive_scale(tensor: Tensor) -> Rejection | None:
-    """Return a rejection unless the tensor has exactly one scale, and it is above 0."""
-    rejection = check_one_scale(tensor)
-    if rejection is None and not 0 < tensor.scale < np.inf:
-        return Rejection("scale", actual=tensor.scale, expected="above 0", tensor=tensor.index)
-    return rejection
+def check_positive_scales(tensor: Tensor) -> Rejection | None:
+    """Return a rejection if a scale of a tensor is not above 0 and finite."""
+    scales = [] if tensor.quantization is None else tensor.quantization.scales.tolist()
+    if all(0 < scale < np.inf for scale in scales):
+        return None
+    return Rejection("scale", actual=scales, expected="above 0", tensor=tensor.index)
 
 
 def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:

@@ -8,6 +8,7 @@ from delegraph import Rejection
 from delegraph.arithmetic import Window
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat
 from delegraph_numba_cpu.lowering.checks import (
+    check_bias,
     check_one_zero_point,
     check_scales,
     first_rejection,
@@ -78,7 +79,9 @@ def _check_computed(call: Call) -> Rejection | None:
             return Rejection("dtype", actual=tensor.type.name, expected="INT8", tensor=tensor.index)
     if len(weight.shape) != 2:
         return Rejection("weights-shape", actual=weight.shape, expected="two dimensions")
-    found = first_rejection(check_scales(weight, weight.shape), check_one_zero_point(weight))
+    found = first_rejection(
+        check_bias(call), check_scales(weight, weight.shape), check_one_zero_point(weight)
+    )
     if found is not None:
         return found
     if bias is not None and not (bias.is_constant and bias.type.name == "INT32"):

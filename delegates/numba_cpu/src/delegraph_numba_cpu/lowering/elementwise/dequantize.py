@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 from delegraph import Rejection
 from delegraph.arithmetic import channel_parameters
 from delegraph_numba_cpu.instructions.elementwise import Operation
-from delegraph_numba_cpu.lowering.checks import check_one_scale, check_scales, check_shapes
+from delegraph_numba_cpu.lowering.checks import (
+    check_one_scale,
+    check_positive_scales,
+    check_scales,
+    check_shapes,
+    first_rejection,
+)
 from delegraph_numba_cpu.lowering.dequantized_constants import is_widened
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain, emit_operation
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
@@ -28,7 +34,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_dequantize(call: Call) -> Rejection | None:
-    """Reject all but stored integers and float16 into float32; no constants."""
+    """Reject all but integers with positive scales and float16 into float32; no constants."""
     x, y = call.input(0), call.output()
     if x.is_constant or is_widened(call, x.index):
         return Rejection("constant", expected="a computed input", tensor=x.index)
@@ -39,7 +45,8 @@ def check_dequantize(call: Call) -> Rejection | None:
     found = check_shapes(call, 1)
     if found is not None or x.type.name == "FLOAT16":
         return found
-    return check_scales(x, x.shape) if x.type.name in PER_CHANNEL else check_one_scale(x)
+    scales = check_scales(x, x.shape) if x.type.name in PER_CHANNEL else check_one_scale(x)
+    return first_rejection(scales, check_positive_scales(x))
 
 
 def lower_dequantize(call: Call, builder: ProgramBuilder) -> None:

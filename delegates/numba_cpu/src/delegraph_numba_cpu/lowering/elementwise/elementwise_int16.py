@@ -13,7 +13,8 @@ from delegraph.arithmetic import power_of_two, quantize_multiplier, quantized_ac
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import (
     activation_of,
-    check_positive_scale,
+    check_one_scale,
+    check_positive_scales,
     first_rejection,
 )
 from delegraph_numba_cpu.lowering.elementwise import elementwise_int8_pairs
@@ -137,7 +138,8 @@ def check_scaled_pair(call: Call) -> Rejection | None:
     if rejection is not None:
         return rejection
     tensors = (call.input(0), call.input(1), call.output())
-    return first_rejection(*(check_positive_scale(tensor) for tensor in tensors))
+    checks = (check_one_scale, check_positive_scales)
+    return first_rejection(*(check(tensor) for tensor in tensors for check in checks))
 
 
 _OPERATOR = Operator(check_scaled_pair, lower_pair, ("INT16",), elementwise_int8_pairs.FEATURES)

@@ -14,6 +14,7 @@ from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import (
     check_one_scale,
     check_one_zero_point,
+    check_positive_scales,
     check_scales,
     check_shapes,
     first_rejection,
@@ -40,13 +41,17 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_quantize(call: Call) -> Rejection | None:
-    """Return a rejection unless float32 is quantized to 8 or 16 bits with one zero point."""
+    """Reject all but float32 into 8 and 16 bits, with positive scales and one zero point."""
     y = call.output()
     if y.type.name not in QUANTIZE:
         expected = " or ".join(QUANTIZE)
         return Rejection("dtype", actual=y.type.name, expected=expected, tensor=y.index)
-    scales = check_scales(y, call.input(0).shape)
-    return first_rejection(scales, check_one_zero_point(y), check_shapes(call, 1))
+    return first_rejection(
+        check_scales(y, call.input(0).shape),
+        check_positive_scales(y),
+        check_one_zero_point(y),
+        check_shapes(call, 1),
+    )
 
 
 def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
@@ -110,7 +115,13 @@ def check_requantize(call: Call) -> Rejection | None:
 
 def _check_widened(call: Call) -> Rejection | None:
     x, y = call.input(0), call.output()
-    found = first_rejection(check_one_scale(x), check_one_scale(y), check_shapes(call, 1))
+    found = first_rejection(
+        check_one_scale(x),
+        check_one_scale(y),
+        check_positive_scales(x),
+        check_positive_scales(y),
+        check_shapes(call, 1),
+    )
     if found is None and y.zero_point:
         found = Rejection("zero-point", actual=y.zero_point, expected=0, tensor=y.index)
     return found

@@ -67,7 +67,35 @@ def check(call: Call) -> Rejection | None:
     if rejection is None and call.options.fused_activation_function not in _ACTIVATIONS:
         actual = ActivationFunctionType(call.options.fused_activation_function).name
         return Rejection("activation", actual=actual, expected="an activation function")
-    return rejection
+    return _check_normalised_gates(call) if rejection is None else rejection
+
+
+def _check_normalised_gates(call: Call) -> Rejection | None:
+    """Reject layers that normalise a gate whose cells all have the same weights.
+
+    Such a gate has the same value in each cell, but for a peephole's part. Normalisation divides
+    the rounding of its mean by ``sqrt(1e-8)``: the results depend on each last bit before.
+    """
+    if call.optional_input(LstmInput.FORGET_LAYER_NORM_COEFFICIENTS) is None:
+        return None
+    gates = LstmInput.RECURRENT_TO_INPUT_WEIGHTS - LstmInput.INPUT_TO_INPUT_WEIGHTS
+    for i in range(LstmInput.INPUT_TO_INPUT_WEIGHTS, LstmInput.RECURRENT_TO_INPUT_WEIGHTS):
+        weights, recurrent = call.optional_input(i), call.optional_input(i + gates)
+        if weights is not None and recurrent is not None and _are_cells_alike(weights, recurrent):
+            expected = "rows that differ"
+            return Rejection("layer-norm", "", "equal rows", expected, tensor=weights.index)
+    return None
+
+
+def _are_cells_alike(*matrices: Tensor) -> bool:
+    """Whether all of several cells have the same weights."""
+    return matrices[0].shape[:1] != (1,) and all(map(_are_rows_equal, matrices))
+
+
+def _are_rows_equal(matrix: Tensor) -> bool:
+    """Whether all rows of a matrix are equal; one dimension stands for a diagonal."""
+    rows = matrix.data
+    return bool((rows == rows[:1]).all() if rows.ndim > 1 else not rows.any())
 
 
 def _is_hybrid(call: Call) -> bool:
