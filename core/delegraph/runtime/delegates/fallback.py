@@ -261,10 +261,7 @@ class Guard:
         )
 
     def _is_quarantined(self) -> bool:
-        """Return whether the original nodes run instead.
-
-        Nodes without kernels stay with the delegate.
-        """
+        """Whether the original nodes run instead; nodes without kernels stay with the delegate."""
         return self._supervision.is_quarantined(self._delegate) and self._has_kernels()
 
     def _has_kernels(self) -> bool:

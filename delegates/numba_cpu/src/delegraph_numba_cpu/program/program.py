@@ -260,12 +260,7 @@ class Program:
         return self._words[self._starts[number] : self._starts[number + 1]]
 
     def table_of(self, first: int, end: int) -> NDArray[np.int64]:
-        """Return a table of the rows from *first* to before *end*, on the same memory.
-
-        Args:
-            first: the first of them.
-            end: the one after the last.
-        """
+        """Return a table of the rows from *first* to before *end*, on the same memory."""
         table = _words(layout.HEADER_WORDS + layout.ROW_WORDS * (end - first))
         table[: layout.HEADER_WORDS] = self._table[: layout.HEADER_WORDS]
         table[layout.ROWS] = end - first
