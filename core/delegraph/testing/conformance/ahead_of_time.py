@@ -1,4 +1,4 @@
-"""Checks of what a delegate compiles ahead of time: it is compiled, written, damaged and run."""
+"""Checks of ahead-of-time compilation: partitions are compiled, written, damaged and run."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Compiled:
 
 
 def compiled_files_give_the_same(subject: Subject) -> None:
-    """What was compiled ahead of time computes what the delegate does that compiles at the start.
+    """Check that a partition compiled ahead of time gives the result of the delegate.
 
     A delegate that runs nothing but what was compiled is compared with Delegraph's kernels.
     """
@@ -71,7 +71,7 @@ def compiled_files_give_the_same(subject: Subject) -> None:
 
 
 def other_versions_are_refused(subject: Subject) -> None:
-    """What another version of the compiler has made is left, and the message has the remedy."""
+    """Check that blobs of another compiler version are rejected with a remedy."""
     offer = _offer(subject)
     assert offer.compiler is not None  # _offer looked
     versions = [compiler_version(offer.compiler, offer.plugin) for _ in range(2)]
@@ -94,7 +94,7 @@ def other_versions_are_refused(subject: Subject) -> None:
 
 
 def damaged_blobs_are_errors(subject: Subject) -> None:
-    """A damaged blob, with a digest that fits, is refused; it comes from a file of anybody's."""
+    """Check that a damaged blob with a matching digest raises an error."""
     for made in _usable(subject):
         for what, damage in _DAMAGES:
             case = _edited(made.case, _with_blob(damage))
@@ -128,7 +128,7 @@ _FLIPS = 4
 
 
 def _flipped(blob: bytes, place: int) -> bytes:
-    """Return a blob with one byte inverted, at one of :data:`_FLIPS` places from its start on."""
+    """Return a copy of a blob with one inverted byte at position *place* of :data:`_FLIPS`."""
     changed = bytearray(blob)
     changed[place * len(blob) // _FLIPS] ^= 0xFF
     return bytes(changed)
@@ -145,7 +145,7 @@ def _offer(subject: Subject) -> Offer:
 
 @cache
 def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
-    """Return a few models, each with what the delegate compiles of it.
+    """Return a few models, each with the partitions that the delegate compiled.
 
     Raises:
         SkipTest: there are none.
@@ -158,7 +158,7 @@ def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
 
 
 def _sources(subject: Subject) -> Iterator[Trial]:
-    """Yield models for it to compile, of one step: those that it computes, or of any operator."""
+    """Yield one-step models for the compiler: models it computes, or of any operator."""
     compiler = _offer(subject).compiler
     if compiler is not None and compiler.load_claims is None:
         yield from specimens(subject)
@@ -170,7 +170,7 @@ def _sources(subject: Subject) -> Iterator[Trial]:
 
 
 def _compiled_one(subject: Subject, trial: Trial) -> _Compiled | None:
-    """Return a model compiled; None if nothing of it is."""
+    """Compile a model; return None if the delegate compiles no part of it."""
     with remembered(subject.name, "compiled", trial.case) as death:
         if death:
             return _Compiled(trial, trial.case, f"when it compiles ahead of time, it {death}")
@@ -190,7 +190,7 @@ def _compiled_one(subject: Subject, trial: Trial) -> _Compiled | None:
 
 
 def _usable(subject: Subject) -> list[_Compiled]:
-    """Return those that were compiled.
+    """Return the models that were compiled without an error.
 
     Raises:
         SkipTest: there are none.
@@ -227,7 +227,7 @@ def _answers(subject: Subject, case: OperatorCase) -> Outputs:
 
 
 def _error(subject: Subject, case: OperatorCase) -> str:
-    """Return the error of a file when it is opened, prepared or run; empty for none."""
+    """Return the error of opening, preparing or running a file; empty if there is none."""
     try:
         _answers(subject, case)
     except DelegraphError as error:
@@ -247,7 +247,7 @@ def _with_blob(change: Callable[[bytes], bytes]) -> Edit:
 
 
 def _edited(case: OperatorCase, edit: Edit) -> OperatorCase:
-    """Return a compiled file with all of its partitions changed."""
+    """Return a compiled file in which *edit* has changed all partitions."""
     records, subgraphs = case.records, []
     buffers = list(records.buffers or ())
     codes = [code.custom_code for code in records.operator_codes or ()]
@@ -269,7 +269,7 @@ def _edited_operator(
     buffers: list[tables.Buffer],
     edit: Edit,
 ) -> tables.Operator:
-    """Return the operator of a partition, changed; so is its blob, in the lists."""
+    """Return a changed operator of a partition, and update its blob in *buffers*."""
     index = (operator.inputs or ())[-1]
     buffer = tensors[index].buffer
     content = np.asarray(buffers[buffer].data, np.uint8).tobytes()

@@ -1,4 +1,4 @@
-"""Trials given to a delegate: which of them it takes, and what it makes of those."""
+"""Attempts: trials given to a delegate, with the nodes it takes and its results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from delegraph.testing.operator_cases import cases
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """What a delegate makes of a trial.
+    """Result of giving a trial to a delegate.
 
     Attributes:
         trial: the model with the right results.
@@ -81,7 +81,7 @@ def attempt(subject: Subject, trial: Trial) -> Attempt:
 
 
 def careful_attempt(subject: Subject, trial: Trial) -> Attempt:
-    """Attempt of a new delegate at *trial*, unless it has ended a process with it before."""
+    """Attempt *trial* with a new delegate, unless the trial has crashed a process before."""
     with remembered(subject.name, "attempt", trial.case) as death:
         if death:
             is_claimed = subject.claims(trial.forms, trial.features)
@@ -102,7 +102,7 @@ def wrong(subject: Subject, found: Attempt) -> str:
 
 
 def still_wrong(subject: Subject, case: OperatorCase) -> bool:
-    """Return whether a case that the delegate claims and takes comes out wrong."""
+    """Return whether the delegate claims and takes a case but computes a wrong result."""
     trial = trial_of(case)
     if trial is None or not subject.claims(trial.forms, trial.features):
         return False
@@ -117,7 +117,7 @@ Attempted = Callable[[Trial], Attempt]
 def drawn(
     subject: Subject, op: str, make: Attempted, known: Iterable[Attempt] = ()
 ) -> tuple[Attempt, ...]:
-    """Return the attempts of the cases of an operator, the author's own ones first.
+    """Return the attempts of the cases of an operator; the author's own cases come first.
 
     Cases of types that no claim names are many, and only asked about: one of each will do. While a
     claimed type, version or feature is in no model that the delegate takes, more cases are drawn. A
@@ -145,7 +145,7 @@ def drawn(
 
 
 class _Attempts:
-    """Attempts of one operator, as they are made.
+    """Attempts of one operator, with the claims that are not shown yet.
 
     Attributes:
         claims: of the operator.
@@ -173,28 +173,28 @@ class _Attempts:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last one has ended a process, or there were errors enough."""
+        """Whether the last attempt ended a process, or enough attempts failed."""
         errors = sum(bool(each.error) for each in self.made)
         return bool(errors) and (self.made[-1].is_deadly or errors >= self._subject.effort.errors)
 
     @property
     def is_complete(self) -> bool:
-        """Whether there are enough, and all that is claimed is in one."""
+        """Whether there are enough attempts, and each claimed property is in one of them."""
         return self.has_enough and not self.missing
 
     @property
     def misses_types(self) -> bool:
-        """Whether a claimed type is missing of which there are models."""
+        """Whether a claimed type is missing although models of the type exist."""
         return any(demand.is_type and demand in self._seen for demand in self.missing)
 
     @property
     def has_enough(self) -> bool:
-        """Whether there are enough that the delegate claims and takes."""
+        """Whether the delegate claims and takes enough attempts."""
         taken = sum(each.is_claimed and each.is_taken for each in self.made)
         return taken >= self._subject.effort.enough
 
     def try_all(self, given: Iterable[OperatorCase], *, only_missing: bool = False) -> None:
-        """Add the attempts of cases; once there are enough, if wanted only of what is missing."""
+        """Add the attempts of cases; *only_missing* limits surplus ones to missing properties."""
         for case in given:
             if self.is_over or (only_missing and self.is_complete):
                 return
@@ -211,7 +211,7 @@ class _Attempts:
             self._add(self._make(trial))
 
     def _may_show_missing(self, case: OperatorCase) -> bool:
-        """Return whether it is worth running a case to see whether it shows what is missing.
+        """Return whether a case may show a claimed property that is still missing.
 
         It is not if all that is missing are types that it does not declare, nor after many models
         of its types, or of any, have been run for that.

@@ -1,4 +1,4 @@
-"""Bundles: models of many cases side by side, so that a slow delegate compiles them all at once.
+"""Bundles: models of many cases side by side, which a slow delegate compiles at once.
 
 What comes out right there is right. Everything else is tried alone, as it is without bundles.
 """
@@ -34,7 +34,7 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
 @cache
 def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
-    """Return the attempts of a delegate that takes what it claims; nothing is given to it."""
+    """Return attempts as if the delegate took all it claims, without running it."""
 
     def assumed(trial: Trial) -> Attempt:
         is_claimed = subject.claims(trial.forms, trial.features)
@@ -53,7 +53,7 @@ def _bundled(subject: Subject) -> dict[Trial, Attempt]:
 
 
 def right_in_bundles(subject: Subject, parts: Sequence[Trial], size: int) -> Iterator[Attempt]:
-    """Yield the attempts of those parts that are taken and come out right, side by side.
+    """Yield the attempts of parts that are taken and right when they run in one model.
 
     A bundle that the delegate cannot compute is cut in halves, to lose little for one bad part.
 
@@ -72,7 +72,7 @@ def right_in_bundles(subject: Subject, parts: Sequence[Trial], size: int) -> Ite
 
 
 def may_be_part(trial: Trial) -> bool:
-    """Return whether a trial can stand beside others in one model."""
+    """Return whether a trial can be combined with other trials in one model."""
     case = trial.case
     return (
         len(case.steps) == 1
@@ -86,7 +86,7 @@ def may_be_part(trial: Trial) -> bool:
 
 @dataclass(frozen=True)
 class _Bundle:
-    """A model of parts that have nothing to do with each other.
+    """A model made of independent parts.
 
     Attributes:
         parts: the trials.

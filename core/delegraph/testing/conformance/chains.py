@@ -1,4 +1,4 @@
-"""Chains: models of several nodes that a delegate takes, with tensors inside of its partitions."""
+"""Chains: models of several nodes, with inner tensors in the delegate's partitions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def nodes_of(trial: Trial) -> int:
 
 
 def _links(found: Sequence[Trial]) -> Iterator[tuple[int, ...]]:
-    """Yield numbers of bricks of which each reads the one before; one chain for each operator."""
+    """Yield numbers of bricks, each of which can read the previous; one chain per operator."""
     done: set[str] = set()
     for last, trial in enumerate(found):
         if trial.case.op not in done and fits(trial, trial):

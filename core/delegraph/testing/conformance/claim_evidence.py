@@ -1,4 +1,4 @@
-"""What models must show to prove a claim: types by role, versions, activations, features."""
+"""Properties that models must show to prove a claim: types, versions, activations, features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Something that a claim names.
+    """One property that a claim names and a model must show.
 
     Attributes:
         claim: which.
@@ -47,13 +47,13 @@ def demands(claim: Claim) -> tuple[Demand, ...]:
 
 
 def _leaves_roles(claim: Claim) -> bool:
-    """Return whether some operand has a role that the claim does not name."""
+    """Return whether an operand has a role that the claim does not name."""
     named = dict(claim.roles)
     return any(role not in named for op in claim.operators for role in roles_of(op))
 
 
 def shown(claim: Claim, trial: Trial) -> set[Demand]:
-    """Demands of a claim that a model meets; none if the claim does not cover it."""
+    """Return the demands of a claim that a model shows; empty if the claim excludes it."""
     if not all(claim.covers(form, trial.features) for form in trial.forms):
         return set()
     found = {f"feature {name!r}" for name in trial.features}
@@ -68,7 +68,7 @@ def _type_of(claim: Claim, role: str, type: str) -> str:
 
 
 def may_show(claim: Claim, case: OperatorCase) -> set[Demand]:
-    """Return the types of a claim that a case shows if it is run; nothing if it cannot be covered.
+    """Return the claimed types that a case may show when run; empty if the claim excludes it.
 
     The types of its outputs are those declared, and its features are not looked at.
     """
@@ -79,7 +79,7 @@ def may_show(claim: Claim, case: OperatorCase) -> set[Demand]:
 
 
 def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Iterator[OperatorCase]:
-    """Yield cases, in turn at each version that claims name, and at the first ones beyond.
+    """Yield cases at each version that claims name, and at the versions next to these.
 
     Where no claim names versions, cases stay as they are.
 
@@ -96,6 +96,6 @@ def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Itera
 
 
 def is_near(claim: Claim, form: NodeTraits) -> bool:
-    """Return whether a claim names the types of a model, if not its version or activation."""
+    """Return whether a claim covers a model's types, though perhaps not version or activation."""
     position = claim.misfit(form)
     return position is None or position >= len(form.types)

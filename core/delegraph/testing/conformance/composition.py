@@ -1,4 +1,4 @@
-"""Larger models made of cases of one operator."""
+"""Larger models that are composed of cases of one operator."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Composition:
         self._fed: dict[int, Array] = {}
 
     def add(self, case: OperatorCase, wires: Mapping[int, int]) -> tuple[int, ...]:
-        """Append the operators of a case; return the tensors that are its outputs.
+        """Append the operators of a case; return the tensors of the case's outputs.
 
         Args:
             case: of one subgraph.
@@ -57,7 +57,7 @@ class Composition:
 
     @property
     def num_operators(self) -> int:
-        """How many operators there are."""
+        """Number of operators of the composed model."""
         return self._model.num_operators
 
     def case(self, op: str, outputs: Sequence[int]) -> OperatorCase:
@@ -84,7 +84,7 @@ class _Records:
         self._operators: list[tables.Operator] = []
 
     def add(self, records: tables.Model, wires: Mapping[int, int]) -> dict[int, int]:
-        """Append the operators of a model; return where its tensors are."""
+        """Append the operators of a model; return the new index of each of its tensors."""
         graph, codes = _main(records), records.operator_codes or ()
         index = self._place(records, {(graph.inputs or ())[i]: to for i, to in wires.items()})
         for operator in graph.operators or ():
@@ -100,7 +100,7 @@ class _Records:
 
     @property
     def num_operators(self) -> int:
-        """How many operators there are."""
+        """Number of operators added so far."""
         return len(self._operators)
 
     def model(self, inputs: Sequence[int], outputs: Sequence[int]) -> tables.Model:
@@ -126,7 +126,7 @@ class _Records:
         return [i for i in written if i not in read]
 
     def _place(self, records: tables.Model, wired: Mapping[int, int]) -> dict[int, int]:
-        """Append a model's tensors but the wired ones; return where each is."""
+        """Append a model's tensors except the wired ones; return the new index of each."""
         buffers = records.buffers or ()
         index = {-1: -1, **wired}
         for i, record in enumerate(_main(records).tensors or ()):
@@ -144,7 +144,7 @@ class _Records:
 
 
 def fed_definitions(case: OperatorCase) -> list[Fed]:
-    """Return the graph inputs of a case: what they are given and what kind of tensor they are."""
+    """Return the graph inputs of a case, with their arrays and tensor definitions."""
     graph = _main(case.records)
     records = [(graph.tensors or ())[i] for i in graph.inputs or ()]
     return [
@@ -154,7 +154,7 @@ def fed_definitions(case: OperatorCase) -> list[Fed]:
 
 
 def behind_a_reshape(trial: Trial) -> Trial | None:
-    """Return the trial with a RESHAPE before its first input, to a shape that is an input, too.
+    """Return the trial with a RESHAPE before its first input, whose shape is an input.
 
     So the shape is known only while invoking. None when Delegraph cannot do that.
     """

@@ -1,4 +1,4 @@
-"""The contract between Delegraph and a delegate, whatever it computes.
+"""Checks of the contract that holds for every delegate, whatever operators it computes.
 
 Each check is a function of a :class:`Subject`. It raises ``AssertionError`` saying what the
 delegate does wrong, lets ``DelegateError`` through when it cannot be applied, and raises
@@ -47,7 +47,7 @@ Check = Callable[[Subject], None]
 
 
 def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when: str) -> None:
-    """Invoke on what *trial* feeds; raise ``AssertionError`` unless the result is right."""
+    """Invoke on the inputs of *trial*; raise ``AssertionError`` for a wrong result."""
     try:
         found = difference(
             (answers(interpreter, trial.case.steps[0]),), trial, subject.capabilities
@@ -62,7 +62,7 @@ def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when
 
 
 def name_is_stable(subject: Subject) -> None:
-    """The name never changes, and is the one that users type."""
+    """Check that the name never changes, and equals the name that users type."""
     first, second = subject.make(), subject.make()
     names = [first.name(), first.name(), second.name()]
     if not all(isinstance(name, str) and name for name in names):
@@ -131,7 +131,7 @@ def reasons_are_given(subject: Subject) -> None:
 
 
 class _Idle(Delegate):
-    """Takes nothing; applying it makes the interpreter prepare every node anew."""
+    """A delegate that takes no node; applying it prepares every node again."""
 
     @property
     def flags(self) -> DelegateFlags:
@@ -145,7 +145,7 @@ class _Idle(Delegate):
 
 
 def prepare_is_idempotent(subject: Subject) -> None:
-    """A kernel prepared again for the same shapes gives the same result."""
+    """Check that a kernel prepared again for the same shapes gives the same result."""
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             for times in range(1, 4):
@@ -195,7 +195,7 @@ def delegate_can_be_taken_off(subject: Subject) -> None:
 
 
 def inputs_are_only_read(subject: Subject) -> None:
-    """A kernel writes its outputs, never its inputs nor constants."""
+    """Check that a kernel never writes to its inputs or constants."""
     for trial in computed(subject):
         watch = KernelWatch()
         with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
@@ -208,7 +208,7 @@ def inputs_are_only_read(subject: Subject) -> None:
 
 
 def outputs_are_fully_written(subject: Subject) -> None:
-    """A kernel writes every byte of its outputs: they hold old values before."""
+    """Check that a kernel writes every byte of its outputs, which hold old values before."""
     for trial in computed(subject):
         runs = []
         for pattern in (0x2A, 0x55):
@@ -223,7 +223,7 @@ def outputs_are_fully_written(subject: Subject) -> None:
 
 
 def invokes_are_independent(subject: Subject) -> None:
-    """The same inputs give the same result, whatever was computed before."""
+    """Check that a result does not depend on earlier invokes."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             first, again, changed, later = (
@@ -241,7 +241,7 @@ def invokes_are_independent(subject: Subject) -> None:
 
 
 def eval_async_gives_what_eval_does(subject: Subject) -> None:
-    """With ``eval_async``, waiting for it leaves the outputs that ``eval`` computes."""
+    """Check that ``eval_async``, once waited for, gives the outputs of ``eval``."""
     started = 0
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:

@@ -1,4 +1,4 @@
-"""Which forms and features a model shows, so that a case knows what claim it needs.
+"""Forms and features of a model, from which a case knows the claims that it needs.
 
 The names are those of ``delegraph.delegation.capabilities.FEATURES``. They are read off a model
 that has run: then all shapes are known.

@@ -1,4 +1,4 @@
-"""Models that Hypothesis draws: chains and nets of what a delegate claims.
+"""Models that Hypothesis draws: chains and nets of operators that the delegate claims.
 
 They are made of bricks, models of one operator that the delegate takes and computes rightly. Now
 and then an operator that the delegate does not claim stands between two, which makes several
@@ -48,7 +48,7 @@ LONGEST = 8
 
 
 def check_generated_models(subject: Subject, examples: int = EXAMPLES) -> int:
-    """Draw models and compare; return how many had at least one node taken.
+    """Draw models and compare results; return how many models had a node taken.
 
     Raises:
         AssertionError: a result is wrong; the smallest model found is saved.
@@ -132,7 +132,7 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
 
 @dataclass(frozen=True)
 class _Right:
-    """The results of a model by Delegraph's kernels, and how they came about."""
+    """Results of a model by Delegraph's kernels, with the nodes that computed them."""
 
     expected: tuple[Array, ...]
     types: tuple[TensorType, ...]

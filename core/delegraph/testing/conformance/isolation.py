@@ -27,7 +27,7 @@ ROUNDS = 5
 
 
 def kernels_are_not_shared(subject: Subject) -> None:
-    """Every partition has a kernel object of its own."""
+    """Check that every partition has its own kernel object."""
     delegate = subject.make()
     if not isinstance(delegate, SimpleDelegate):
         raise SkipTest("the delegate is no SimpleDelegateInterface")
@@ -40,7 +40,7 @@ def kernels_are_not_shared(subject: Subject) -> None:
 
 
 def one_object_serves_two_interpreters(subject: Subject) -> None:
-    """A delegate object applied to two interpreters keeps nothing of one for the other."""
+    """Check that one delegate object keeps the data of two interpreters apart."""
     delegate = subject.make()
     _take_turns(subject, delegate, delegate, "one delegate object in two interpreters")
 
@@ -51,14 +51,14 @@ def two_objects_share_nothing(subject: Subject) -> None:
 
 
 def partitions_share_nothing(subject: Subject) -> None:
-    """Two partitions of a model run as if each were alone."""
+    """Check that two partitions of a model give the results of separate models."""
     compared = [trial for trial in chains(subject) if _is_right_in_two(subject, trial)]
     if not compared:
         raise SkipTest("no model that it takes can be cut into two partitions")
 
 
 def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
-    """Check a chain without its middle; return False if that does not make two partitions."""
+    """Check a chain without its middle node; return False if that gives no two partitions."""
     what = "two partitions in one model, which is right as one partition; what do kernels share?"
     if trial.case.reference is not None:
         return False  # there is no other kernel for the middle
@@ -72,7 +72,7 @@ def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
 
 
 def threads_do_not_meet(subject: Subject) -> None:
-    """Two interpreters run in two threads at once, as if each were alone."""
+    """Check that two interpreters in two threads do not disturb each other."""
     for trial, other in _pairs(subject):
         delegate = subject.make()
         for second in (delegate, subject.make()):
@@ -93,7 +93,7 @@ def _take_turns(subject: Subject, first: Delegate, second: Delegate, what: str) 
 
 
 def _pairs(subject: Subject) -> Iterator[tuple[Trial, Trial]]:
-    """Yield each specimen with the same model in other shapes and values, and with another."""
+    """Yield each specimen with a variant of its model, and with another model."""
     found = specimens(subject)
     for trial, next_one in zip(found, (*found[1:], found[0]), strict=True):
         changed = (with_other_shapes(trial), with_other_values(trial))
@@ -131,7 +131,7 @@ def _run_side_by_side(subject: Subject, *runs: tuple[Trial, Delegate]) -> None:
 
 
 def _give_way(frame: FrameType, event: str, argument: Any) -> Any:
-    """Trace function: let the other thread run at each line outside Delegraph and NumPy."""
+    """Trace function that switches threads at each line outside Delegraph and NumPy."""
     module = frame.f_globals.get("__name__", "").split(".")[0]
     if module in ("delegraph", "numpy"):
         return None

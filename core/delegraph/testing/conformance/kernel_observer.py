@@ -1,4 +1,4 @@
-"""Looking over a delegate's shoulder: what its kernels do with memory."""
+"""Wraps a delegate to observe how its kernels use memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATTERN = 0x2A
 
 
 class KernelWatch:
-    """What the kernels of watched delegates did.
+    """Observations of the kernels of watched delegates.
 
     Args:
         pattern: a byte that fills their outputs before each evaluation; None leaves them.
@@ -45,7 +45,7 @@ class KernelWatch:
         self.changed_inputs: list[str] = []
 
     def over(self, registration: Registration) -> Registration:
-        """Return *registration* with everything it does watched."""
+        """Return *registration* with all its functions observed."""
 
         def init(context: Any, node: Node) -> object:
             made = None if registration.init is None else registration.init(context, node)
@@ -85,7 +85,7 @@ class KernelWatch:
 
 
 class WatchedDelegate(Delegate):
-    """A delegate that does what another one does, its kernels being watched."""
+    """A delegate that behaves like another delegate while its kernels are observed."""
 
     def __init__(self, delegate: Delegate, watch: KernelWatch) -> None:
         self._delegate = delegate
@@ -93,45 +93,45 @@ class WatchedDelegate(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
-        """Those of the delegate."""
+        """Flags of the observed delegate."""
         return self._delegate.flags
 
     @property
     def partition_policy(self) -> PartitionPolicy:
-        """That of the delegate."""
+        """Partition policy of the observed delegate."""
         return self._delegate.partition_policy
 
     def name(self) -> str:
-        """Return the delegate's name."""
+        """Return the name of the observed delegate."""
         return self._delegate.name()
 
     def capabilities(self) -> Capabilities:
-        """Return the delegate's claims."""
+        """Return the capabilities of the observed delegate."""
         return self._delegate.capabilities()
 
     def prepare(self, context: DelegateContext) -> None:
-        """Let the delegate claim nodes, and watch the kernels it puts there."""
+        """Call the observed delegate's ``prepare`` with a context that wraps its kernels."""
         self._delegate.prepare(cast("DelegateContext", _WatchedContext(context, self._watch)))
 
     def rejections(self) -> dict[int, Rejection]:
-        """Return the delegate's reasons."""
+        """Return the rejections of the observed delegate."""
         return self._delegate.rejections()
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
-        """Ask the delegate."""
+        """Call the observed delegate's ``copy_from_buffer_handle``."""
         self._delegate.copy_from_buffer_handle(context, tensor)
 
     def copy_to_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
-        """Ask the delegate."""
+        """Call the observed delegate's ``copy_to_buffer_handle``."""
         self._delegate.copy_to_buffer_handle(context, tensor)
 
     def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
-        """Tell the delegate."""
+        """Call the observed delegate's ``free_buffer_handle``."""
         self._delegate.free_buffer_handle(context, handle)
 
 
 class _WatchedContext:
-    """A context that watches every registration put into it."""
+    """A context that wraps every registration passed to it for observation."""
 
     def __init__(self, context: DelegateContext, watch: KernelWatch) -> None:
         self._context = context
@@ -143,20 +143,20 @@ class _WatchedContext:
     def replace_node_subsets_with_delegate_kernels(
         self, registration: Registration, nodes: Sequence[int], delegate: object
     ) -> None:
-        """See ``DelegateContext``."""
+        """Replace nodes with an observed registration; see ``DelegateContext``."""
         self._context.replace_node_subsets_with_delegate_kernels(
             self._watch.over(registration), nodes, delegate
         )
 
 
 def fill(data: Any, pattern: int) -> None:
-    """Set every byte of an array; nothing for objects, read-only memory and None."""
+    """Set every byte of a writable array; do nothing for objects, read-only memory and None."""
     if _is_plain(data) and data.flags.writeable:
         data.reshape(-1).view(np.uint8)[:] = pattern
 
 
 def move_border_tensors(tensors: Sequence[Tensor], nodes: Sequence[Node]) -> None:
-    """Give what delegate nodes read and write new memory with the same values.
+    """Move the inputs and outputs of delegate nodes to new memory with the same values.
 
     The old memory is filled with a pattern, so that a kept view of it reads garbage.
     """

@@ -1,4 +1,4 @@
-"""Whether a delegate computes what Delegraph's kernels, or a reference, compute."""
+"""Checks that a delegate computes the results of Delegraph's kernels, or of a reference."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def results_are_right(subject: Subject, op: str) -> None:
 
 
 def smallest(subject: Subject, failed: Attempt) -> Attempt:
-    """Return the attempt of the smallest model that comes out wrong like a failed one."""
+    """Return the attempt of the smallest model that fails like *failed*."""
     original, tries = failed.trial.case, subject.effort.tries
     case = shrunk(original, lambda simpler: still_wrong(subject, simpler), tries)
     suspect(subject.name, still_wrong, case, original)

@@ -1,4 +1,4 @@
-"""Bricks: models of one operator that the delegate takes, of which larger models are built.
+"""Bricks: one-operator models that the delegate takes, from which larger models are built.
 
 Shapes and quantization come from a small palette, so that outputs of some fit as inputs of others;
 of custom operators the author's own cases are the bricks. Between two may stand a barrier, an
@@ -66,7 +66,7 @@ class PaletteOperands(RandomOperands):
 
 @cache
 def bricks(subject: Subject) -> tuple[Trial, ...]:
-    """Return models of one operator that the delegate claims, takes and computes rightly."""
+    """Return one-operator models that the delegate claims, takes and computes right."""
     found: list[Trial] = []
     for op in subject.operators:
         fitting = _fitting(subject, op)
@@ -124,7 +124,7 @@ def _declared_and_fed_shapes(case: OperatorCase) -> list[tuple[tuple[int, ...], 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What two tensors must have in common to be the same tensor."""
+    """Properties that an output and an input must share to be connected."""
 
     type: TensorType
     shape: tuple[int, ...]
@@ -161,14 +161,14 @@ def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None
 
 
 def fits(source: Trial, reader: Trial) -> bool:
-    """Return whether an output of one brick can be an input of another."""
+    """Return whether an output of one brick can be an input of another brick."""
     made = _output_kinds(source)
     read = [] if _makes_steps(reader.case) else fed_definitions(reader.case)
     return any(_kind_of(each) in made for each in read)
 
 
 def _makes_steps(case: OperatorCase) -> bool:
-    """Return whether it is of an operator whose result jumps, which only reads graph inputs."""
+    """Return whether the case's operator has a result that jumps and reads graph inputs only."""
     codes = () if case.reference is None else case.reference.operator_codes or ()
     return not (STEPS | {"CAST"}).isdisjoint([case.op, *(code.builtin_code.name for code in codes)])
 
@@ -195,7 +195,7 @@ def _shown(quantization: Any) -> str:
 
 
 def barrier_of(subject: Subject) -> str | None:
-    """Return an operator that leaves its input as it is and that the delegate does not claim."""
+    """Return an operator that copies its input and that the delegate does not claim."""
     return next((op for op in BARRIERS if op not in subject.operators), None)
 
 

@@ -15,7 +15,7 @@ from delegraph.testing.conformance.trials import Trial, gallery_for, open_interp
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """What a delegate says to a model.
+    """Answer of a delegate about a model.
 
     Attributes:
         trial: the model.

@@ -1,4 +1,4 @@
-"""Part of the contract: what a kernel holds is let go when its interpreter is closed."""
+"""Checks that a kernel's resources are released when its interpreter is closed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def nothing_is_left_behind(subject: Subject) -> None:
 
 
 def _used(subject: Subject, trial: Trial) -> list[weakref.ref[object]]:
-    """Run a trial in an interpreter and close it; return its kernels."""
+    """Run a trial in an interpreter and close it; return weak references to its kernels."""
     watch = KernelWatch()
     with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
         answers(interpreter, trial.case.steps[0])
@@ -51,7 +51,7 @@ def _used(subject: Subject, trial: Trial) -> list[weakref.ref[object]]:
 
 
 def _held() -> Mapping[str, int]:
-    """Return how much of what can be left open this process has; by /proc, where there is one."""
+    """Return counts of open resources of this process from /proc, where it exists."""
     if not _PROC.exists():
         return {"threads": threading.active_count()}
     tasks = list((_PROC / "task").iterdir())

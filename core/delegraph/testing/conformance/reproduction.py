@@ -1,4 +1,4 @@
-"""Models that show a failure, saved with the command that shows it again."""
+"""Saves models that show a failure, with the command that reproduces it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from delegraph.testing.operator_case import OperatorCase
 
 
 def explained(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save a model; return the lines for a message about who takes its nodes."""
+    """Save a model; return message lines with a command that explains its placement."""
     path = _saved(subject, case, label)
     return _lines(subject, case, path, ["delegraph", "explain", path])
 
 
 def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save a model and what it is fed; return the lines for a message about its result."""
+    """Save a model and its inputs; return message lines with a command that compares its result."""
     path = _saved(subject, case, label)
     fed: list[str] = []
     for position, array in enumerate(case.steps[0]):
@@ -37,7 +37,7 @@ def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
 
 
 def recompiled(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save a model; return the lines for a message about what is compiled of it ahead of time."""
+    """Save a model; return message lines with a command that compiles it ahead of time."""
     path = _saved(subject, case, label)
     compiled = path.replace(".tflite", ".compiled.tflite")
     command = ["delegraph", "compile", path, "--output", compiled]

@@ -1,4 +1,4 @@
-"""Reports of a run of the kit: what is being tried, and what has ended a process before.
+"""Progress reports of the kit, and memory of models that have ended a process.
 
 A check that crashes or hangs can say nothing any more. So each model is told of before a delegate
 gets it: ``check_runner.py``, which runs checks in another process, if it runs.
@@ -20,7 +20,7 @@ Judge = Callable[[Any, OperatorCase], object]
 
 @dataclass(frozen=True)
 class CheckBegins:
-    """A check begins.
+    """Report that a check begins.
 
     Attributes:
         note: what the scorecard has of it, as far as it is known.
@@ -31,7 +31,7 @@ class CheckBegins:
 
 @dataclass(frozen=True)
 class PhaseBegins:
-    """Something is done with a delegate before any check.
+    """Report that a phase with a delegate begins, before any check.
 
     Attributes:
         delegate: as it was asked for; empty for one that is not installed.
@@ -57,7 +57,7 @@ class TimeIsLimited:
 
 @dataclass(frozen=True)
 class ModelBegins:
-    """A delegate gets a model.
+    """Report that a delegate gets a model.
 
     Attributes:
         case: the model, and what it is fed.
@@ -70,7 +70,7 @@ class ModelBegins:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A model was made smaller while it came out wrong; another process may look at it alone.
+    """Report of a reduced failing model, for a test in a separate process.
 
     Attributes:
         delegate: name of the one that computes it.
@@ -87,7 +87,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Working:
-    """The kit is at work itself: it finds out what is right."""
+    """Report that the kit itself is computing the right results."""
 
 
 Sign = CheckBegins | PhaseBegins | TimeIsLimited | ModelBegins | Suspect | Working
@@ -95,7 +95,7 @@ Sign = CheckBegins | PhaseBegins | TimeIsLimited | ModelBegins | Suspect | Worki
 
 @dataclass
 class Witness:
-    """Who is told, and what is known.
+    """Receiver of the reports, and the known deaths of processes.
 
     Attributes:
         tell: is told of each check and each model.
@@ -115,24 +115,24 @@ WITNESS = Witness()
 
 
 def check_begins(note: Mapping[str, Any]) -> None:
-    """Tell of a check."""
+    """Report that a check begins."""
     WITNESS.case = None
     WITNESS.tell(CheckBegins(note))
 
 
 def phase_begins(delegate: str, phase: str, *, imports: bool = False) -> None:
-    """Tell of a phase; the arguments are those of :class:`PhaseBegins`."""
+    """Report that a phase begins; the arguments are those of :class:`PhaseBegins`."""
     WITNESS.tell(PhaseBegins(delegate, phase, imports))
 
 
 def model_begins(case: OperatorCase) -> None:
-    """Tell of a model, before a delegate gets it."""
+    """Report a model before a delegate gets it."""
     WITNESS.case = case
     WITNESS.tell(ModelBegins(case, WITNESS.key))
 
 
 def suspect(delegate: str, judge: Judge, case: OperatorCase, original: OperatorCase) -> None:
-    """Tell of a model that has been made smaller, with the function that says whether it is wrong.
+    """Report a reduced failing model, with the function that judges it.
 
     The other arguments are those of :class:`Suspect`.
     """
@@ -141,13 +141,13 @@ def suspect(delegate: str, judge: Judge, case: OperatorCase, original: OperatorC
 
 
 def working() -> None:
-    """Tell that it goes on."""
+    """Report that the kit is still working."""
     WITNESS.tell(Working())
 
 
 @contextmanager
 def remembered(delegate: str, what: str, case: OperatorCase) -> Iterator[str]:
-    """Let a model that ends the process within the block be left alone by the next process.
+    """Context for risky work on a model: after a crash the next process skips the model.
 
     Args:
         delegate: name of the one that gets it.

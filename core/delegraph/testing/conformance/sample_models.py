@@ -1,4 +1,4 @@
-"""A few models that a delegate takes, with which its contract is checked."""
+"""A few models that a delegate takes, used to check its contract."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NONE = "the delegate computes none of the models it claims rightly; see soundne
 
 @cache
 def specimens(subject: Subject) -> tuple[Trial, ...]:
-    """Return one-step trials that the delegate claims, takes and computes rightly.
+    """Return one-step trials that the delegate claims, takes and computes right.
 
     They are of different operators, types and features, some with tensors inside of a partition,
     have inputs to feed with elements in them, and give the same results each time.
@@ -77,7 +77,7 @@ def first_step(trial: Trial) -> Trial:
 
 
 def with_other_values(trial: Trial) -> Trial | None:
-    """Return the trial of the same model with other inputs and another result; or None."""
+    """Return the trial with other input values and their result, or None."""
     for shift in (1, 2, 3):
         arrays = [np.roll(array.reshape(-1), shift).reshape(array.shape) for array in _fed(trial)]
         other = _fed_with(trial, arrays)
@@ -87,7 +87,7 @@ def with_other_values(trial: Trial) -> Trial | None:
 
 
 def with_other_shapes(trial: Trial) -> Trial | None:
-    """Return the trial of the same model with one axis twice as long; None if none can be."""
+    """Return the trial with one axis twice as long, or None if no axis can be."""
     lengths = sorted({(axis, n) for a in _fed(trial) for axis, n in enumerate(a.shape)})
     for axis, length in lengths:
         arrays = [_doubled(array, axis, length) for array in _fed(trial)]
@@ -100,7 +100,7 @@ def with_other_shapes(trial: Trial) -> Trial | None:
 def all_with(
     subject: Subject, change: Callable[[Trial], Trial | None], what: str
 ) -> Iterator[tuple[Trial, Trial]]:
-    """Yield the specimens that can be changed, each with the changed one.
+    """Yield each specimen that *change* can change, with the changed trial.
 
     Raises:
         SkipTest: none can be changed; *what* says how.

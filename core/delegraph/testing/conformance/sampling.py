@@ -1,4 +1,4 @@
-"""How much is tried of a delegate: everything, or a sample for delegates that compile slowly."""
+"""Number of models tried with a delegate: all, or a sample for a slow compiler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delegraph.tools.shrinking import TRIES
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is tried.
+    """Numbers of models and attempts that are tried with a delegate.
 
     Attributes:
         bundle: cases that are tried side by side in one model, compiled once; 1 for each alone.

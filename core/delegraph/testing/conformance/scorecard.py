@@ -16,7 +16,7 @@ OUTCOMES = {"passed": "passed", "failed": "failed", "skipped": "not applicable"}
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One check of one delegate.
+    """Result of one check of one delegate.
 
     Attributes:
         delegate: its name.
@@ -45,7 +45,7 @@ class Scorecard:
 
     @classmethod
     def of(cls, notes: Iterable[Mapping[str, Any]]) -> Scorecard:
-        """Return the scorecard of what tests noted and pytest said about them."""
+        """Build a scorecard from the notes of tests and pytest's outcomes."""
         return cls(
             tuple(Result(**{**note, "outcome": OUTCOMES[note["outcome"]]}) for note in notes)
         )
@@ -69,7 +69,7 @@ class Scorecard:
         return {result.check: result.types for result in found}
 
     def sample(self, delegate: str) -> str:
-        """Return how much was tried of a delegate; empty for everything."""
+        """Text with the sample tried of a delegate; empty if everything was tried."""
         return next((r.sample for r in self.results if r.delegate == delegate and r.sample), "")
 
     def text(self) -> str:
@@ -91,7 +91,7 @@ class Scorecard:
         return "\n".join(parts)
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON-ready dictionaries and lists."""
+        """Return the whole scorecard as dictionaries and lists for JSON."""
         return {
             "delegates": [
                 {
@@ -107,7 +107,7 @@ class Scorecard:
         }
 
     def write(self, path: str) -> None:
-        """Write a file: Markdown for a name that ends in ``.md``, else JSON."""
+        """Write the scorecard: Markdown if *path* ends in ``.md``, else JSON."""
         if Path(path).suffix == ".md":
             content = self.markdown()
         else:

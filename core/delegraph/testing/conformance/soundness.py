@@ -1,4 +1,4 @@
-"""Whether a delegate takes exactly what it claims."""
+"""Checks that a delegate takes exactly the nodes that it claims."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VALUES_ONLY = frozenset({"extreme-values"})
 
 
 def claims_are_executed(subject: Subject, op: str) -> None:
-    """All that is claimed for *op* is in a model that the delegate takes and runs."""
+    """Check that each claimed property of *op* is in a model that the delegate takes and runs."""
     made = attempts(subject, op)
     if not made and op not in BuiltinOperator.__members__ and not subject.cases:
         raise SkipTest(f"models of the custom operator {op} come from its author's tests alone")
@@ -43,7 +43,7 @@ def claims_are_executed(subject: Subject, op: str) -> None:
 
 
 def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attempt]) -> None:
-    """Check that for all that a claim names, a model that shows it is taken.
+    """Check that each property of a claim is shown by a model that the delegate takes.
 
     There must be such a model of every type. Not every operator can show every version, activation
     and feature.
@@ -82,7 +82,7 @@ def _require_taken(subject: Subject, op: str, what: str, tried: list[Attempt]) -
 
 
 def nothing_unclaimed_is_taken(subject: Subject) -> None:
-    """No node is taken that no claim covers, of whatever operator."""
+    """Check that the delegate takes no node, of any operator, that no claim covers."""
     if not subject.operators:
         raise SkipTest("nothing is claimed")
     for made in (each for op in subject.operators for each in attempts(subject, op)):

@@ -1,4 +1,4 @@
-"""What is tested: a delegate, how to get a new one, and what it claims."""
+"""The subject of a test: a delegate, a function that makes it, and its claims."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ delegraph.delegation.capabilities.FEATURES."""
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """What another process than that of the delegate knows of it.
+    """Name and claims of a subject, for processes other than the delegate's.
 
     Attributes:
         name: the delegate's name, as tests show it.
@@ -86,7 +86,7 @@ class Subject:
 
     @property
     def identity(self) -> Identity:
-        """What can be sent to another process."""
+        """The part of the subject that can be sent to another process."""
         return Identity(self.name, self.operators, self.address, self.folder)
 
     def claims(self, forms: Iterable[NodeTraits], features: frozenset[str]) -> bool:
@@ -95,7 +95,7 @@ class Subject:
 
 
 def require_claims(subject: Subject) -> None:
-    """Check that the delegate declares what it can do; the message shows how."""
+    """Check that the delegate declares its capabilities; the message shows how."""
     if not subject.capabilities.claims:
         raise AssertionError(DECLARE.format(name=subject.name))
 

@@ -1,4 +1,4 @@
-"""A sweep of generated models, as one more check of the kit."""
+"""A check of the kit that sweeps over generated models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = 5
 
 
 def sweep_finds_nothing(subject: Subject, minutes: float, seed: int) -> None:
-    """No generated model of a claimed operator comes out different, crashes or is refused alone.
+    """Check that no generated model of a claimed operator differs, crashes or is refused alone.
 
     Args:
         subject: the delegate.

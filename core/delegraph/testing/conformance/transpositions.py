@@ -22,7 +22,7 @@ TOGETHER = 32
 
 
 def transposed_are_right(subject: Subject) -> None:
-    """Each operator is as right between TRANSPOSEs as it is alone.
+    """Check that each operator gives right results between TRANSPOSE nodes.
 
     Raises:
         AssertionError: one is not; the message names it.
@@ -40,7 +40,7 @@ def transposed_are_right(subject: Subject) -> None:
 
 
 def _drawn(subject: Subject, op: str) -> Iterator[Trial]:
-    """Return models of an operator between transpositions, so many as the effort says."""
+    """Yield models of an operator between TRANSPOSE nodes, as many as the effort sets."""
     if op == "TRANSPOSE":
         return iter(())
     alone = (each for each in attempts(subject, op) if each.is_claimed and each.is_taken)

@@ -1,4 +1,4 @@
-"""Cases that Delegraph's own kernels run: what is right, and which claim they need.
+"""Trials: cases that Delegraph's kernels run, with right results and the claims they need.
 
 What is right about an operator without a kernel is what the case's reference gives.
 """
@@ -73,7 +73,7 @@ def open_interpreter(
     keep_everything: bool = False,
     leaving: int | None = None,
 ) -> Interpreter:
-    """Return an interpreter of a case; nothing is allocated yet.
+    """Return an interpreter of a case, before allocation.
 
     Args:
         case: its model is opened with delegates; without, the model whose results are right.
@@ -125,7 +125,7 @@ def all_answers(interpreter: Interpreter, case: OperatorCase) -> Outputs:
 
 
 def trial_of(case: OperatorCase) -> Trial | None:
-    """Return the trial of a case; None when Delegraph refuses it."""
+    """Return the trial of a case, or None when Delegraph refuses the case."""
     try:
         with open_interpreter(case, keep_everything=True) as interpreter:
             expected = all_answers(interpreter, case)
@@ -144,7 +144,7 @@ def trial_of(case: OperatorCase) -> Trial | None:
 
 
 def computed_nodes(case: OperatorCase, right: Subgraph, main: Subgraph) -> tuple[ComputedNode, ...]:
-    """Return the nodes of a case's model with what they wrote.
+    """Return the nodes of a case's model with the tensors that they computed.
 
     Between inputs and outputs of a model with a reference, values are unknown.
 
@@ -182,7 +182,7 @@ def described(case: OperatorCase, right: Subgraph) -> Iterator[Subgraph]:
 
 
 def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
-    """Return a case that declares shapes and types of what it computes, as converters write models.
+    """Return a case that declares shapes and types of all computed tensors, as converters do.
 
     Cases leave shapes out, since Delegraph works them out itself; delegates look at them before.
     A case with a reference whose shapes are known only while invoking leaves its outputs open.
@@ -199,7 +199,7 @@ def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
 
 
 def _known_tensors(case: OperatorCase, right: Subgraph) -> dict[int, Tensor]:
-    """Return the tensors of a case's model by what the right model, which has run, knows of them.
+    """Return the tensors of a case's model, with facts from the right model after its run.
 
     That is everything if it is the same model, and inputs and outputs of a reference.
     """
@@ -232,12 +232,12 @@ def _with_tensors(
 
 
 def trials_of(given: Iterable[OperatorCase]) -> tuple[Trial, ...]:
-    """Return the trials of those cases that Delegraph runs."""
+    """Return the trials of the cases that Delegraph runs."""
     return tuple(trial for trial in map(trial_of, given) if trial is not None)
 
 
 def gallery_for(delegate: Delegate, count: int) -> list[Trial]:
-    """Return *count* trials of every operator, but those that a static delegate cannot meet."""
+    """Return *count* trials of every operator that a delegate of this kind can take."""
     if delegate.flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
         return list(_gallery(count))
     return [trial for trial in _gallery(count) if "dynamic-shapes" not in trial.features]
@@ -250,7 +250,7 @@ def _gallery(count: int) -> tuple[Trial, ...]:
 
 
 def _samples(op: str, count: int) -> Iterable[Trial]:
-    """Yield trials of different types."""
+    """Yield trials of an operator with different types."""
     seen: set[frozenset[str]] = set()
     for case in cases(op, count=count):
         types = frozenset(case.types())
