@@ -1,4 +1,4 @@
-"""What authors of delegates test them with.
+"""Tools with which authors of delegates test their delegates.
 
 ``DelegateConformance`` is the conformance kit's class to subclass. For tests of one's own,
 ``one_op_model``, ``graph_model`` and ``subgraphs_model`` write small models, of tensors made by

@@ -1,4 +1,4 @@
-"""A process that can be asked, and ended, whatever a delegate does in it."""
+"""A process for checks that can be asked, and ended even if a delegate hangs or crashes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _Limits:
         return replace(self, what_of_all=what, end=time.monotonic() + seconds)
 
     def next(self) -> tuple[float, Death]:
-        """Return for how many seconds to wait now, and what it means if nothing comes."""
+        """Return the seconds to wait now, and the kind of death if no message arrives."""
         left = math.inf if self.end is None else self.end - time.monotonic()
         if left < self.seconds:
             return max(left, 0), Death(self.what_of_all, is_end_of_test=True)
@@ -97,7 +97,7 @@ def _limits(seconds: float) -> _Limits:
 
 
 class CheckProcess:
-    """A process that runs checks; it is started when it is asked, anew after it has died.
+    """A process that runs checks; started at the first question, and again after a crash.
 
     Args:
         params: the command line that it gets, and where.
@@ -115,7 +115,7 @@ class CheckProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether there is one; :meth:`ask` starts one where there is none."""
+        """Whether the process is running; :meth:`ask` starts one if it is not."""
         return self._child is not None
 
     def ask(
@@ -158,18 +158,18 @@ class CheckProcess:
             return child.death(is_unreadable=error.is_unreadable)
 
     def another(self) -> CheckProcess:
-        """Return one that starts a process of its own, when it is asked."""
+        """Return another CheckProcess, which will start its own process when it is asked."""
         return CheckProcess(self._params, self._folder, self._time_limit)
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, if it is running."""
         child, self._child = self._child, None
         if child is not None:
             child.close()
 
 
 class _Child:
-    """The process itself, from its start to its end."""
+    """The running child process, from its start to its end."""
 
     def __init__(self, params: pytest.Config.InvocationParams, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -183,7 +183,7 @@ class _Child:
         self.line = Line(child, RECORDS)
 
     def receive(self, limits: _Limits) -> tuple[str, Any]:
-        """Next message, within the limits."""
+        """Wait for the next message within the limits, and return it."""
         seconds, death = limits.next()
         timer = threading.Timer(seconds, self._end_late, [death])
         timer.daemon = True
@@ -194,7 +194,7 @@ class _Child:
             timer.cancel()
 
     def death(self, *, is_unreadable: bool) -> Death:
-        """Wait for its end and return how it came."""
+        """Wait for the end of the process, and return how it ended."""
         ending = self.line.death(is_unreadable)
         where = _innermost(self._stack.read_text(errors="replace"))
         self.close()
@@ -204,12 +204,12 @@ class _Child:
         return Death(f"{did} ({ending.how})", where)
 
     def close(self) -> None:
-        """End it."""
+        """End the child process and delete its stack file."""
         self.line.child.close()
         self._stack.unlink(missing_ok=True)
 
     def _end_late(self, death: Death) -> None:
-        """End it, after it has written its stack."""
+        """End the child process after it has written its stack."""
         self._late = death
         if sys.platform != "win32":
             self.line.child.send_signal(signal.SIGABRT)
@@ -218,7 +218,7 @@ class _Child:
 
 
 def _innermost(stack: str) -> tuple[str, ...]:
-    """Return the innermost frames of the thread that crashed, as ``faulthandler`` writes them."""
+    """Return the innermost frames of the crashed thread, as written by ``faulthandler``."""
     _, _, rest = stack.partition("most recent call first):\n")
     frames = takewhile(lambda line: line.startswith("  File "), rest.splitlines())
     return tuple(frame.strip() for frame in frames)[:_FRAMES]

@@ -1,4 +1,4 @@
-"""Shows on a terminal what is being checked, after pytest's own dots: long runs are not silent."""
+"""Shows on a terminal which check is running, after pytest's own dots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOW = "\x1b7{text}\x1b[K\x1b8"
 
 
 class CheckProgress:
-    """The text after the cursor; nothing is shown where standard output is no terminal.
+    """Progress text after the cursor, shown only if standard output is a terminal.
 
     Args:
         column: returns how many columns of the line are full.
@@ -30,12 +30,12 @@ class CheckProgress:
         self._start = self._last = 0.0
 
     def check_begins(self, total: int) -> None:
-        """A check begins, one of *total*."""
+        """Record the start of one of *total* checks."""
         self._what, self._models, self._total = "", 0, total
         self._start, self._last = time.monotonic(), 0.0
 
     def hear(self, sign: Sign) -> None:
-        """Take note of a sign, and show it now and then."""
+        """Record a sign of progress, and show it now and then."""
         if isinstance(sign, CheckBegins):
             self._what = f"{sign.note['delegate']}: {sign.note['check']}"
         self._models += isinstance(sign, ModelBegins)
@@ -46,7 +46,7 @@ class CheckProgress:
             self._show(f"  {self._what}: {at} ({self._done} of {self._total} done)")
 
     def check_ends(self) -> None:
-        """Take the text away."""
+        """Count the check as done and remove the text."""
         self._done += 1
         self._show("")
 

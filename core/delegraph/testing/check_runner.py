@@ -1,4 +1,4 @@
-"""Runs the tests of the kit in another process, so that a crash or a hang costs one check.
+"""Runs the kit's tests in another process, so that a crash or hang fails only one check.
 
 The process (``check_server.py``) is a pytest session with the same command line. It is told which
 test to run, and says which model a delegate gets. If it dies, the test fails with the name of that
@@ -48,7 +48,7 @@ _DEPENDS_ON_STATE = (
 
 
 def check_runner(config: pytest.Config, folder: Path) -> CheckRunner | None:
-    """Runner of the checks of a pytest run; None where they run in its own process."""
+    """Return the runner of a pytest run's checks; None if they run in pytest's own process."""
     limit = config.getoption("delegate_timeout")
     if not limit or config.getoption("usepdb") or config.getoption("trace"):
         return None
@@ -82,7 +82,7 @@ class CheckRunner:
         self._phase: PhaseBegins | None = None
 
     def identities(self, kind: type, tests: str) -> list[Identity]:
-        """Identities of the subjects of a class, whose tests run here from now on.
+        """Return the identities of a class's subjects, whose tests will run in the other process.
 
         Raises:
             pytest.UsageError: it cannot be collected; the message says why.
@@ -98,7 +98,7 @@ class CheckRunner:
         return found
 
     def _not_loaded(self, kind: type, death: Death) -> pytest.UsageError:
-        """Return the error for a delegate of which nothing can be tested; the scorecard has it."""
+        """Return the error for a delegate that cannot be loaded, and note it for the scorecard."""
         phase = self._phase or PhaseBegins("", "its tests were collected")
         name = phase.delegate or kind.__name__
         message = f"the delegate of {name} {death}\n  when {phase.phase}"
@@ -125,7 +125,7 @@ class CheckRunner:
         return True
 
     def pytest_unconfigure(self) -> None:
-        """End the other process."""
+        """End the other process at the end of the pytest run."""
         self._process.close()
 
     def _reports(
@@ -185,7 +185,7 @@ class CheckRunner:
     def _add_confirmation(
         self, report: pytest.TestReport, item: pytest.Item, suspect: Suspect
     ) -> None:
-        """Add to a report what new processes say of the model that shows a failure."""
+        """Test the failing model in a new process, and add the result to the report."""
         tests = self._tests[_class_of(item)]
         if self._fails_alone(tests, suspect):
             return
@@ -200,7 +200,7 @@ class CheckRunner:
                 note["message"] += f"\n  {message}"
 
     def _fails_alone(self, tests: str, suspect: Suspect) -> bool:
-        """Return whether a model fails in a new process, by a wrong result or by ending it."""
+        """Return whether a model fails in a new process, by a wrong result or a crash."""
         process = self._process.another()
         try:
             started = process.ask("outline", tests, heard=self._hear, patiently=True)
@@ -211,7 +211,7 @@ class CheckRunner:
             process.close()
 
     def _report(self, item: pytest.Item, death: Death) -> pytest.TestReport:
-        """Return the report of a test that cannot give one any more."""
+        """Return a failure report for a test whose process has died."""
         tested: Identity = item.callspec.params["subject"]  # type: ignore[attr-defined]  # a function
         unknown = {"delegate": tested.name, "section": "contract", "check": item.name, "types": {}}
         note = self._note or unknown
@@ -227,12 +227,12 @@ class CheckRunner:
 
 
 def _class_of(item: pytest.Item) -> Any:
-    """Return the class of a test; None for tests without one."""
+    """Return the class of a test, or None for a test without a class."""
     return getattr(item, "cls", None)
 
 
 def _end_of_setups(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
-    """End here what tests before have set up and the next one has no use for; yield what fails.
+    """Tear down fixtures that the next test does not use; yield reports of failures.
 
     pytest does so after each test that it runs itself. Its hook for that needs a test that was set
     up here, so this asks what the hook asks.

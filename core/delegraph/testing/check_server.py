@@ -1,4 +1,4 @@
-"""The process in which checks run: a pytest session that runs the tests it is told, one by one.
+"""Process in which checks run: a pytest session that runs single tests on request.
 
 ``check_process.py`` starts it and loads this plugin, ``check_runner.py`` says what it wants.
 Whatever the delegate does to this process, the other one goes on.
@@ -46,7 +46,7 @@ OFF: dict[str, object] = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what the other process says when it starts this one."""
+    """Add the options that the parent process passes to this one."""
     group = parser.getgroup("delegraph")
     for name in ("--delegate-folder", "--delegate-stack"):
         group.addoption(name, help=argparse.SUPPRESS)
@@ -54,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Leave out what concerns the run as a whole, and run checks in this process."""
+    """Disable options of the whole run, and run checks in this process."""
     for name, value in OFF.items():
         if hasattr(config.option, name):
             setattr(config.option, name, value)
@@ -62,14 +62,14 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Print nothing."""
+    """Disable pytest's terminal output."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     config.pluginmanager.unregister(reporter)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection() -> bool:
-    """Collect nothing yet."""
+    """Skip the collection of tests at the start of the session."""
     return True
 
 
@@ -86,7 +86,7 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 
 
 class CheckServer:
-    """Does what it is asked, in place of a run."""
+    """Answers requests of the parent process instead of a normal test run."""
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
@@ -96,13 +96,13 @@ class CheckServer:
 
     @pytest.hookimpl(tryfirst=True, optionalhook=True)
     def pytest_timeout_set_timer(self, settings: Any) -> bool:
-        """Let the other process keep the limit of pytest-timeout, which is told here."""
+        """Report pytest-timeout's limit to the parent process, which enforces it."""
         tell(TimeIsLimited(settings.timeout))
         return True
 
     @pytest.hookimpl(tryfirst=True, optionalhook=True)
     def pytest_timeout_cancel_timer(self) -> bool:
-        """The limit holds no longer."""
+        """Report to the parent process that the time limit has ended."""
         tell(TimeIsLimited(None))
         return True
 
@@ -116,7 +116,7 @@ class CheckServer:
         self._reports.append(report)
 
     def outline(self, tests: str) -> object:
-        """Return the identities of what a class tests, or why it cannot be collected.
+        """Return the identities of a class's subjects, or why the class cannot be collected.
 
         Args:
             tests: the class, as ``file::class``.
@@ -127,7 +127,7 @@ class CheckServer:
         return [subject.identity for subject in self._subjects(tests)]
 
     def is_wrong(self, tests: str, suspect: Suspect) -> bool:
-        """Return whether a model comes out wrong in this process, too."""
+        """Return whether a model gives a wrong result in this process."""
         module, _, function = suspect.judge.partition(":")
         judge: Judge = getattr(import_module(module), function)
         subjects = {subject.name: subject for subject in self._subjects(tests)}
@@ -142,7 +142,7 @@ class CheckServer:
     def run(
         self, tests: str, name: str, next_name: str, deaths: Mapping[str, str]
     ) -> list[dict[str, Any]]:
-        """Run a test and return its reports.
+        """Run one test and return its reports.
 
         Args:
             tests: its class, as ``file::class``.

@@ -1,4 +1,4 @@
-"""Signs of a run as data, as the process in which checks run sends them to ``check_runner.py``."""
+"""Progress signs as data, sent from the check process to ``check_runner.py``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OTHERS = ("op", "steps", "is_random", "tolerance", "differs")
 
 
 def sent(sign: Sign) -> Any:
-    """A sign with its cases as :class:`SentCase`."""
+    """Return a sign in which each case is replaced by a :class:`SentCase`."""
     cases = {name: _sent_case(getattr(sign, name)) for name in _CASES if hasattr(sign, name)}
     return replace(sign, **cases)  # type: ignore[arg-type]  # stands in for the case
 

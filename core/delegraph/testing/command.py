@@ -20,7 +20,7 @@ WIDTH = 160
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command printed and how it ended.
+    """Output and exit status of a command.
 
     Attributes:
         code: the exit code; 0 when all is well.
@@ -34,17 +34,17 @@ class CommandResult:
 
     @property
     def lines(self) -> list[str]:
-        """Standard output, line by line, with runs of blanks as one."""
+        """Lines of standard output, with each run of blanks replaced by one."""
         return [" ".join(line.split()) for line in self.out.splitlines()]
 
     @property
     def json(self) -> Any:
-        """Standard output as JSON."""
+        """Standard output, parsed as JSON."""
         return json.loads(self.out)
 
 
 def run_command(*words: object) -> CommandResult:
-    """Run ``delegraph`` with *words* as its arguments and return how it went.
+    """Run ``delegraph`` with the arguments *words* and return output and exit status.
 
     The output is :data:`WIDTH` columns wide and without colours, so it is the same everywhere::
 

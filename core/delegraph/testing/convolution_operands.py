@@ -1,4 +1,4 @@
-"""Random operands of convolutions, scaled so that results fill the output's range.
+"""Random operands of convolutions, scaled so that results use the output's whole range.
 
 Rounding differs between kernels only in rare values, so operands are seeded, many, and have output
 zero points that leave negative results unclamped.
@@ -53,7 +53,7 @@ _ZERO_POINTS = {"UINT8": (117, 131), "INT8": (3, -9), "INT16": (0, 0), "FLOAT32"
 
 @dataclass(frozen=True)
 class Operands:
-    """What a convolution takes and gives."""
+    """Input, weights, bias and output of a convolution."""
 
     x: Fed
     weight: TensorDef
@@ -70,7 +70,7 @@ def operands(
     taps: int = 0,
     seed: int = 0,
 ) -> Operands:
-    """Return random operands.
+    """Return random operands of a convolution.
 
     Args:
         kind: element types.

@@ -88,7 +88,7 @@ class DelegateConformance:
     examples: int = EXAMPLES
 
     def make_delegate(self) -> AnyDelegate:
-        """Return a new delegate; override this for one that is not installed, or made otherwise.
+        """Return a new delegate; override this if the delegate is not installed or needs arguments.
 
         An override counts even where ``delegate`` is set.
         """
@@ -101,7 +101,7 @@ class DelegateConformance:
         return ()
 
     def subjects(self, config: pytest.Config) -> list[Subject]:
-        """Subjects that are tested; one delegate, unless overridden."""
+        """Return the tested subjects: one delegate, unless overridden."""
         is_overridden = type(self).make_delegate is not DelegateConformance.make_delegate
         if self.delegate and not is_overridden:
             subject = installed_subject(self.delegate, self.capabilities)
@@ -110,7 +110,7 @@ class DelegateConformance:
         return [replace(subject, cases=tuple(self.cases()), folder=failures_folder(config))]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Give each test its delegates, checks and operators; pytest calls this."""
+        """Parametrize each test with subjects, checks and operators; pytest calls this."""
         if "subject" not in metafunc.fixturenames:
             return  # a test of the author's own
         try:
@@ -127,7 +127,7 @@ class DelegateConformance:
             metafunc.parametrize("subject", found, ids=[s.name for s in found])
 
     def _tested(self, metafunc: pytest.Metafunc) -> Sequence[Subject | Identity]:
-        """Subjects that are tested; those run in another process are made only there."""
+        """Return the subjects; with another process, only their identities."""
         kind, config = type(self), metafunc.config
         if kind not in _TESTED:
             runner = check_runner(config, failures_folder(config))
@@ -141,50 +141,50 @@ class DelegateConformance:
         return _TESTED[kind]
 
     def test_declares_capabilities(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """The delegate says what it can do."""
+        """The delegate declares its capabilities."""
         with _verdict(request, subject, "soundness", "capabilities are declared"):
             require_claims(subject)
 
     def test_contract(
         self, subject: Subject, check: Callable[[Subject], None], request: pytest.FixtureRequest
     ) -> None:
-        """It behaves as Delegraph expects of any delegate."""
+        """The delegate meets the contract that holds for every delegate."""
         with _verdict(request, subject, "contract", check.__name__.replace("_", " ")):
             check(subject)
 
     def test_claims_are_executed(
         self, subject: Subject, operator: str, request: pytest.FixtureRequest
     ) -> None:
-        """Everything that is claimed for an operator is really taken and run."""
+        """The delegate takes and runs everything that it claims for an operator."""
         with _verdict(request, subject, "soundness", f"claims of {operator} are executed"):
             soundness.claims_are_executed(subject, operator)
 
     def test_nothing_unclaimed_is_taken(
         self, subject: Subject, request: pytest.FixtureRequest
     ) -> None:
-        """It takes nothing beyond its claims."""
+        """The delegate takes no node beyond its claims."""
         with _verdict(request, subject, "soundness", "nothing unclaimed is taken"):
             soundness.nothing_unclaimed_is_taken(subject)
 
     def test_numbers(self, subject: Subject, operator: str, request: pytest.FixtureRequest) -> None:
-        """Results are those of Delegraph's kernels, within the declared tolerance."""
+        """Results equal those of Delegraph's kernels, within the declared tolerance."""
         with _verdict(request, subject, "numbers", operator) as note:
             note["types"] = numbers.results_by_type(subject, operator)
             numbers.results_are_right(subject, operator)
 
     def test_transposed(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """So they are between transpositions, which engines move."""
+        """Results are right between TRANSPOSE nodes, which engines move."""
         with _verdict(request, subject, "numbers", "between TRANSPOSEs"):
             transposed_are_right(subject)
 
     def test_generated_models(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """So they are on models of several nodes and partitions."""
+        """Results are right on models of several nodes and partitions."""
         with _verdict(request, subject, "numbers", "generated models"):
             most = subject.effort.examples
             check_generated_models(subject, self.examples if most is None else most)
 
     def test_sweep(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """So they are on as many models as ``--delegate-sweep`` gives time for."""
+        """Results are right on the models that fit the time of ``--delegate-sweep``."""
         minutes: float = request.config.getoption("delegate_sweep")
         seed: int = request.config.getoption("delegate_seed")
         with _verdict(request, subject, "numbers", f"a sweep with seed {seed}"):
@@ -227,7 +227,7 @@ def _failure(check: str, subject: Subject, error: BaseException) -> str:
 
 
 def _named(rows: Sequence[tuple[Subject | Identity, object, str]]) -> list[Any]:
-    """Return parameter sets of a subject and something, with the name of that in their ids."""
+    """Return pytest parameters of a subject and a value, with names as their ids."""
     return [
         pytest.param(subject, value, id=f"{subject.name}-{name}") for subject, value, name in rows
     ]
@@ -237,7 +237,7 @@ def _named(rows: Sequence[tuple[Subject | Identity, object, str]]) -> list[Any]:
 def _verdict(
     request: pytest.FixtureRequest, subject: Subject, section: str, check: str
 ) -> Iterator[dict[str, Any]]:
-    """Fail or skip the test by what a check raises, and leave a note for the scorecard."""
+    """Fail or skip the test by the error of a check, and add a note for the scorecard."""
     sample = subject.effort.described(subject.capabilities)
     note: dict[str, Any] = {"delegate": subject.name, "section": section, "check": check}
     note |= {"types": {}, "sample": sample}

@@ -1,4 +1,4 @@
-"""Interrupts where a test wants them: at the first line of a call, at the second, and so on.
+"""Raises interrupts at a chosen line of a call: at the first line, at the second, and so on.
 
 A signal's handler may raise between two instructions of Python. ``KeyboardInterrupt`` does, and so
 does what a test or a server raises to end a call that takes too long. What a call leaves half done
@@ -31,7 +31,7 @@ Step = Literal["line", "opcode"]
 def interrupted(
     call: Callable[[], object], at: int, *, inside: Sequence[str], step: Step = "line"
 ) -> bool:
-    """Call, and raise ``KeyboardInterrupt`` at one of the lines that run.
+    """Call a function and raise ``KeyboardInterrupt`` at line number *at* of those that run.
 
     Only what this thread runs is counted, in the modules named and those below them.
 

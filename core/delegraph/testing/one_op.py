@@ -1,4 +1,4 @@
-"""Models of one operator.
+"""Builds models with a single operator.
 
 A quantized RELU is::
 
@@ -31,7 +31,7 @@ from delegraph.schema.writer import write_model
 
 @dataclass(frozen=True, eq=False)
 class TensorDef:
-    """A tensor of a one-operator model; make one with :func:`tensor` or :func:`constant`."""
+    """Definition of a tensor of a model; use :func:`tensor` or :func:`constant` to make one."""
 
     shape: tuple[int, ...]
     type: TensorType
@@ -85,7 +85,7 @@ def constant(
     axis: int = 0,
     name: str = "",
 ) -> TensorDef:
-    """Return a constant.
+    """Return the definition of a constant tensor with *values*.
 
     Args:
         values: its stored values (integers where it is quantized); for ``"INT4"`` one a item, for
@@ -164,7 +164,7 @@ def one_op_records(
     custom_options: bytes | None = None,
     intermediates: Sequence[TensorDef] = (),
 ) -> tables.Model:
-    """Return the records that :func:`one_op_model` writes, for tests that change them further."""
+    """Return the records of a one-operator model, for tests that change them further."""
     defs: list[TensorDef] = []
     for given in (*inputs, *outputs, *intermediates):
         if given is not None and not any(given is seen for seen in defs):

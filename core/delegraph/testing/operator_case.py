@@ -1,4 +1,4 @@
-"""A case of one operator: a small model and what it is fed.
+"""A case of one operator: a small model and its input arrays.
 
 Cases are data. Who runs them decides what with: the project compares Delegraph with the official
 interpreter, an author compares a delegate with Delegraph.
@@ -28,7 +28,7 @@ Arrays = Sequence[NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Fed:
-    """A graph input and the array that it is given."""
+    """A graph input with its array."""
 
     array: NDArray[Any]
     definition: TensorDef
@@ -60,7 +60,7 @@ def texts(*values: bytes) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class OperatorCase:
-    """One thing to try with an operator.
+    """One model of an operator with input arrays, to be computed and compared.
 
     Attributes:
         op: the operator it is about, ``CONV_2D`` or a custom name.
@@ -94,16 +94,16 @@ class OperatorCase:
 
     @property
     def right(self) -> tables.Model:
-        """The model whose results by Delegraph's kernels are right: the reference, or its own."""
+        """Model whose results by Delegraph's kernels are right: the reference or the case's own."""
         return self.records if self.reference is None else self.reference
 
     def model(self) -> bytes:
-        """Return the ``.tflite`` file."""
+        """Return the case's model as ``.tflite`` bytes."""
         return write_model(self.records)
 
     @property
     def version(self) -> int:
-        """The version of the operator."""
+        """Version of the operator in the model."""
         return next(c.version for c in self.records.operator_codes or () if _name(c) == self.op)
 
     def at_version(self, version: int) -> OperatorCase:
@@ -115,7 +115,7 @@ class OperatorCase:
         return replace(self, records=self.records.replace(operator_codes=codes))
 
     def input_form(self) -> NodeTraits:
-        """Return the operator's form with its inputs alone, and no activation.
+        """Return the operator's form by its inputs, without activation.
 
         Of a graph with several operators it is that of the first one it is about.
         """
@@ -133,25 +133,25 @@ class OperatorCase:
         return tuple(type for _, type in self.input_form().types)
 
     def output_types(self) -> tuple[str, ...]:
-        """Return the types that the outputs are declared to have; the kernel may change them."""
+        """Return the declared types of the outputs, which the kernel may change."""
         tensors, node = _main(self.records).tensors or (), self._node()
         outputs = () if node is None else node.outputs or ()
         return tuple(tensors[i].type.name for i in outputs if i >= 0)
 
     def declared_types(self) -> tuple[tuple[str, str], ...]:
-        """Return role and type of each operand, outputs as they are declared."""
+        """Return role and declared type of each operand."""
         types = self.output_types()
         outputs = zip(operand_roles(self.op, 0, len(types)), types, strict=True)
         return (*self.input_form().types, *outputs)
 
     def _node(self) -> tables.Operator | None:
-        """Return the first node it is about; None if there is none in the main subgraph."""
+        """Return the first node of the tested operator in the main subgraph, or None."""
         codes = self.records.operator_codes or ()
         nodes = _main(self.records).operators or ()
         return next((n for n in nodes if _name(codes[n.opcode_index]) == self.op), None)
 
     def __str__(self) -> str:
-        """What distinguishes the case: version, tensors and options."""
+        """Return version, tensors and options as text."""
         main = _main(self.records)
         options = (o.builtin_options or o.builtin_options_2 for o in main.operators or ())
         tensors = " ".join(map(self._described, main.tensors or ()))
@@ -195,7 +195,7 @@ def operator_case(
     reference: tables.Model | None = None,
     differs: bool = False,
 ) -> OperatorCase:
-    """Return a case of a model with nothing but the operator.
+    """Return a case whose model has only this operator.
 
     Args:
         op: operator name.
@@ -228,5 +228,5 @@ def operator_case(
 def graph_case(
     op: str, graphs: Sequence[Graph], *steps: Arrays, is_random: bool = False
 ) -> OperatorCase:
-    """Return a case of a model with several operators, the first subgraph being the main one."""
+    """Return a case with several operators; the first subgraph is the main one."""
     return OperatorCase(op, records_of(*graphs), tuple(map(tuple, steps)), is_random)

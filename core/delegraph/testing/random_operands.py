@@ -1,4 +1,4 @@
-"""Random shapes, values and quantization, the same for the same seed."""
+"""Random shapes, values and quantization; equal seeds give equal operands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SPECIAL = np.array(
 
 
 class RandomOperands:
-    """Draws what cases are made of.
+    """Draws random shapes, values and quantization for cases.
 
     Args:
         op: the operator, so that each has its own numbers.
@@ -43,21 +43,21 @@ class RandomOperands:
         self.count = count
 
     def pick(self, items: Sequence[T]) -> T:
-        """Return one of *items*."""
+        """Return a random item of *items*."""
         return items[int(self.rng.integers(len(items)))]
 
     def chance(self, probability: float) -> bool:
-        """Return whether something of this probability happens."""
+        """Return True with this probability."""
         return bool(self.rng.random() < probability)
 
     def number(self, low: int, high: int) -> int:
-        """Return an integer; both limits may occur."""
+        """Return a random integer from *low* to *high*, both included."""
         return int(self.rng.integers(low, high, endpoint=True))
 
     def shape(
         self, low: int = 0, high: int = 5, *, largest: int = 7, empty: float = 0.03
     ) -> tuple[int, ...]:
-        """Return a shape of rank *low* to *high*; *empty* is the chance of a zero in it."""
+        """Return a random shape of rank *low* to *high*; *empty* is the chance of a 0 in it."""
         rank = self.number(low, high)
         shape = [self.number(1, largest) for _ in range(rank)]
         if rank and self.chance(empty):
@@ -67,7 +67,7 @@ class RandomOperands:
     def broadcast_shapes(
         self, n: int = 2, high: int = 5, *, empty: float = 0.03
     ) -> list[tuple[int, ...]]:
-        """Return *n* shapes that broadcast; now and then they do not."""
+        """Return *n* random shapes that broadcast, and rarely shapes that do not."""
         full = self.shape(0, high, empty=empty)
         shapes = []
         for _ in range(n):
@@ -78,7 +78,7 @@ class RandomOperands:
         return shapes
 
     def quantization(self, type: str, *, symmetric: bool = False) -> dict[str, Any]:
-        """Return ``scale`` and ``zero_point``; nothing for types that are not quantized."""
+        """Return random ``scale`` and ``zero_point``; empty for unquantized types."""
         if type not in QUANTIZED:
             return {}
         zero = 128 if type == "UINT8" else 0
@@ -128,7 +128,7 @@ class RandomOperands:
             return np.asarray(array).astype(dtype)
 
     def fed(self, type: str, shape: Sequence[int], **drawn: Any) -> Fed:
-        """Return a graph input, quantized if its type is; *drawn* goes to :meth:`values`."""
+        """Return a graph input with random values, quantized if its type is; see :meth:`values`."""
         quantization = drawn.pop("quantization", None)
         quantization = self.quantization(type) if quantization is None else quantization
         if type == "STRING" and not len(shape):
@@ -136,7 +136,7 @@ class RandomOperands:
         return Fed(self.values(type, shape, **drawn), tensor(tuple(shape), type, **quantization))
 
     def constant(self, type: str, shape: Sequence[int], **drawn: Any) -> TensorDef:
-        """Return a constant, quantized if its type is."""
+        """Return a constant with random values, quantized if its type is."""
         quantization = drawn.pop("quantization", None)
         quantization = self.quantization(type) if quantization is None else quantization
         return constant(self.values(type, shape, **drawn), type, **quantization)
@@ -146,5 +146,5 @@ class RandomOperands:
         return (self.constant if self.chance(0.15) else self.fed)(type, shape, **drawn)
 
     def output(self, type: str, shape: Sequence[int] = ()) -> TensorDef:
-        """Return an output, quantized if its type is."""
+        """Return the definition of an output, quantized if its type is."""
         return tensor(tuple(shape), type, **self.quantization(type))

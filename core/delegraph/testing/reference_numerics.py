@@ -1,4 +1,4 @@
-"""Where the official reference kernels give other results than the builtin ones.
+"""Cases in which the official reference kernels differ from the builtin kernels.
 
 ``Interpreter(numerics="reference")`` follows the reference kernels in all of these; everywhere else
 both sets agree, integers bit for bit. ``docs/operators.md`` shows this table.

@@ -1,4 +1,4 @@
-"""The operators that LiteRT 2.3 registers, with the versions it loads.
+"""Operators that LiteRT 2.3 registers, with the versions that it loads.
 
 A test builds a model of every operator and version and checks that the official interpreter loads
 those listed here and no other.
