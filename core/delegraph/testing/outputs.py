@@ -1,4 +1,4 @@
-"""What Delegraph makes of a model and its inputs, in one call."""
+"""Computes a model's outputs for given inputs in one call."""
 
 from __future__ import annotations
 

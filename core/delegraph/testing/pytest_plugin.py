@@ -71,7 +71,7 @@ def _add_quick(group: pytest.OptionGroup, name: str) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(args: Sequence[str], parser: pytest.Parser) -> None:
-    """Add short names, only where the kit itself is run: other projects may have such, too."""
+    """Add short option names if the kit itself is run; other projects may use these names."""
     if any(argument.split("::")[0].startswith(_KIT) for argument in args):
         group = parser.getgroup("delegraph")
         _add_quick(group, "--quick")
@@ -95,19 +95,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out sweeps, which take as long as they are given, where none is asked for."""
+    """Deselect sweeps unless the user gives them time."""
     if config.getoption("delegate_sweep") is None:
         items[:] = [i for i in items if not getattr(getattr(i, "function", 0), SWEEPS, False)]
 
 
 def add_failure(config: pytest.Config, note: Mapping[str, Any]) -> None:
-    """Add to the scorecard what no test reports, as it cannot even be collected."""
+    """Add a failure to the scorecard for a test that could not be collected."""
     notes: Any = config.pluginmanager.get_plugin(_NOTES)
     notes.add({"section": "contract", "types": {}, "outcome": "failed", **note})
 
 
 class _Notes:
-    """Collects what conformance tests note, from all processes of a run."""
+    """Collects the notes of conformance tests from all processes of a run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -13,7 +13,7 @@ Maybe = TensorDef | None
 
 
 class Weights:
-    """Makes random weights.
+    """Makes random weights for recurrent layers.
 
     Args:
         seed: of the generator.
@@ -33,7 +33,7 @@ class Weights:
         return constant(np.round(values / scale).astype(np.int8), scale=scale)
 
     def vector(self, n: int) -> TensorDef:
-        """Return float weights."""
+        """Return a vector of *n* random float weights."""
         return constant(self.rng.normal(0, 0.5, n).astype(np.float32))
 
     def inputs(self, shape: tuple[int, ...], steps: int = 3) -> list[list[Any]]:
@@ -42,7 +42,7 @@ class Weights:
 
 
 def gates(make: Callable[[], TensorDef], *, cifg: bool) -> list[Maybe]:
-    """Return a tensor for each gate; none for the input gate if it is coupled."""
+    """Return a tensor for each gate; None for the input gate if it is coupled (CIFG)."""
     return [None if cifg else make(), make(), make(), make()]
 
 
@@ -58,7 +58,7 @@ def lstm_weights(
     projection_bias: bool = False,
     diagonal: bool = False,
 ) -> list[Maybe]:
-    """Return inputs 1 to 17 of an LSTM node: everything but states and normalisation."""
+    """Return inputs 1 to 17 of an LSTM node: all but the states and normalisation inputs."""
     recurrent = (
         (lambda: weights.vector(n_cell)) if diagonal else (lambda: weights.matrix(n_cell, n_output))
     )
@@ -80,7 +80,7 @@ def lstm_weights(
 
 
 def state(*shape: int, type: str = "FLOAT32", **quantization: Any) -> TensorDef:
-    """Return a variable tensor."""
+    """Return the definition of a variable tensor."""
     return tensor(shape, type, is_variable=True, **quantization)
 
 
@@ -110,7 +110,7 @@ class IntegerLstm:
         self.cell_log2 = cell_log2
 
     def weights(self, *shape: int) -> TensorDef:
-        """Return int8 weights."""
+        """Return random int8 weights of this shape."""
         values = self.rng.integers(-127, 128, shape).astype(np.int8)
         return constant(values, scale=float(self.rng.uniform(0.005, 0.02)))
 
@@ -120,15 +120,15 @@ class IntegerLstm:
         return constant(values, scale=scale)
 
     def bias(self, n: int) -> TensorDef:
-        """Return an int32 bias."""
+        """Return a random int32 bias of length *n*."""
         return constant(self.rng.integers(-3000, 3000, n).astype(np.int32), scale=2e-4)
 
     def input(self, shape: tuple[int, ...]) -> TensorDef:
-        """Return the layer's input."""
+        """Return the definition of the layer's input."""
         return tensor(shape, "INT8", scale=0.02, zero_point=-5)
 
     def output(self, shape: tuple[int, ...]) -> TensorDef:
-        """Return the layer's output."""
+        """Return the definition of the layer's output."""
         return tensor(shape, "INT8", scale=0.008, zero_point=4)
 
     def inputs(

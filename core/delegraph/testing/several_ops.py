@@ -55,7 +55,7 @@ def graph_model(
     tensors: Mapping[str, TensorDef] | None = None,
     metadata: Mapping[str, bytes] | None = None,
 ) -> bytes:
-    """Return a model of one subgraph."""
+    """Return the ``.tflite`` bytes of a model with one subgraph."""
     return subgraphs_model([(nodes, inputs, outputs, tensors or {})], metadata=metadata)
 
 
@@ -65,7 +65,7 @@ def subgraphs_model(
     names: Sequence[str] | None = None,
     metadata: Mapping[str, bytes] | None = None,
 ) -> bytes:
-    """Return a model of several subgraphs; the first is the one that runs."""
+    """Return the ``.tflite`` bytes of a model with several subgraphs; the first is the main one."""
     shared = _Buffers()
     records = tuple(_subgraph(shared, *subgraph) for subgraph in subgraphs)
     if names is not None:

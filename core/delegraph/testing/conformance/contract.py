@@ -176,7 +176,7 @@ def no_views_are_kept(subject: Subject) -> None:
 
 
 def delegate_can_be_taken_off(subject: Subject) -> None:
-    """After removal Delegraph's kernels compute, where there are any; it can be applied again."""
+    """Check that a delegate can be removed, its nodes run without it, and applied again."""
     for trial in specimens(subject):
         delegate = subject.make()
         with open_interpreter(trial.case, delegate) as interpreter:

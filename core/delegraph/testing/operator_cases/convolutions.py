@@ -57,12 +57,12 @@ def sides(random: RandomOperands, low: int = 1, high: int = 9) -> tuple[int, int
 
 
 def activation(random: RandomOperands) -> Any:
-    """Return no activation, or any."""
+    """Return a random fused activation, or none."""
     return random.pick([*ACTIVATIONS, *[ACTIVATIONS[0]] * 6])
 
 
 def steps(random: RandomOperands) -> dict[str, Any]:
-    """Return padding, strides and activation."""
+    """Return random padding, strides and activation."""
     sh, sw = random.pick([(1, 1), (2, 2), sides(random, 1, 4)])
     return {
         "padding": random.pick((Padding.SAME, Padding.VALID)),
@@ -73,7 +73,7 @@ def steps(random: RandomOperands) -> dict[str, Any]:
 
 
 def dilation(random: RandomOperands) -> dict[str, Any]:
-    """Return dilation factors, mostly one."""
+    """Return random dilation factors, mostly 1."""
     dh, dw = sides(random, 1, 3) if random.chance(0.3) else (1, 1)
     return {"dilation_h_factor": dh, "dilation_w_factor": dw}
 
@@ -187,7 +187,7 @@ def conv3d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("CONV_2D")
 def float16_filters(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Weights of float16, constant and fed, which LiteRT takes for float32."""
+    """Yield cases with float16 weights, constant or fed, which LiteRT reads as float32."""
     for give in (constant, fed):
         x, weight, bias = (
             random.rng.normal(size=shape).astype(dtype)
@@ -204,7 +204,7 @@ def float16_filters(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("CONV_2D", "DEPTHWISE_CONV_2D")
 def refused(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Combinations of types that no kernel takes, and windows that fit nowhere."""
+    """Yield cases that every kernel refuses: wrong type combinations, windows that do not fit."""
     table: Any = Conv2DOptions if op == "CONV_2D" else DepthwiseConv2DOptions
     multiplier: dict[str, Any] = {} if op == "CONV_2D" else {"depth_multiplier": 1}
     kinds = [replace(kind, bias=b) for kind in (FLOAT, UINT8, INT8) for b in ("INT64", "FLOAT32")]

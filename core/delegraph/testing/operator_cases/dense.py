@@ -87,7 +87,7 @@ def weights_by_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]
 
 
 def random_weights(random: RandomOperands, found: Operands) -> Any:
-    """Return float weights fed now and then, else constant ones."""
+    """Return float weights: usually a constant, sometimes a graph input."""
     weight = found.weight
     if weight.type.name != "FLOAT32" or random.chance(0.8):
         return weight
@@ -104,7 +104,7 @@ def batch_matmul(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def matmul(op: str, kind: str, random: RandomOperands) -> OperatorCase:
-    """Return a case of one kind of types."""
+    """Return a BATCH_MATMUL case for one combination of types."""
     rows, inner, columns = (random.pick([1, 2, 3, 8, 17]) for _ in range(3))
     left, right = random.broadcast_shapes(2, 3, empty=0.02)
     adj_x, adj_y = random.chance(0.3), random.chance(0.3)

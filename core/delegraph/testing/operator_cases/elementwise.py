@@ -1,4 +1,4 @@
-"""Cases of operators on one tensor, element by element."""
+"""Cases of elementwise operators on one tensor."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FIXED_OUTPUTS: dict[tuple[str, str], dict[str, Any]] = {
 
 @cases_of(*FUNCTIONS)
 def functions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every type and version, then random ones with odd floats and any quantization."""
+    """Yield cases of every type and version, then random ones with special floats."""
     for type in PLAIN:
         for version in range(1, BUILTIN_VERSIONS[op][1] + 1):
             yield function(op, random, type, random.shape(), version)
@@ -63,7 +63,7 @@ def function(
 
 
 def fixed_output(op: str, random: RandomOperands, type: str) -> TensorDef:
-    """Return an output as the kernel wants it quantized, and rarely otherwise."""
+    """Return an output with the quantization that the kernel requires, rarely another one."""
     fixed = FIXED_OUTPUTS.get((op, type))
     return random.output(type) if fixed is None else tensor((), type, **fixed)
 
@@ -79,7 +79,7 @@ def options(op: str, random: RandomOperands) -> Any:
 
 @cases_of("CAST")
 def casts(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every pair of types."""
+    """Yield a case for every pair of types."""
     types = (*PLAIN, "FLOAT64", "UINT4")
     for source in types:
         for target in types:

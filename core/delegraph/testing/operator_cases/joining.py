@@ -32,7 +32,7 @@ from delegraph.testing.random_operands import RandomOperands
 
 @cases_of("CONCATENATION")
 def concatenation(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """One to five tensors along any axis, of one quantization or several."""
+    """Yield cases of one to five tensors along any axis, with equal or different quantization."""
     for type in [*types_of(random), *["UINT8", "INT8", "FLOAT32"] * random.count]:
         shape = random.shape(1, 5)
         axis = random.number(-len(shape), len(shape) - 1)
@@ -51,7 +51,7 @@ def concatenation(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("PACK")
 def pack(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Tensors of one shape along a new axis."""
+    """Yield cases of tensors of one shape, stacked along a new axis."""
     for type in types_of(random):
         shape, count = random.shape(0, 4), random.number(1, 4)
         same = random.quantization(type)
@@ -82,7 +82,7 @@ def _quantization(x: Any) -> dict[str, Any]:
 
 @cases_of("SPLIT", "SPLIT_V")
 def split(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Equal and unequal parts, one of them left open."""
+    """Yield cases with equal and unequal parts, one of which may be open."""
     for type in types_of(random):
         shape = list(random.shape(1, 5))
         axis, parts = random.number(-len(shape), len(shape) - 1), random.number(1, 4)
@@ -110,7 +110,7 @@ def split(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SLICE")
 def slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Beginnings and sizes, -1 for the rest, and beyond the end."""
+    """Yield cases with begins and sizes, including -1 and slices that exceed the end."""
     for type in types_of(random, 2):
         shape = random.shape(1, 5)
         begin = [random.number(0, max(size - 1, 0)) for size in shape]
@@ -162,7 +162,7 @@ def strided_slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("DYNAMIC_UPDATE_SLICE")
 def updates(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Windows that are moved back inside where they reach out."""
+    """Yield cases with windows that exceed the tensor and are moved back inside."""
     for type in types_of(random):
         shape = random.shape(1, 4)
         window = [random.number(0, size) for size in shape]
@@ -176,7 +176,7 @@ def updates(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("REVERSE_V2")
 def reversals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """One axis or several."""
+    """Yield cases that reverse one or several axes."""
     for type in types_of(random):
         shape = random.shape(1, 5)
         count = random.pick([1, 1, 2])

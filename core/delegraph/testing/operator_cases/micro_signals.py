@@ -31,7 +31,7 @@ def _case(
 
 
 def _samples(random: RandomOperands, type: str, shape: Sequence[int]) -> NDArray[Any]:
-    """Return sound: quiet, loud, or with the ends of the range in it."""
+    """Return sound samples: quiet, loud, or with the limits of the type's range."""
     dtype, loudness = np.dtype(type.lower()), random.pick([0.001, 0.1, 1.0])
     if dtype.kind == "f":
         return random.rng.normal(0, loudness, shape).astype(dtype)
@@ -67,7 +67,7 @@ def forward_transforms(op: str, random: RandomOperands) -> Iterator[OperatorCase
 
 @cases_of("SignalIrfft")
 def backward_transforms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every length and type."""
+    """Yield cases of inverse transforms for every length and type."""
     types = ("INT16", "INT32", "FLOAT32")
     fixed = [(length, type) for length in LENGTHS for type in types]
     for length, type in fixed[: 4 * random.count]:
@@ -79,7 +79,7 @@ def backward_transforms(op: str, random: RandomOperands) -> Iterator[OperatorCas
 
 @cases_of("SignalWindow")
 def windows(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """One window or several, any shift."""
+    """Yield cases with one or several windows and any shift."""
     for _ in range(random.count):
         shape = (*random.shape(0, 2, empty=0), random.number(1, 40))
         weights = constant(_samples(random, "INT16", shape[-1:]))
@@ -101,7 +101,7 @@ def scaled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalEnergy")
 def energies(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Whole spectra: what lies outside the indices, TFLM leaves unwritten."""
+    """Yield cases with whole spectra, since TFLM leaves the rest of the output unwritten."""
     for _ in range(random.count):
         n = random.number(1, 40)
         x = fed(_samples(random, "INT16", (2 * n,)))
@@ -157,7 +157,7 @@ def subtractions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalPCAN")
 def gains(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Tables of a falling gain, and of anything."""
+    """Yield cases with tables of a falling gain, and tables of random values."""
     for _ in range(random.count):
         n = random.number(1, 40)
         table = _samples(random, "INT16", (125,))
@@ -171,7 +171,7 @@ def gains(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFilterBankLog")
 def logarithms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Numbers of any length, shifted or not, and scales that make them overflow."""
+    """Yield cases of numbers of any bit length, with shifts, and scales that overflow."""
     for _ in range(random.count):
         n = random.number(1, 40)
         x = fed(_numbers(random, 32, (n,)))
@@ -186,7 +186,7 @@ def _stream(random: RandomOperands, type: str, shape: Sequence[int]) -> list[NDA
 
 @cases_of("SignalFramer")
 def frames(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Frames longer than a step; with zeros before, or all of them full after the first."""
+    """Yield cases of frames longer than a step, with zeros before or full frames only."""
     for _ in range(random.count):
         step, count = random.number(1, 12), random.number(1, 3)
         size = step + random.number(0, 20)
@@ -199,7 +199,7 @@ def frames(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalStacker")
 def stacks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Contexts on both sides."""
+    """Yield cases with context frames on both sides."""
     for _ in range(random.count):
         channels, left = random.number(1, 9), random.number(0, 4)
         x, *later = _stream(random, "INT16", (channels,))

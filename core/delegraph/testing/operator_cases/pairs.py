@@ -62,7 +62,7 @@ def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCa
 def operand_quantization(
     op: str, random: RandomOperands, type: str, same: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the quantization of an operand: the output's where the kernel wants that."""
+    """Return the quantization of an operand: the output's if the kernel requires that."""
     return same if op in ("MAXIMUM", "MINIMUM") else random.quantization(type)
 
 

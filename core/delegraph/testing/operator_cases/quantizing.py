@@ -38,7 +38,7 @@ def quantize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def quantized_output(
     random: RandomOperands, type: str, shape: tuple[int, ...], source: str
 ) -> TensorDef:
-    """Return an output with one scale, or one a channel where floats become integers."""
+    """Return an output with one scale, or one scale per channel for floats to integers."""
     if source == "FLOAT32" and random.chance(0.3) and all(shape):
         axis = random.number(0, len(shape) - 1)
         scales = random.rng.uniform(0.01, 0.2, shape[axis]).tolist()
@@ -109,7 +109,7 @@ def with_blocks(records: tables.Model, index: int, scales: NDArray[Any], size: i
 
 @cases_of("NumericVerify")
 def numeric_verify(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Stored integers beside the floats that they stand for."""
+    """Yield cases with stored integers and the floats that they represent."""
     for type in [
         "INT8",
         "UINT8",

@@ -1,4 +1,4 @@
-"""Cases of recurrent layers: several steps of float, hybrid and integer ones."""
+"""Cases of recurrent layers with several time steps: float, hybrid and integer."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ REDUCTIONS = ("MEAN", "SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_
 
 
 def some_axes(random: RandomOperands, rank: int) -> Any:
-    """Return axes as a scalar or a vector, negative ones and repeated ones too."""
+    """Return random axes as a scalar or a vector, with negative and repeated axes."""
     if random.chance(0.2) and rank:
         return np.array(random.number(-rank, rank - 1), np.int32)
     axes = (
@@ -104,7 +104,7 @@ def arg_reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("CUMSUM")
 def running_sums(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Exclusive, reversed, along any axis."""
+    """Yield cases of CUMSUM: exclusive or not, reversed or not, along any axis."""
     for type in [*PLAIN, *["FLOAT32", "INT32", "INT64"] * (random.count // 2)]:
         shape = random.shape(1, 5)
         axis = np.array(random.number(-len(shape), len(shape) - 1 + random.chance(0.05)), np.int32)
@@ -118,7 +118,7 @@ def running_sums(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("ADD_N")
 def sums(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Two to five tensors of one shape."""
+    """Yield cases that add two to five tensors of one shape."""
     for type in [*PLAIN, *["FLOAT32", "INT32"] * (random.count // 2)]:
         shape = random.shape()
         inputs = [random.operand(type, shape) for _ in range(random.number(2, 5))]
@@ -127,7 +127,7 @@ def sums(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
 def normalised(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Rows of any length, quantized as the kernels want it and otherwise."""
+    """Yield cases with rows of any length, with required and other quantization."""
     for type in [*PLAIN, *["FLOAT32", *QUANTIZED] * random.count]:
         x = random.fed(type, random.shape(1, 3, largest=random.pick([5, 9, 40])))
         options: Any = LogSoftmaxOptions()

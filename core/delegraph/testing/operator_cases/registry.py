@@ -30,7 +30,7 @@ def cases_of(*ops: str) -> Callable[[MakeCases], MakeCases]:
 
 
 def cases(op: str, *, seed: int = 0, count: int = 40) -> Iterator[OperatorCase]:
-    """Yield the cases of an operator, always the same ones for the same arguments.
+    """Yield the cases of an operator; equal arguments give equal cases.
 
     Args:
         op: operator name; one without a maker has no cases.

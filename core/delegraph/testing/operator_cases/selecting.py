@@ -34,7 +34,7 @@ INDICES = ("INT32", "INT32", "INT64", "INT16")
 
 @cases_of("GATHER")
 def gather(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Any axis and number of batch axes; indices within and now and then outside."""
+    """Yield cases with any axis and batch axes; indices are rarely out of range."""
     for type in types_of(random, 2):
         shape = random.shape(1, 4)
         rank = len(shape)
@@ -53,7 +53,7 @@ def gather(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("GATHER_ND")
 def gather_nd(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Points of one to all axes."""
+    """Yield cases whose index tuples cover one to all axes."""
     for type in types_of(random):
         shape = random.shape(1, 4, empty=0)
         depth = random.number(1, len(shape))
@@ -68,7 +68,7 @@ def gather_nd(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SCATTER_ND")
 def scatter_nd(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Points of one to all axes, repeated ones too."""
+    """Yield cases whose index tuples cover one to all axes and may repeat."""
     for type in types_of(random):
         shape = random.shape(1, 4, empty=0)
         depth = random.number(1, len(shape))
@@ -99,7 +99,7 @@ def select(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("WHERE")
 def where(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Places of what is not zero, of every type."""
+    """Yield cases with input tensors of every type."""
     for type in [*types_of(random, 0.5), *["BOOL"] * random.count]:
         x = random.operand(type, random.shape(0, 5), spread=0.5)
         version = any_version(op, random)
@@ -108,7 +108,7 @@ def where(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("ONE_HOT")
 def one_hot(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Any axis; indices outside give the other value."""
+    """Yield cases with any axis; an index out of range gives the off value."""
     for type in types_of(random):
         shape = random.shape(0, 3)
         depth = random.number(0, 6)
@@ -137,7 +137,7 @@ def topk(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("UNIQUE")
 def unique(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Vectors with repeated elements."""
+    """Yield cases of vectors with repeated elements."""
     for type in types_of(random):
         shape = random.shape(1, 1, largest=20) if random.chance(0.9) else random.shape(0, 2)
         result = random.pick(["INT32", "INT64"])
@@ -164,7 +164,7 @@ def segment_sum(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     "UNSORTED_SEGMENT_SUM", "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN"
 )
 def unsorted_segments(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Segment numbers in any order, negative ones being left out."""
+    """Yield cases with segment ids in any order; negative ids are ignored."""
     for type in types_of(random):
         shape = random.shape(1, 3)
         inner = shape[: random.number(1, len(shape))]
@@ -178,7 +178,7 @@ def unsorted_segments(op: str, random: RandomOperands) -> Iterator[OperatorCase]
 
 @cases_of("SPARSE_TO_DENSE")
 def sparse_to_dense(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Scalars, vectors and points as indices; one value or one a place."""
+    """Yield cases with scalar, vector and tuple indices, and one or many values."""
     for type in types_of(random):
         shape = random.shape(1, 4, empty=0)
         count = random.number(1, 5)
@@ -206,7 +206,7 @@ def sparse_to_dense(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("MATRIX_DIAG", "MATRIX_SET_DIAG")
 def diagonals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Matrices wider and taller than long; LiteRT takes elements of other types for float32."""
+    """Yield cases of matrices of any proportions; LiteRT reads unsupported types as float32."""
     taken = ["FLOAT32", "INT32", "INT64", "INT16", "INT8", "UINT8"]
     others = ["BOOL", "FLOAT16", "BFLOAT16", "UINT16", "UINT64", "COMPLEX64"]
     for type in [*taken * (random.count // 4 + 1), *others]:
@@ -237,7 +237,7 @@ def bucketize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("HASHTABLE_LOOKUP")
 def table_lookup(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Keys that are there, and others; packed integers would be cut apart."""
+    """Yield cases with keys that the table has, and keys that it lacks."""
     for type in types_of(random):
         if type == "INT4":
             continue
@@ -261,7 +261,7 @@ def projections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SKIP_GRAM")
 def skip_grams(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Words of sentences, skipping some."""
+    """Yield cases of sentences from which some words are skipped."""
     sentences = (b"", b"one", b"The quick\t brown fox\n jumps over the lazy dog!", b"a b c d e")
     for sentence in sentences:
         for size in range(4):

@@ -1,4 +1,4 @@
-"""Cases of operators that change shapes, and of those that make tensors from shapes."""
+"""Cases of operators that change shapes, or that compute tensors from shapes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 
 def types_of(random: RandomOperands, times: float = 1) -> list[str]:
-    """Return every type, then random ones."""
+    """Return every type once, then *times* as many random types."""
     return [*PLAIN, *(random.pick(PLAIN) for _ in range(int(random.count * times)))]
 
 
 def any_version(op: str, random: RandomOperands) -> int:
-    """Return a version of the operator, the last one mostly."""
+    """Return a version of the operator, mostly the last one."""
     first, last = BUILTIN_VERSIONS[op]
     return random.pick([last, random.number(first, last)])
 
@@ -53,7 +53,7 @@ def same_quantization(
 
 @cases_of("RESHAPE")
 def reshape(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Shapes as a tensor or as options, with a length left open, and wrong ones."""
+    """Yield cases with shapes as tensor or option, with one open dimension, and wrong shapes."""
     for type in types_of(random):
         shape = random.shape()
         x, y = same_quantization(random, type, shape)
@@ -73,7 +73,7 @@ def reshape(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SQUEEZE")
 def squeeze(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Squeezes of some or all axes of length one; at times also of any other axis."""
+    """Yield cases that squeeze some or all axes of length 1, and rarely another axis."""
     for type in types_of(random):
         shape = tuple(1 if random.chance(0.4) else size for size in random.shape())
         rank = len(shape)
@@ -88,7 +88,7 @@ def squeeze(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("EXPAND_DIMS")
 def expand_dims(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """A new axis anywhere."""
+    """Yield cases with a new axis at any position."""
     for type in types_of(random):
         shape = random.shape(0, 4)
         axis = random.number(-len(shape) - 1, len(shape) + random.chance(0.1))
@@ -100,7 +100,7 @@ def expand_dims(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("TRANSPOSE")
 def transpose(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Any permutation up to rank six, negative axes, and what is none."""
+    """Yield cases of any permutation up to rank 6, negative axes, and invalid permutations."""
     for type in types_of(random, 2):
         shape = random.shape(1, 6)  # a scalar is left unwritten
         order = random.rng.permutation(len(shape))
@@ -182,7 +182,7 @@ def broadcast_to(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("BROADCAST_ARGS")
 def broadcast_args(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Pairs of shapes."""
+    """Yield cases with pairs of shapes."""
     for _ in range(random.count):
         type = random.pick(["INT32", "INT64"])
         shapes = random.broadcast_shapes()
@@ -200,7 +200,7 @@ def shapes(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("BITCAST")
 def bitcast(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Wider, narrower and equal types; the last axis takes up the difference."""
+    """Yield cases of wider, narrower and equally wide types; the last axis changes to fit."""
     types = ("FLOAT32", "FLOAT16", *INTEGERS)
     for source in types:
         for target in types:
@@ -249,7 +249,7 @@ def ranges(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_PAD", "DILATE")
 def interior(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Room between elements, and outside of them, negative too."""
+    """Yield cases with padding between and around elements, which may be negative."""
     for type in types_of(random):
         if type == "INT4":
             continue  # the official kernels write beyond the end of packed tensors

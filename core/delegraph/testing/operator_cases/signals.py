@@ -19,7 +19,7 @@ from delegraph.testing.random_operands import RandomOperands
 
 @cases_of("RFFT2D")
 def rfft2d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Lengths that are powers of two, longer and shorter than the input, and others."""
+    """Yield cases with powers of two, longer and shorter than the input, and invalid lengths."""
     for _ in range(random.count):
         shape = random.shape(2, 4, largest=9, empty=0)
         height = random.pick([1, 2, 4, 8, 16, 3])
@@ -31,7 +31,7 @@ def rfft2d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("AudioSpectrogram")
 def spectrograms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Windows and strides of any length, one channel or more."""
+    """Yield cases with windows and strides of any length, and one or more channels."""
     for _ in range(random.count):
         options = {
             "window_size": random.pick([1, 2, 8, 16, 30, 100]),
@@ -62,7 +62,7 @@ def coefficients(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("TFLite_Detection_PostProcess")
 def detections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Boxes of many ties, as many as fit, so that every place of the outputs is written."""
+    """Yield cases with many equal scores, so that every place of the outputs is written."""
     for _ in range(random.count):
         boxes, classes = random.number(1, 40), random.number(1, 5)
         regular = random.chance(0.5)
@@ -89,7 +89,7 @@ def detections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def _flexbuffer(options: dict[str, Any]) -> bytes:
-    """Return a map whose floats are kept single, as converters write them."""
+    """Return a flexbuffer map with 32-bit floats, as converters write it."""
     builder = flexbuffers.Builder()
     with builder.Map():
         for name, value in options.items():
@@ -121,7 +121,7 @@ def random_numbers(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("MULTINOMIAL")
 def multinomial(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Samples of rows of log-probabilities."""
+    """Yield cases that draw samples from rows of log-probabilities."""
     for _ in range(random.count):
         logits = random.fed("FLOAT32", random.pick([(2, 3), (1, 5), random.shape(1, 3)]))
         options = RandomOptions(seed=random.number(0, 3), seed2=random.number(0, 3))
@@ -132,7 +132,7 @@ def multinomial(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_RNG_BIT_GENERATOR")
 def random_bits(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Each algorithm, whose bits are the same everywhere."""
+    """Yield cases of each algorithm whose bits are equal on all platforms."""
     for _ in range(random.count):
         algorithm = random.pick(tuple(RngAlgorithm))
         length = random.pick([2, 2, 3]) if algorithm != RngAlgorithm.THREEFRY else 2

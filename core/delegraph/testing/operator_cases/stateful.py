@@ -33,13 +33,13 @@ from delegraph.testing.subgraphs import Graph, Op
 
 
 def binary(op: str, options: Any, shape: tuple[int, ...]) -> Graph:
-    """Return a subgraph of two inputs and one operator."""
+    """Return a subgraph with two inputs and one operator."""
     a, b, y = tensor(shape), tensor(shape), tensor(shape)
     return Graph([a, b], [y], [Op(op, [a, b], [y], options)])
 
 
 def padded(shape: tuple[int, ...], more: int) -> Graph:
-    """Return a subgraph of two inputs that makes the first one longer."""
+    """Return a subgraph with two inputs that lengthens the first one."""
     a, b = tensor(shape), tensor(shape)
     y = tensor((shape[0] + more, *shape[1:]))
     pads = np.zeros((len(shape), 2), np.int32)
@@ -83,7 +83,7 @@ def loops(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def body(random: RandomOperands, shape: tuple[int, ...]) -> Graph:
-    """Body of a loop."""
+    """Return a subgraph for the body of a loop."""
     i, x, j, y = tensor(()), tensor(shape), tensor(()), tensor(shape)
     count = Op("ADD", [i, constant(np.float32(1))], [j], AddOptions())
     change = random.pick(["keep", "double", "grow"])
@@ -123,7 +123,7 @@ def variables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("READ_VARIABLE", "ASSIGN_VARIABLE")
 def unset_variables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Variables of every type, and one that is read before it has a value."""
+    """Yield cases of variables of every type, one of them read before it has a value."""
     types = ("FLOAT32", "INT8", "INT32", "INT64", "BOOL", "UINT8", "INT16", "FLOAT16")
     for type in types:
         for is_set in (True, False):
@@ -137,7 +137,7 @@ def unset_variables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("HASHTABLE", "HASHTABLE_IMPORT", "HASHTABLE_FIND", "HASHTABLE_SIZE")
 def hashtables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Words to numbers and back; keys that are there, and others; types without a table."""
+    """Yield cases of tables from words to numbers and back, with known and unknown keys."""
     for _ in range(random.count // 2 + 4):
         words = texts(*[random.pick([b"one", b"two", b"three", b"", b"four\0"]) for _ in range(4)])
         numbers = random.rng.integers(0, 5, 4)
@@ -177,7 +177,7 @@ def table_graph(keys: Any, values: Any, default: Any, wanted: Any) -> Graph:
 
 @cases_of("STABLEHLO_COMPOSITE")
 def composites(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Decompositions of any shape."""
+    """Yield cases of composites with decompositions of any shape."""
     for _ in range(random.count // 2):
         shape = random.shape(1, 3)
         a, b, y = tensor(shape), tensor(shape), tensor(shape)
@@ -193,7 +193,7 @@ def composites(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_CASE")
 def numbered_branches(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """The branch of a number, or the last one."""
+    """Yield cases that run the branch with a number, or the last branch."""
     for _ in range(random.count // 2):
         shape = random.shape(1, 3, empty=0)
         number = tensor((), "INT32")

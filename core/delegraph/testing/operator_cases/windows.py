@@ -37,7 +37,7 @@ BODIES = {
 
 
 def body(op: str, type: str) -> Graph:
-    """Return a subgraph that makes one scalar of two."""
+    """Return a subgraph that combines two scalars into one."""
     a, b, y = (tensor((), type) for _ in range(3))
     return Graph([a, b], [y], [Op(op, [a, b], [y], BODIES[op])])
 
@@ -65,7 +65,7 @@ def reduce_window(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_REDUCE_WINDOW")
 def stablehlo_reduce_window(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """The same, with the function as a subgraph."""
+    """Yield cases of windows whose reduction function is a subgraph."""
     for _ in range(random.count):
         type = random.pick(["FLOAT32", "INT32"])
         shape = random.shape(1, 4, empty=0)

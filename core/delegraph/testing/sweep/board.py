@@ -1,4 +1,4 @@
-"""What a process is trying, and how its cases ended, in memory shared with its parent."""
+"""Memory shared by a sweep's worker and its parent: present phase and counts of endings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBER, PHASE, STARTED, FIRST_COUNT = range(4)
 
 
 class Board:
-    """What a worker is at, in memory shared with the campaign.
+    """Present phase and counts of a worker, in memory shared with the campaign.
 
     Args:
         groups: which cases are counted apart.
@@ -31,7 +31,7 @@ class Board:
         self._rows = {group: row for row, group in enumerate(groups)}
 
     def announce(self, phase: str) -> None:
-        """Say what runs next."""
+        """Write the phase that begins now."""
         self.cells[PHASE] = PHASES.index(phase)
 
     def begin(self, number: int) -> None:
@@ -44,7 +44,7 @@ class Board:
         self.cells[STARTED] = 0
 
     def end(self, ending: Ending) -> None:
-        """Count a case."""
+        """Count a case that has ended."""
         self.rest()
         self.count(ending.outcome, ending.group)
         row = self._table[self._rows[ending.group]]
@@ -61,7 +61,7 @@ class Board:
 
     @property
     def phase(self) -> str:
-        """What runs: one of :data:`PHASES`."""
+        """Present phase: one of :data:`PHASES`."""
         return PHASES[int(self.cells[PHASE])]
 
     def seconds(self) -> float:

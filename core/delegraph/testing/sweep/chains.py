@@ -1,4 +1,4 @@
-"""Chains of several operators: nodes of one case read what another case computes."""
+"""Chains of several operators: nodes of one case read the outputs of another case."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 
 def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
-    """Names of the operators of a chain: a usual one, or at random; at least two."""
+    """Return the operators of a chain: a common chain or random ones, at least two."""
     known = [names for names in FUSED if set(names) <= set(operators)]
     if known and chance.random() < 0.7:
         return chance.choice(known)
@@ -56,7 +56,7 @@ def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
 
 
 def can_read(first: Draft, second: Draft) -> bool:
-    """Whether an input of the second model can be what a node of the first computes."""
+    """Return whether an input of *second* can be an output of *first*."""
     made = {_kind(first.tensors[i], first.tensors[i].shape or ()) for i in _computed(first)}
     inputs = zip(second.main.inputs or (), second.steps[0], strict=True)
     return any(_kind(second.tensors[i], x.shape) in made for i, x in inputs if _reads(second, i))
