@@ -1,4 +1,4 @@
-"""Batches: a predictor, jobs of it over processes, on Ray and on Beam, and a server.
+"""Batch computation: a predictor, jobs over processes, on Ray and on Beam, and a server.
 
 Open first: ``predictor.py``; ``batching.py`` for how rows become calls, ``computing.py`` for bad
 rows and rows that kill their process. For jobs ``job.py``; ``job_process.py`` is what runs in its

@@ -1,4 +1,4 @@
-"""How the rows of a batch become calls of a model: several at a time where it takes them."""
+"""Splits the rows of a batch into calls of a model, with several rows per call if possible."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class BatchedModel:
         return "rows" if batching == "auto" and size not in (-1, 1) else batching
 
     def close(self) -> None:
-        """Let go of all interpreters."""
+        """Close all interpreters of the model."""
         for ready in self._ready.values():
             ready.interpreter.close()
         if self._spare is not None:
@@ -86,7 +86,7 @@ class BatchedModel:
         return self._past_incidents + present
 
     def placement(self) -> dict[str, Any]:
-        """Return who runs which node, for rows one by one."""
+        """Return the placement of the nodes for single rows, as JSON data."""
         if self._spare is None:
             return dict(next(iter(self._ready.values())).interpreter.placement.to_json())
         self._spare.allocate_tensors()
@@ -123,7 +123,7 @@ class BatchedModel:
         return [[values[i : i + size] for values in given] for i in range(0, rows, size)]
 
     def _piece(self, given: Sequence[NDArray[Any]], batching: Batching) -> Columns:
-        """Return the outputs of rows that one call computes."""
+        """Return the outputs of the rows that one call computes."""
         if batching == "rows":
             return self._row(given)
         rows = len(given[0])
@@ -140,7 +140,7 @@ class BatchedModel:
         return {name: values[:rows] for name, values in outputs.items()}
 
     def _row(self, given: Sequence[NDArray[Any]]) -> Columns:
-        """Return the outputs of one row, each with an axis for it."""
+        """Return the outputs of one row, each with a row axis of length 1."""
         values = [
             row if has_batch_axis(entry, row) else row[0]
             for entry, row in zip(self.inputs, given, strict=True)
@@ -153,7 +153,7 @@ class BatchedModel:
         }
 
     def _tried(self, given: Sequence[NDArray[Any]]) -> Columns:
-        """Compute rows one by one and together, and take the quicker way from now on if it is one.
+        """Compute rows singly and together, and use the faster way from then on.
 
         A model may take several rows and mix them, by a constant shape or a sum over all. Rows that
         all get the same answer cannot show it.
@@ -193,7 +193,7 @@ class BatchedModel:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """An interpreter that is allocated for inputs of some shapes, and what calls it."""
+    """An interpreter allocated for certain input shapes, with its call."""
 
     interpreter: Interpreter | LiteRtInterpreter
     call: ModelCall
@@ -202,7 +202,7 @@ class _Ready:
 def _called_signature(
     interpreter: Interpreter | LiteRtInterpreter, wanted: str | None
 ) -> str | None:
-    """Return the signature that is called where one is wanted, or none is named."""
+    """Return the signature to call: the wanted one, or the only one."""
     known = sorted(interpreter.get_signature_list())
     if wanted is None and len(known) > 1:
         raise ArgumentError(f"the model has several signatures, name one: {', '.join(known)}")
@@ -210,7 +210,7 @@ def _called_signature(
 
 
 def _row_shape(output: Details, has_rows: bool) -> list[int]:
-    """Return the shape of one row's output."""
+    """Return the shape of the output for one row."""
     shape: list[int] = output["shape"].tolist()
     return shape[1:] if has_rows and shape and shape[0] == 1 else shape
 

@@ -41,7 +41,7 @@ COUNTERS = {
 
 
 class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
-    """Computes examples by a predictor.
+    """Beam model handler that computes examples with a predictor.
 
     An example is a dict with the model's inputs; ``KeyedModelHandler(DelegraphModelHandler(...))``
     takes pairs of a key and an example. The ``inference`` of a ``PredictionResult`` is a dict of
@@ -51,7 +51,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
     """
 
     def __init__(self, predictor: Predictor, **options: Any) -> None:
-        """Describe what is computed; each worker loads it.
+        """Store the predictor; each worker loads its model later.
 
         Args:
             predictor: what is computed.
@@ -71,7 +71,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
         self._predictor = predictor
 
     def load_model(self) -> Predictor:
-        """Return the predictor with its model loaded.
+        """Return a copy of the predictor with its model loaded.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -123,7 +123,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
             raise ArgumentError(f"inference_args {sorted(inference_args)}: a model takes none")
 
     def update_model_path(self, model_path: str | None = None) -> None:
-        """Take another model with the same inputs; what runs it stays. Beam loads it next."""
+        """Set another model file with equal inputs; Beam loads it next. Delegates stay."""
         if model_path:
             self._predictor = self._predictor.replaced(model=model_path)
 
@@ -147,5 +147,5 @@ def _column(values: Sequence[ArrayLike]) -> NDArray[Any]:
 
 
 def counts(metrics: PredictorMetrics) -> dict[str, int]:
-    """Counts of a predictor so far, by the names of Beam's counters."""
+    """Return a predictor's counts so far, by the names of Beam's counters."""
     return {name: int(getattr(metrics, field)) for field, name in COUNTERS.items()}

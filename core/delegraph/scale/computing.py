@@ -1,4 +1,4 @@
-"""Who computes rows: an interpreter here, or one in a process that rows may kill."""
+"""Computers of rows: an interpreter in this process, or in a child that a row may crash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESTARTS = 100
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A model, what runs it, and how rows become calls; it can be pickled.
+    """A picklable description of a model, its delegates and its batching.
 
     Attributes:
         setup: the model and what runs it.
@@ -37,7 +37,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a loaded model says of itself.
+    """Inputs, outputs and batching of a loaded model.
 
     Attributes:
         inputs: details of each.
@@ -54,7 +54,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """What became of the rows of a batch.
+    """Outputs and errors of the rows of a batch.
 
     Attributes:
         outputs: of the good rows, in their order.
@@ -77,7 +77,7 @@ class Computer(Protocol):
         """How many processes rows have ended."""
 
     def load(self) -> Facts:
-        """Load the model; does nothing where that is done.
+        """Load the model, unless it is loaded already.
 
         Raises:
             DelegraphError: that cannot be done.
@@ -96,14 +96,14 @@ class Computer(Protocol):
         """
 
     def placement(self) -> dict[str, Any]:
-        """Return who runs which node."""
+        """Return the placement of the model's nodes, as JSON data."""
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Close the model and free its memory."""
 
 
 class RowComputer:
-    """Computes rows in this process."""
+    """Computes rows with an interpreter in this process."""
 
     lost = 0
 
@@ -120,16 +120,16 @@ class RowComputer:
         return self._model
 
     def load(self) -> Facts:
-        """Load the model."""
+        """Load the model and return its facts."""
         model = self._loaded()
         return Facts(model.inputs, model.outputs, model.nothing(), model.batching)
 
     def placement(self) -> dict[str, Any]:
-        """Return who runs which node."""
+        """Return the placement of the model's nodes, as JSON data."""
         return self._loaded().placement()
 
     def compute(self, given: Columns, stop: bool) -> Computed:
-        """Return the outputs of rows.
+        """Compute rows; return their outputs and errors.
 
         A batch on which the model fails is halved until each row to blame is found.
         """
@@ -155,7 +155,7 @@ class RowComputer:
         return Computed(outputs, errors, model.batching, model.incidents())
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Close the model and free its memory."""
         model, self._model = self._model, None
         if model is not None:
             model.close()
@@ -184,13 +184,13 @@ class IsolatedComputer:
         self._incidents = 0
 
     def load(self) -> Facts:
-        """Start the child and load the model, however long that takes."""
+        """Start the child process and load the model, without a time limit."""
         if self._facts is None or not self._process.is_alive:
             self._facts = self._patiently("load")
         return self._facts
 
     def placement(self) -> dict[str, Any]:
-        """Return who runs which node."""
+        """Return the placement of the model's nodes, as JSON data."""
         found: dict[str, Any] = self._patiently("placement")
         return found
 
@@ -201,7 +201,7 @@ class IsolatedComputer:
         return answer
 
     def compute(self, given: Columns, stop: bool) -> Computed:
-        """Return the outputs of rows."""
+        """Compute rows in the child process; return their outputs and errors."""
         found: list[Computed] = []
         errors: dict[int, str] = {}
         for start in range(0, row_count(given), self._max_batch):
@@ -221,7 +221,7 @@ class IsolatedComputer:
         return Computed(outputs, errors, batching, self._past_incidents + self._incidents)
 
     def _answers(self, given: Columns) -> Iterator[tuple[int, Computed | Death]]:
-        """Yield what the child says to rows, each with the place of its first row.
+        """Yield the child's answers, each with the position of its first row.
 
         When they end it, that is what it says to each row by itself.
         """
@@ -233,7 +233,7 @@ class IsolatedComputer:
             yield row, self._asked({name: v[row : row + 1] for name, v in given.items()})
 
     def _asked(self, given: Columns) -> Computed | Death:
-        """Answer of the child, or how it ended."""
+        """Return the child's answer, or the way in which the child died."""
         self.load()
         answer: Computed | Death = self._process.ask("compute", given, False)
         if isinstance(answer, Computed):
@@ -250,10 +250,10 @@ class IsolatedComputer:
         return answer
 
     def close(self) -> None:
-        """End the child."""
+        """End the child process."""
         self._process.close()
 
 
 def bad_row(row: int, reason: str) -> PredictionError:
-    """Return the error of a batch that one row has ended."""
+    """Return the error of a batch in which one row failed."""
     return PredictionError(f"row {row}: {reason}", row=row)

@@ -1,4 +1,4 @@
-"""A job on one machine: all rows of some data through a predictor, over processes, into a file."""
+"""A job on one machine: computes all rows of some data in several processes, into a file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _rows(bad: Mapping[int, str]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class JobResult(JsonRecord):
-    """What a job did.
+    """Counts and times of a finished job.
 
     Attributes:
         output: path of the file.
@@ -86,7 +86,7 @@ def predict(
     resume: bool = False,
     progress: Progress = untold,
 ) -> JobResult:
-    """Compute all rows of a source and write them to a file, in their order.
+    """Compute all rows of a source in order, and write the results to a file.
 
     The file has the number of each row, the source's columns but for the inputs, the outputs, and
     the reasons of bad rows, as ``predictor.on_error`` says. It is written whole when all is done;
@@ -161,7 +161,7 @@ def _cores() -> int:
 
 
 def _piece_rows(rows: int, max_batch: int) -> int:
-    """Return the rows of a piece: whole batches, whatever the number of processes."""
+    """Return the rows per piece: whole batches, independent of the number of processes."""
     wanted = min(rows // PIECES, MOST_PIECE_ROWS)
     return max(1, wanted // max_batch) * max_batch
 
@@ -205,7 +205,7 @@ class _Told:
 def _computed(
     work: Work, folder: JobFolder, pending: Iterable[int], processes: int
 ) -> Iterator[tuple[int, Record]]:
-    """Yield pieces as they get done.
+    """Compute the pending pieces, and yield each one when it is done.
 
     Raises:
         PredictionError: a process was lost.
@@ -238,7 +238,7 @@ def _lost(death: Death, row: int) -> PredictionError:
 
 @contextmanager
 def _pool(work: Work, processes: int) -> Iterator[Callable[[int, str], Future[Record | Death]]]:
-    """Give what computes a piece in one of some processes, which end with the block."""
+    """Context with a function that computes a piece in one of several processes."""
     idle: SimpleQueue[Worker] = SimpleQueue()
 
     def compute(number: int, path: str) -> Record | Death:

@@ -1,4 +1,4 @@
-"""What is done of a job: a folder beside its output, so that a job that was killed can go on.
+"""Folder with the finished pieces of a job, from which a killed job continues.
 
 A piece is some rows after each other. Its file is written first, then its record, each whole or
 not at all; a piece with a record is done.
@@ -23,7 +23,7 @@ _JOB, _LOCK = "job.json", "lock"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is told of a piece that is done.
+    """Counts and times of a finished piece.
 
     Attributes:
         start: number of its first row.
@@ -45,7 +45,7 @@ class Record:
 
 
 class JobFolder:
-    """The folder of a job. Leave it when the job ends early, or remove it when all is done.
+    """Folder of a job: leave it when the job ends early, remove it when the job is done.
 
     Args:
         output: of the job; the folder is ``OUTPUT.job``.
@@ -82,7 +82,7 @@ class JobFolder:
             raise
 
     def _begin(self, identity: Mapping[str, Any]) -> None:
-        """Note what the job is, or check that it is the same.
+        """Write the job's identity, or check that it equals the stored identity.
 
         Raises:
             ArgumentError: it is not; the message names what differs.
@@ -110,27 +110,27 @@ class JobFolder:
         write_whole(str(self.path / f"{number:08}.done"), json.dumps(to_json(record)).encode())
 
     def records(self) -> dict[int, Record]:
-        """Return the records of what is done, by the number of the piece."""
+        """Return the records of finished pieces, by piece number."""
         found = {}
         for path in sorted(self.path.glob("*.done")):
             found[int(path.stem)] = from_json(Record, json.loads(path.read_text(encoding="utf-8")))
         return found
 
     def leave(self) -> None:
-        """Let others go on with what is done, if anything is."""
+        """Unlock the folder for a later job; remove it if no piece is finished."""
         if self.records():
             self._lock.release()
         else:
             self.remove()
 
     def remove(self) -> None:
-        """Delete it."""
+        """Delete the folder of the job."""
         self._lock.release()
         shutil.rmtree(self.path)
 
 
 def _differing(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the parts that differ, with those of their own parts."""
+    """Yield the names of the identity's parts that differ."""
     for name in _unequal(kept, wanted):
         before, now = kept.get(name), wanted.get(name)
         if isinstance(before, dict) and isinstance(now, dict):

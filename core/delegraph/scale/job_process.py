@@ -1,4 +1,4 @@
-"""What runs in the processes of a job: pieces of its rows, one after the other."""
+"""Code in the processes of a job, which compute pieces of rows one after the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROW = "row"
 
 @dataclass(frozen=True)
 class Work:
-    """What every process of a job is given.
+    """Predictor, source and settings that every process of a job receives.
 
     Attributes:
         predictor: computes; bad rows get a reason from it.
@@ -39,7 +39,7 @@ class Work:
     output: str
 
     def compute(self, number: int, path: str) -> Record:
-        """Write the file of a piece, and return what is to be told of it.
+        """Write the file of a piece, and return its record.
 
         Raises:
             PredictionError: a row is bad, and is to end the job.
@@ -69,7 +69,7 @@ class Work:
         )
 
     def _batch(self, start: int, stop: int) -> tuple[Columns, dict[int, str]]:
-        """Return the columns that are written for some rows, and which of them are bad."""
+        """Return the columns to write for some rows, and the errors of bad rows."""
         rows = self.source.read(start, stop)
         reasons = [rows.unread.get(place, "") for place in range(stop - start)]
         read = np.array([place for place, reason in enumerate(reasons) if not reason], np.intp)
@@ -89,6 +89,6 @@ class Work:
         return {name: values[good] for name, values in columns.items()}, bad
 
     def _outputs(self, given: Columns) -> Columns:
-        """Return the outputs of rows that can be read; some of no rows where there are none."""
+        """Return the outputs of readable rows; empty columns if no row is readable."""
         outputs = self.predictor(given or self.predictor.no_rows())
         return {name: values for name, values in outputs.items() if name not in self.source.inputs}

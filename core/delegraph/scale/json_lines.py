@@ -1,4 +1,4 @@
-"""JSON lines as rows: an object a line, its values numbers, texts, or nested lists of numbers."""
+"""Rows as JSON lines: one object per line, with numbers, texts or nested lists of numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delegraph.tools.model_call import Details
 
 
 class JsonRows(Table):
-    """The lines of a file. Each has the keys of the first one.
+    """The lines of a file, all with the keys of the first line.
 
     Args:
         path: of the file.
@@ -95,7 +95,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
-    """Return a value as a row of an input; whole numbers may be given to one of real numbers."""
+    """Return a value as a row of an input; integers are accepted for floats."""
     values = np.asarray(value)  # a ValueError where lists differ in length
     if np.dtype(details["dtype"]).kind == "f" and values.dtype.kind == "i":
         values = values.astype(np.float64)
@@ -105,7 +105,7 @@ def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
 
 
 def _column(values: list[Any]) -> NDArray[Any]:
-    """Return values as a column; of objects where they are no numbers and texts alone."""
+    """Return values as a column, with dtype object if they are mixed or nested."""
     column: NDArray[Any]
     try:
         column = np.asarray(values)

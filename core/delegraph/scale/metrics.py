@@ -1,4 +1,4 @@
-"""What a predictor has done in its process."""
+"""Counts and times of a predictor in its process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Metrics(JsonRecord):
     )
 
     def add(self, rows: int, errors: int, seconds: float) -> None:
-        """Count a batch."""
+        """Add the counts of one batch."""
         self.rows += rows
         self.batches += 1
         self.errors += errors

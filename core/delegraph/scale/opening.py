@@ -1,4 +1,4 @@
-"""Which kind of data is meant by a path, by its ending."""
+"""Opens data by the extension of its path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job writes: pieces of some rows each, and one file of all of them in the end."""
+"""Output files of a job: one file per piece, joined to one file at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from delegraph.scale.rows import Columns, is_ragged
 
 @dataclass(frozen=True, slots=True)
 class OutputFormat:
-    """A kind of files.
+    """A file format, with functions to write and join files.
 
     Attributes:
         write: writes columns to a file; raises ArgumentError for those that it cannot.
@@ -34,7 +34,7 @@ class OutputFormat:
 
 
 def output_format(path: str) -> OutputFormat:
-    """Return the kind of a file by its ending.
+    """Return the file format for the extension of *path*.
 
     Raises:
         ArgumentError: of none, or what it needs is not installed.
@@ -50,7 +50,7 @@ def output_format(path: str) -> OutputFormat:
 
 
 def write_json_lines(path: str, columns: Columns) -> None:
-    """Write an object for each row; NaN, infinities and what is missing are null."""
+    """Write one JSON object per row; NaN, infinity and missing values become null."""
     names = list(columns)
     values = [_json_values(column) for column in columns.values()]
     with open(path, "w", encoding="utf-8", newline="\n") as file:
@@ -82,7 +82,7 @@ def _json_object(value: Any) -> Any:
 
 
 def join_lines(pieces: Sequence[str], path: str) -> None:
-    """Write the lines of files into one."""
+    """Concatenate the lines of several files to one file."""
     with open(path, "wb") as whole:
         for piece in pieces:
             with open(piece, "rb") as file:
@@ -93,7 +93,7 @@ def join_lines(pieces: Sequence[str], path: str) -> None:
 
 
 def write_npz_columns(path: str, columns: Columns) -> None:
-    """Write an array for each column; texts as NumPy's, what is missing as NaN or no text."""
+    """Write one array per column; a missing value becomes NaN or an empty text."""
     with zipfile.ZipFile(path, "w") as archive:  # savez takes no column called "file"
         for name, values in columns.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
@@ -114,7 +114,7 @@ def _npz_values(name: str, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def join_npz(pieces: Sequence[str], path: str) -> None:
-    """Write the rows of ``.npz`` files into one, with no more than one piece in memory.
+    """Join the rows of ``.npz`` files to one file, with only one piece in memory at a time.
 
     Raises:
         ArgumentError: rows of a column differ in shape.

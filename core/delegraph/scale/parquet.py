@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def require_pyarrow() -> Any:
-    """Return PyArrow with its Parquet module.
+    """Import and return PyArrow with its Parquet module.
 
     Raises:
         ArgumentError: it is not installed.
@@ -50,14 +50,14 @@ class ParquetTable:
             raise ArgumentError(f"{self._path!r} cannot be read: {error}") from error
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the open file."""
+        """Return the state for pickling, without the open file."""
         return {name: value for name, value in vars(self).items() if name != "_file"}
 
     def __len__(self) -> int:
         return int(self._ends[-1])
 
     def read(self, start: int, stop: int) -> Columns:
-        """Return the columns of rows; lists in lists become axes where all have one length."""
+        """Return the columns of some rows; nested lists of equal length become axes."""
         stop = min(stop, len(self))
         first, last = np.searchsorted(self._ends, [start, stop - 1], side="right") - 1
         table = self._file.read_row_groups(list(range(first, last + 1)))
@@ -73,7 +73,7 @@ def _array(column: pyarrow.ChunkedArray) -> NDArray[Any]:
 
 
 def _nested(row: Any) -> NDArray[Any]:
-    """Return a list of lists as one array; a missing one as none at all."""
+    """Return a nested list as one array; a missing list becomes None in an array."""
     if isinstance(row, np.ndarray) and row.dtype == object and len(row):
         return stacked([_nested(part) for part in row])
     return np.asarray(row)
@@ -109,7 +109,7 @@ def _plain(value: Any) -> Any:
 
 
 def join_parquet(pieces: Sequence[str], path: str) -> None:
-    """Write the rows of Parquet files into one, a row group each."""
+    """Join the rows of Parquet files to one file, with a row group per piece."""
     arrow = require_pyarrow()
     schemas = [arrow.parquet.read_schema(piece) for piece in pieces]
     schema = arrow.unify_schemas(schemas, promote_options="permissive")

@@ -1,4 +1,4 @@
-"""A model with delegates as one picklable object that turns batches into batches."""
+"""A picklable object that computes batches with a model and delegates."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ERROR = "error"
 
 
 class Predictor:
-    """Computes batches of rows with a model and delegates; made here, used in any process.
+    """Computes batches of rows with a model and delegates, in any process.
 
     A pickled one is its arguments: each process that calls it makes its own interpreter at the
     first call. So name delegates: objects of them cannot be sent.
@@ -88,7 +88,7 @@ class Predictor:
         timeout: float | None = None,
         max_restarts: int = RESTARTS,
     ) -> None:
-        """Describe a model; nothing is loaded before the first call.
+        """Store the description of a model; the first call loads it.
 
         Args:
             model: the file, or a set-up with more of what ``Interpreter`` takes.
@@ -138,7 +138,7 @@ class Predictor:
         self._forget()
 
     def _forget(self) -> None:
-        """Have nothing loaded, as in a process that has just begun."""
+        """Reset the state to that of a new process, with nothing loaded."""
         self.metrics = Metrics()
         self._facts: Facts | None = None
         self._batching = self._recipe.batching
@@ -149,12 +149,12 @@ class Predictor:
             self._computer = IsolatedComputer(self._recipe, self._timeout, self._max_restarts)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the arguments alone."""
+        """Return the state for pickling: the arguments only."""
         loaded = ("metrics", "_facts", "_batching", "_process", "_lock", "_computer")
         return {name: value for name, value in vars(self).items() if name not in loaded}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the arguments."""
+        """Restore the arguments from a pickled state."""
         vars(self).update(state)
         self._forget()
 
@@ -191,7 +191,7 @@ class Predictor:
 
     @property
     def batching(self) -> Batching:
-        """How rows become calls; ``"auto"`` until a batch of several rows has shown it."""
+        """Kind of batching; ``"auto"`` until a batch of several rows has decided it."""
         return self._batching
 
     def replaced(
@@ -201,7 +201,7 @@ class Predictor:
         batching: Batching | None = None,
         on_error: OnError | None = None,
     ) -> Predictor:
-        """Return one with other arguments where they are given, with nothing loaded."""
+        """Return a copy with the given arguments changed and no model loaded."""
         other = copy(self)
         if on_error is not None:
             other.on_error = on_error
@@ -215,16 +215,16 @@ class Predictor:
 
     @property
     def signature(self) -> str | None:
-        """Which one is called; None for the model's only one."""
+        """Name of the called signature; None for the model's only one."""
         return self._recipe.signature
 
     @property
     def max_batch(self) -> int:
-        """Most rows of a call."""
+        """Largest number of rows per call."""
         return self._recipe.max_batch
 
     def input_columns(self) -> dict[str, Details]:
-        """Return the details of each input, by the column that it takes.
+        """Return the details of each input, by the name of its column.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -233,7 +233,7 @@ class Predictor:
             return {self._column_of(entry): entry for entry in facts.inputs}
 
     def output_columns(self) -> dict[str, Details]:
-        """Return the details of each output, by the column that it makes.
+        """Return the details of each output, by the name of its column.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -242,7 +242,7 @@ class Predictor:
             return self._renamed({entry["name"]: entry for entry in facts.outputs})
 
     def no_rows(self) -> Columns:
-        """Return a batch without rows.
+        """Return input columns without any row.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -253,7 +253,7 @@ class Predictor:
         }
 
     def warm_up(self) -> None:
-        """Load the model and its delegates now.
+        """Load the model and its delegates now, before the first call.
 
         Raises:
             DelegraphError: that cannot be done.
@@ -262,7 +262,7 @@ class Predictor:
             pass
 
     def close(self) -> None:
-        """Let go of the interpreter or the child; the next call makes another. Metrics stay."""
+        """Close the interpreter or child process; the next call opens a new one. Metrics stay."""
         if os.getpid() == self._process:
             self._computer.close()
         metrics = self.metrics
@@ -315,7 +315,7 @@ class Predictor:
 
     @contextmanager
     def _ready(self) -> Iterator[Facts]:
-        """Yield what the loaded model says, which no other thread has meanwhile."""
+        """Context with the facts of the loaded model, locked against other threads."""
         if os.getpid() != self._process:  # a fork has the parent's interpreter, not its threads
             self._forget()
         with self._lock:
@@ -348,7 +348,7 @@ class Predictor:
         return str(self._inputs.get(entry["name"], entry["name"]))
 
     def _given(self, columns: Columns, inputs: Sequence[Details]) -> Columns:
-        """Return the columns of the model's inputs, by the names of those."""
+        """Return the columns of the model's inputs, by input name."""
         given = {}
         for entry in inputs:
             name = self._column_of(entry)
@@ -368,7 +368,7 @@ class Predictor:
         return {column: outputs[name] for name, column in self._outputs.items()}
 
     def _answer(self, columns: Columns, made: Columns, errors: Mapping[int, str]) -> Columns:
-        """Return all columns, with those rows that the caller wants."""
+        """Return the result columns, with bad rows treated as the caller chose."""
         rows = row_count(columns)
         good = np.array([row for row in range(rows) if row not in errors], np.intp)
         if self.on_error == "drop":

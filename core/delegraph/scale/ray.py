@@ -31,7 +31,7 @@ def predict(
     fingerprint: str | None = None,
     **options: Any,
 ) -> Dataset:
-    """Return a dataset with the outputs of each row; nothing is computed before it is read.
+    """Return a dataset with the outputs of each row, computed lazily when it is read.
 
     Each actor loads the model once, so its file must be at the same path on every node. Ray keeps
     the order of rows only where ``execution_options.preserve_order`` says so: have a column of ids.
@@ -67,7 +67,7 @@ def predict(
 def checkpoint_config(
     predictor: Predictor, id_column: str, checkpoint_path: str, **options: Any
 ) -> CheckpointConfig:
-    """Configuration with which a job goes on after its driver was killed.
+    """Return the configuration with which a job continues after its driver was killed.
 
     Set it as ``ray.data.DataContext.get_current().checkpoint_config`` before the data is read. Ids
     of rows that are written lie in the folder of the predictor's fingerprint, so that those of
@@ -101,7 +101,7 @@ def _require_ray() -> None:
 
 
 class PredictorActor:
-    """What Ray starts in each actor: the class form of ``Dataset.map_batches``.
+    """Callable that Ray creates in each actor, for ``Dataset.map_batches``.
 
     Args:
         predictor: what is computed.

@@ -1,4 +1,4 @@
-"""Columns of rows, and what of them a model's inputs take."""
+"""Columns of rows, and their conversion to a model's inputs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def columns_of(batch: Mapping[str, ArrayLike]) -> Columns:
 
 
 def require_no_clash(passed: Iterable[str], made: Iterable[str]) -> None:
-    """Check that no output takes the place of a column that is passed through.
+    """Check that no output has the name of a column that is passed through.
 
     Raises:
         ArgumentError: one does.
@@ -54,7 +54,7 @@ def row_count(columns: Columns) -> int:
 
 
 def has_batch_axis(details: Details, column: NDArray[Any]) -> bool:
-    """Return whether the rows of a column lie along the first axis of an input, else around it."""
+    """Return whether *column* has as many axes as the input, the first one for its rows."""
     return column.ndim == len(declared_shape(details))
 
 
@@ -92,7 +92,7 @@ def is_ragged(column: NDArray[Any]) -> bool:
 
 
 def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return values of rows as one column; of different shapes, as a column of arrays."""
+    """Return row values as one column; rows of different shapes give a column of arrays."""
     if len({row.shape for row in rows}) == 1:
         return np.stack(rows)
     column = np.empty(len(rows), object)
@@ -102,7 +102,7 @@ def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def joined(parts: Sequence[Columns]) -> Columns:
-    """Return columns of pieces as those of all rows; nothing where there is no piece."""
+    """Join the columns of several pieces; return an empty dictionary for no pieces."""
     if not parts:
         return {}
     columns = {}
@@ -116,7 +116,7 @@ def joined(parts: Sequence[Columns]) -> Columns:
 
 
 def spread(values: NDArray[Any], places: NDArray[np.intp], rows: int) -> NDArray[Any]:
-    """Return a column of some rows as one of all: NaN, None or 0 where there is no value.
+    """Return a column for all rows from values of some; missing ones are NaN, None or 0.
 
     >>> spread(np.array([1.0, 2.0]), np.array([0, 2]), 3)
     array([ 1., nan,  2.])

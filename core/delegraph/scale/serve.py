@@ -41,7 +41,7 @@ HEALTH_CHECK = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """How a model is served.
+    """Ports, replicas and limits of a served model.
 
     Attributes:
         name: of the model in the protocol's paths.
@@ -67,7 +67,7 @@ class ServeOptions:
 def serve(
     predictor: Predictor, options: ServeOptions, on_ready: Callable[[], object] = lambda: None
 ) -> dict[str, int]:
-    """Serve a model until the process gets SIGTERM or SIGINT; then answer what is there, and end.
+    """Serve a model until SIGTERM or SIGINT; then answer pending requests and end.
 
     Args:
         predictor: computes, in each replica; ``max_batch`` rows at most together.
@@ -109,7 +109,7 @@ def serve(
 
 @contextmanager
 def _no_command_line() -> Iterator[None]:
-    """Hide the words of the command line: KServe would take those that look like its own."""
+    """Hide the command line from KServe, which would read similar options."""
     words = sys.argv
     sys.argv = [
         words[0],
@@ -172,7 +172,7 @@ class _Replicas:
             raise PredictionError(f"Ray cannot be started or reached: {error}") from error
 
     def start(self) -> None:
-        """Begin to start them."""
+        """Start the replicas in a background thread."""
         threading.Thread(target=self._started, name="delegraph-replicas", daemon=True).start()
 
     def _started(self) -> None:
@@ -217,7 +217,7 @@ class _Replicas:
         return f"delegraph-{self._options.name}"
 
     async def is_ready(self) -> bool:
-        """Return whether one of them computes."""
+        """Return whether at least one replica can compute."""
         return self._handle is not None and await asyncio.to_thread(self._is_running)
 
     def _is_running(self) -> bool:
@@ -228,7 +228,7 @@ class _Replicas:
         return bool(states.get("RUNNING"))
 
     async def _compute(self, columns: Columns) -> Answer:
-        """Answer of a replica; Ray Serve chooses it."""
+        """Return the answer of a replica, which Ray Serve chooses."""
         from kserve.errors import InferenceError
         from ray.exceptions import RayActorError, RayTaskError
         from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
@@ -250,7 +250,7 @@ class _Replicas:
         return answer
 
     def stop(self) -> None:
-        """End them.
+        """Stop the replicas.
 
         Raises:
             PredictionError: they could not be started.

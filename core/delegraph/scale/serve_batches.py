@@ -1,4 +1,4 @@
-"""Requests that are computed together: what a replica of a served model does with each batch."""
+"""Batches of requests, as a replica of a served model computes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph.tools.model_inputs import random_values
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """What a batch was.
+    """Size and time of a batch.
 
     Attributes:
         rows: in it.
@@ -31,7 +31,7 @@ class BatchFacts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a request.
+    """Result of one request: outputs or an error.
 
     Attributes:
         rows: column of each output; none where there is an error.
@@ -57,7 +57,7 @@ class ServedBatches:
         self._has_rows = has_rows
 
     def warm_up(self) -> None:
-        """Compute a batch of each size, so that no request waits for a delegate to be prepared.
+        """Compute a batch of each size, so that no request waits for a delegate's prepare.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -77,7 +77,7 @@ class ServedBatches:
         return columns
 
     def __call__(self, requests: Sequence[Columns]) -> list[Answer]:
-        """Answer to each request.
+        """Return the answer to each request.
 
         Args:
             requests: column of each input, at most ``max_batch`` rows in all.
@@ -97,7 +97,7 @@ class ServedBatches:
         return [answers[place] for place in range(len(requests))]
 
     def _computed(self, requests: Sequence[Columns]) -> list[Answer]:
-        """Return the answers to requests whose rows are of the same shapes."""
+        """Return the answers to requests whose rows have the same shapes."""
         given = joined(requests)
         if self._has_rows and self._predictor.batching == "resize":
             given = _filled(given, batch_sizes(self._predictor.max_batch))
@@ -127,7 +127,7 @@ def batch_sizes(most: int) -> list[int]:
 
 
 def _filled(columns: Columns, sizes: Sequence[int]) -> Columns:
-    """Return rows with the last one repeated, up to the next of *sizes*."""
+    """Repeat the last row until the number of rows is the next of *sizes*."""
     rows = row_count(columns)
     missing = next(size for size in sizes if size >= rows) - rows
     if not missing:
@@ -139,7 +139,7 @@ def _filled(columns: Columns, sizes: Sequence[int]) -> Columns:
 
 
 def _alike(requests: Sequence[Columns]) -> list[list[int]]:
-    """Return the places of requests in groups whose rows have the same shapes."""
+    """Group the positions of requests whose rows have the same shapes."""
     groups: dict[tuple[tuple[int, ...], ...], list[int]] = {}
     for place, request in enumerate(requests):
         shapes = tuple(values.shape[1:] for values in request.values())

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol before a served model: KServe's REST and gRPC. Needs KServe.
+"""Open Inference Protocol for a served model: KServe's REST and gRPC. Needs KServe.
 
 KServe takes its options from the command line of whatever program imports it: import this module by
 :func:`delegraph.scale.serve.serve` only, which hides that of Delegraph.
@@ -68,7 +68,7 @@ class Unavailable(ModelNotReady):
 
 
 class Unsupported(NotImplementedError):
-    """What this server does not do: 501, and gRPC's UNIMPLEMENTED."""
+    """Error for functions that this server lacks: HTTP 501, gRPC UNIMPLEMENTED."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -76,7 +76,7 @@ class Unsupported(NotImplementedError):
 
 
 class ServedModel(kserve.Model):
-    """A model of which others compute the requests.
+    """A model whose requests are computed by replicas.
 
     Args:
         name: in the protocol's paths.
@@ -98,7 +98,7 @@ class ServedModel(kserve.Model):
         return self.compute is not None
 
     def load(self) -> bool:
-        """Refuse a request that came too early; KServe asks for it then."""
+        """Reject a request that came before the replicas were ready; KServe calls this."""
         raise Unavailable(f"model {self.name!r} is not ready: its replicas are being started")
 
     def get_input_types(self) -> list[dict[str, Any]]:
@@ -187,7 +187,7 @@ _DAMAGED = (
 
 
 def _given(tensor: Any) -> GivenTensor:
-    """Return a tensor of a request; numbers that its datatype does not have are an error.
+    """Return a tensor of a request; numbers outside its datatype are an error.
 
     Raises:
         InvalidInput: its data are of another datatype or size than it says.
@@ -206,13 +206,13 @@ def _given(tensor: Any) -> GivenTensor:
 
 
 def _require_same(numbers: list[Any], values: NDArray[Any]) -> None:
-    """Check that no number was changed when it became an integer, as 1.5 becomes 1."""
+    """Check that conversion to integers has changed no number, as it would 1.5."""
     if not np.array_equal(np.ravel(numbers), np.ravel(values)):
         raise ValueError("it has other numbers")
 
 
 class ServedData(DataPlane):
-    """What KServe's endpoints ask, for a server that may not be ready.
+    """Answers of KServe's endpoints for a server that may not be ready yet.
 
     Args:
         model_registry: KServe's models.
@@ -224,7 +224,7 @@ class ServedData(DataPlane):
         self._is_ready = is_ready
 
     def metadata(self) -> dict[str, Any]:
-        """Return the server's metadata."""
+        """Return name, version and extensions of the server."""
         extensions = ["binary_tensor_data"]
         return {"name": "delegraph", "version": delegraph.__version__, "extensions": extensions}
 
@@ -233,7 +233,7 @@ class ServedData(DataPlane):
         return await self._is_ready()
 
     def decode_inference_request(self, body: Any, headers: Any, model_name: str) -> InferRequest:
-        """Return a REST request; damaged ones are the client's error, not the server's."""
+        """Decode a REST request; a damaged request is the client's error."""
         if isinstance(body, bytes):  # it is all JSON where its length is not given
             headers = {INFERENCE_CONTENT_LENGTH_HEADER: len(body), **headers}
         try:
@@ -248,16 +248,16 @@ class FixedModels(ModelRepositoryExtension):
     """Refuses to load and unload models, which any client could ask for."""
 
     async def load(self, model_name: str) -> Any:
-        """Refuse."""
+        """Raise an error: requests cannot load models."""
         raise Unsupported("models are not loaded by requests")
 
     async def unload(self, model_name: str) -> Any:
-        """Refuse."""
+        """Raise an error: requests cannot unload models."""
         raise Unsupported("models are not unloaded by requests")
 
 
 async def _not_a_request(request: Request, error: Exception) -> JSONResponse:
-    """Answer in the protocol's form what FastAPI would in its own."""
+    """Return a FastAPI error in the protocol's form."""
     found = error.errors() if isinstance(error, RequestValidationError) else []
     places = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found)
     return JSONResponse({"error": f"not a request of the protocol: {'; '.join(places)}"}, 400)
@@ -275,7 +275,7 @@ _EXPECTED = (
 
 
 class _Expected(logging.Filter):
-    """Leaves out what a client has done wrong, which KServe logs with a traceback."""
+    """Log filter for client errors, which KServe logs with a traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None

@@ -18,7 +18,7 @@ def _rows(requests: Sequence[Columns]) -> int:
 
 
 class Replica:
-    """Answers requests in batches; Ray Serve asks nothing before one is made, so it is warm then.
+    """Answers requests in batches; the model is warm before the first request.
 
     Args:
         predictor: of which ``max_batch`` rows at most are computed together.
@@ -35,7 +35,7 @@ class Replica:
         self._batches.warm_up()
 
     async def answer(self, request: Columns) -> Answer:
-        """Answer to a request.
+        """Return the answer to a request, once the replica is free.
 
         Ray Serve closes a batch when ``max_latency`` is over, even if the one before is still
         computed. So who comes meanwhile waits here, and is then in the same batch.

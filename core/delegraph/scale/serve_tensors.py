@@ -31,7 +31,7 @@ DATATYPES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ServedTensor(JsonRecord):
-    """An input or an output.
+    """Name, datatype and shape of an input or output.
 
     Attributes:
         name: column of the predictor.
@@ -46,7 +46,7 @@ class ServedTensor(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class GivenTensor:
-    """A tensor of a request: its datatype as named there, and its values."""
+    """A tensor of a request, with its datatype name and values."""
 
     datatype: str
     values: NDArray[Any]
@@ -54,7 +54,7 @@ class GivenTensor:
 
 @dataclass(frozen=True, slots=True)
 class ServedSignature:
-    """What a request holds, and what the answer does.
+    """Inputs of a request and outputs of its answer.
 
     Attributes:
         inputs: by their names.
@@ -107,7 +107,7 @@ class ServedSignature:
             raise ArgumentError(f"a request of {rows} rows, expected 1 to {self.max_rows}")
 
     def wanted(self, names: Sequence[str]) -> list[str]:
-        """Return the outputs that a request names; all of them where it names none.
+        """Return the outputs that a request names, or all outputs if it names none.
 
         Raises:
             ArgumentError: there is no such output.
@@ -120,7 +120,7 @@ class ServedSignature:
         return list(names) or list(self.outputs)
 
     def tensors(self, rows: Columns) -> dict[str, NDArray[Any]]:
-        """Return the outputs of a request's rows as the protocol sends them.
+        """Return the outputs of a request's rows in the protocol's form.
 
         Raises:
             PredictionError: the rows differ in the shape of an output.

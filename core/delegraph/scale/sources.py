@@ -35,7 +35,7 @@ Inputs = Mapping[str, Details]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some rows of a source.
+    """Some rows of a source, with the errors of unreadable rows.
 
     Attributes:
         passed: columns that are no inputs, of all the rows.
@@ -49,7 +49,7 @@ class Rows:
 
 
 class Source(ABC):
-    """Rows by their number; pickled to other processes, which read the same.
+    """Rows by number; other processes read equal rows from a pickled copy.
 
     Args:
         inputs: of the model.
@@ -60,11 +60,11 @@ class Source(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
 
     @abstractmethod
     def read(self, start: int, stop: int) -> Rows:
-        """Return the rows from *start* to before *stop*, at most the last one."""
+        """Return the rows from *start* to before *stop*, at most to the last row."""
 
     @abstractmethod
     def identity(self) -> str:
@@ -83,7 +83,7 @@ class Table(Source):
         return digest([stamp(self.path)])
 
     def split(self, columns: Columns) -> Rows:
-        """Return columns as rows; of those whose shape differs by the row, each row is checked."""
+        """Convert columns to rows; columns with shapes that differ by row are checked per row."""
         given = {name: values for name, values in columns.items() if name in self.inputs}
         passed = {name: values for name, values in columns.items() if name not in self.inputs}
         unread: dict[int, str] = {}
@@ -102,7 +102,7 @@ class Table(Source):
 
 
 def regular(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of arrays as one array where they have one shape."""
+    """Return a column of arrays as one array if all arrays have one shape."""
     return stacked(list(values)) if is_ragged(values) else values
 
 
@@ -118,7 +118,7 @@ class NpzRows(Table):
         return columns_of(read_npz(self.path))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the columns, which each process reads for itself."""
+        """Return the state for pickling, without the columns, which each process reads."""
         return {name: value for name, value in vars(self).items() if name != "_columns"}
 
     def __len__(self) -> int:
@@ -145,7 +145,7 @@ class ParquetRows(Table):
 
 
 class FileRows(Source):
-    """The pictures and ``.npy`` files of a folder and those below it, by name: a row each.
+    """One row per picture or ``.npy`` file of a folder and its subfolders, by name.
 
     Args:
         folder: which.
@@ -210,5 +210,5 @@ def stamp(path: str) -> str:
 
 
 def digest(texts: Iterable[str]) -> str:
-    """Digest of texts."""
+    """Return a SHA-256 digest of the texts."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
