@@ -66,7 +66,7 @@ def prepare_fill(context: OpContext, node: Node) -> Eval:
 
 @kernel("ZEROS_LIKE")
 def prepare_zeros_like(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ZEROS_LIKE on float32, int32 and int64; in TFLM on int8 as well.
+    """Return the evaluation of ZEROS_LIKE on float32, int32 and int64; in TFLM on int8 as well.
 
     Source:
         tflite/kernels/zeros_like.cc.

@@ -45,7 +45,7 @@ _TYPES = {
 @kernel("PADV2", versions=(1, 6))
 @kernel("PAD", versions=(1, 6))
 def prepare_pad(context: OpContext, node: Node) -> Eval:
-    """Return the eval of PAD and PADV2.
+    """Return the evaluation of PAD and PADV2.
 
     The value is input 2, otherwise the zero point of a quantized output, otherwise 0.
 

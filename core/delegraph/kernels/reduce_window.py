@@ -61,7 +61,7 @@ _BODIES = {
 
 @kernel("REDUCE_WINDOW")
 def prepare_reduce_window(context: OpContext, node: Node) -> Eval:
-    """Return the eval of REDUCE_WINDOW: each window of input 0 reduced, from input 1 on.
+    """Return the evaluation of REDUCE_WINDOW: each window of input 0 reduced, from input 1 on.
 
     Inputs 2, 3 and 4 are the windows' size, strides and dilations.
 

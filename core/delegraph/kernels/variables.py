@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("VAR_HANDLE")
 def prepare_var_handle(context: OpContext, node: Node) -> Eval:
-    """Return the eval of VAR_HANDLE, which writes the key of a variable.
+    """Return the evaluation of VAR_HANDLE, which writes the key of a variable.
 
     Source:
         tflite/kernels/var_handle.cc.

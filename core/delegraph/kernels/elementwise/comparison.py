@@ -46,7 +46,7 @@ def prepare_equal(context: OpContext, node: Node) -> Eval:
 
 @kernel("NOT_EQUAL", versions=(1, 4))
 def prepare_not_equal(context: OpContext, node: Node) -> Eval:
-    """Return the eval of NOT_EQUAL: ``y = a != b``, broadcast; types as EQUAL."""
+    """Return the evaluation of NOT_EQUAL: ``y = a != b``, broadcast; types as EQUAL."""
     return _prepare(context, node, np.not_equal, _EQUATABLE, int16_by_value=True)
 
 
@@ -61,19 +61,19 @@ def prepare_less(context: OpContext, node: Node) -> Eval:
 
 @kernel("LESS_EQUAL", versions=(1, 2))
 def prepare_less_equal(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LESS_EQUAL: ``y = a <= b``, broadcast; types as LESS."""
+    """Return the evaluation of LESS_EQUAL: ``y = a <= b``, broadcast; types as LESS."""
     return _prepare(context, node, np.less_equal, _ORDERED)
 
 
 @kernel("GREATER", versions=(1, 2))
 def prepare_greater(context: OpContext, node: Node) -> Eval:
-    """Return the eval of GREATER: ``y = a > b``, broadcast; types as LESS."""
+    """Return the evaluation of GREATER: ``y = a > b``, broadcast; types as LESS."""
     return _prepare(context, node, np.greater, _ORDERED | {TensorType.BFLOAT16})
 
 
 @kernel("GREATER_EQUAL", versions=(1, 3))
 def prepare_greater_equal(context: OpContext, node: Node) -> Eval:
-    """Return the eval of GREATER_EQUAL: ``y = a >= b``, broadcast; types as LESS."""
+    """Return the evaluation of GREATER_EQUAL: ``y = a >= b``, broadcast; types as LESS."""
     return _prepare(context, node, np.greater_equal, _ORDERED)
 
 

@@ -15,7 +15,7 @@ _MOD_TYPES = _DIV_TYPES | {TensorType.INT64}
 
 @kernel("FLOOR_DIV", versions=(1, 3))
 def prepare_floor_div(context: OpContext, node: Node) -> Eval:
-    """Return the eval of FLOOR_DIV: floor(a / b), broadcast; refuses divisors of 0.
+    """Return the evaluation of FLOOR_DIV: floor(a / b), broadcast; refuses divisors of 0.
 
     float32, int8, int16 and int32, as stored.
 
