@@ -1,4 +1,4 @@
-"""Child processes: started, asked, ended, and described when they end by themselves.
+"""Starts child processes, sends them requests, ends them, and describes their exit status.
 
 ``child.py`` starts a process and ends it with all that it has started; ``worker.py`` asks one
 questions and starts it again after its death. ``messages.py`` has the answers, which are data and

@@ -1,4 +1,4 @@
-"""A child process from its start to its end; it ends with the process that started it."""
+"""Child processes, which end at the latest with the process that started them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Closeable(Protocol):
     """An end of a pipe or socket whose closing tells the child to end."""
 
     def close(self) -> object:
-        """Close it."""
+        """Close the object."""
 
 
 class _Process(Protocol):
-    """What :class:`Child` needs of ``subprocess.Popen``, and of :class:`_Fork`."""
+    """The part of ``subprocess.Popen`` that :class:`Child` uses; :class:`_Fork` has it, too."""
 
     pid: int
 
@@ -68,18 +68,18 @@ class Child:
 
     @property
     def status(self) -> int | None:
-        """Exit status, negative for a signal; None while it runs."""
+        """Exit status of the process, negative for a signal; None while it runs."""
         return self._process.poll()
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """Exit status once it has ended; None when it still runs after *seconds*."""
+        """Wait for the end of the process; return its exit status, or None after *seconds*."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
 
     def send(self, request: Any) -> None:
-        """Write a request, pickled: the child trusts its parent.
+        """Write a pickled request to the process, which trusts its parent.
 
         Raises:
             OSError: it has ended.
@@ -92,17 +92,17 @@ class Child:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Kill the process and all that it started; :meth:`close` comes after it."""
+        """Kill the process and all its child processes; call :meth:`close` afterwards."""
         if self.close.alive:
             _kill_tree(self._process)
 
     def listen(self, stream: IO[bytes]) -> None:
-        """Keep what it writes to standard error."""
+        """Collect the process's standard error in a background thread."""
         self._listener = threading.Thread(target=_keep, args=(stream, self._errors), daemon=True)
         self._listener.start()
 
     def last_line(self) -> str:
-        """Last line of its standard error that is not blank, once it has ended; empty if none."""
+        """Return the last line of the ended process's standard error; empty if there is none."""
         if self._listener is not None:
             self._listener.join(_LAST_WORDS)
         lines = (line.decode(errors="replace").strip() for line in reversed(list(self._errors)))
@@ -136,7 +136,7 @@ def start(
     keeps_errors: bool = False,
     cwd: str | os.PathLike[str] | None = None,
 ) -> Child:
-    """A new Python process that calls a function, with this one's ``sys.path``.
+    """Start a new Python process that calls *function*, with this process's ``sys.path``.
 
     Args:
         function: ``module:function``; when it returns, the process ends.
@@ -190,7 +190,7 @@ def start(
 
 
 def _pipes() -> tuple[int, int, list[BinaryIO]]:
-    """The child's input and output, and the streams to and from them."""
+    """Create pipes; return the child's input and output, and the parent's streams."""
     (its_input, requests), (answers, its_output) = os.pipe(), os.pipe()
     # Without buffers: a fork of this process would write what they hold a second time.
     streams: list[Any] = [open(requests, "wb", buffering=0), open(answers, "rb", buffering=0)]  # noqa: SIM115 - the child's
@@ -198,7 +198,7 @@ def _pipes() -> tuple[int, int, list[BinaryIO]]:
 
 
 def _inherited(life: int) -> tuple[str, dict[str, Any]]:
-    """How the command line names a descriptor, and the options that hand it to the child."""
+    """Return a descriptor's name for the command line, and options that pass it to the child."""
     if sys.platform != "win32":
         return str(life), {"pass_fds": (life,)}
     import msvcrt
@@ -245,7 +245,7 @@ def can_fork() -> bool:
 
 
 def fork(run: Callable[[BinaryIO, BinaryIO], object]) -> Child:
-    """A copy of this process that calls *run* with its requests and answers.
+    """Fork a child process that calls *run* with its request and answer streams.
 
     Only for what no other process can be sent, as a delegate that is an object: locks that other
     threads hold stay locked in the copy.
@@ -271,7 +271,7 @@ def fork(run: Callable[[BinaryIO, BinaryIO], object]) -> Child:
 
 
 def ready(streams: Sequence[BinaryIO], seconds: float) -> Sequence[BinaryIO]:
-    """Those of some streams from forks that have something to read, their end included.
+    """Return the streams from forks that can be read, or that have ended.
 
     Args:
         streams: requests or answers without a buffer.
@@ -289,7 +289,7 @@ def ready(streams: Sequence[BinaryIO], seconds: float) -> Sequence[BinaryIO]:
 def _close(
     process: _Process, life: int, owned: Sequence[Closeable], patience: float, starter: int
 ) -> None:
-    """End a process that may still run; a fork of its starter only closes what it has of it."""
+    """End a process that may still run; in a fork of its starter, only close descriptors."""
     for end in owned:
         with suppress(OSError):
             end.close()
@@ -303,7 +303,7 @@ def _close(
 
 
 def _kill_tree(process: _Process) -> None:
-    """Kill a process, and those that it started."""
+    """Kill a process and all its child processes."""
     if sys.platform == "win32":
         command = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
         subprocess.run(command, capture_output=True, check=False)
@@ -317,7 +317,7 @@ _children: weakref.WeakSet[Child] = weakref.WeakSet()
 
 
 def _close_in_fork() -> None:
-    """Close in a fork what keeps alive the children of the process that was forked."""
+    """Close, after a fork, the pipes that keep the parent's children alive."""
     for child in list(_children):
         child.close()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 def how_it_ended(status: int) -> str:
-    """Name of the signal that ended a process, or its exit code.
+    """Text of an exit status: the name of a signal, or the exit code.
 
     >>> how_it_ended(3), how_it_ended(-11), how_it_ended(-99)
     ('exit code 3', 'SIGSEGV', 'signal 99')

@@ -1,4 +1,4 @@
-"""Messages of one process to another, as data: JSON, and the bytes of arrays after it.
+"""Messages between processes: JSON, followed by the bytes of arrays.
 
 Nothing is pickled: what a broken process sends runs nothing where it is read. Records come back as
 their class only where the reader has named it.
@@ -26,7 +26,7 @@ _PLAIN = (type(None), bool, int, float, str)
 
 
 def write(stream: BinaryIO, value: Any) -> None:
-    """Write a message.
+    """Write one message to *stream*.
 
     Args:
         stream: to the other process.
@@ -128,7 +128,7 @@ def _plain_array(value: Any, buffers: list[bytes | memoryview]) -> dict[str, Any
 
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    """Text from which :func:`_dtype` makes the dtype again, also one of ``ml_dtypes``."""
+    """Return a dtype's name for :func:`_dtype`, including dtypes of ``ml_dtypes``."""
     return dtype.str if np.dtype(dtype.str) == dtype else dtype.name
 
 

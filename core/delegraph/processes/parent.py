@@ -1,4 +1,4 @@
-"""What runs first in a child process: its life is tied to the parent's, then a function is called.
+"""First code in a child process: ties its life to the parent's, then calls a function.
 
 This file is a program, started by its path and made of the standard library alone: nothing of
 Delegraph is imported before the function is.
@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 
 def die_with_parent(life: int) -> None:
-    """Let this process end when its parent does, also while native code holds Python's lock.
+    """End this process when its parent ends, even while native code holds the GIL.
 
     On Linux the kernel kills it, with its process group where it leads one.
 
@@ -60,7 +60,7 @@ def _descriptor(life: str) -> int:
 
 
 def main() -> None:
-    """Call the function that the command line names, and end; its prints go to standard error."""
+    """Call the function named on the command line, and end; prints go to standard error."""
     global requests, answers
     life, name, arguments, *path = sys.argv[1:]
     del sys.argv[1:]

@@ -1,4 +1,4 @@
-"""A child process that is asked one thing after the other, and started again after its death."""
+"""A child process that answers requests one by one, and is started again after its death."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNREADABLE = "an answer that cannot be read"
 
 
 class Worker:
-    """A process that makes an object and answers calls of its methods.
+    """A child process that makes an object and answers calls of its methods.
 
     Attributes:
         argument: what *make* is given.
@@ -71,7 +71,7 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether there is a process; :meth:`ask` starts one where there is none."""
+        """Whether the process is running; :meth:`ask` starts one if it is not."""
         return self._line is not None and self._line.child.close.alive  # False in a fork
 
     def ask(
@@ -81,7 +81,7 @@ class Worker:
         patiently: bool = False,
         heard: Callable[[Any], object] = bool,
     ) -> Any:
-        """What a method of the object returns, or a :class:`Death`.
+        """Call a method of the object; return the result, or a :class:`Death`.
 
         Args:
             method: its name.
@@ -158,7 +158,7 @@ class Worker:
             line.child.kill()
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, if it is running."""
         line, self._line = self._line, None
         if line is not None:
             line.child.close()
@@ -184,7 +184,7 @@ def _main_module() -> dict[str, Any]:
 
 
 class LostError(Exception):
-    """The process has ended, or what it sends cannot be read.
+    """Raised when the process has ended, or when its messages cannot be read.
 
     Attributes:
         is_unreadable: which of the two.
@@ -196,7 +196,7 @@ class LostError(Exception):
 
 
 class Line:
-    """What is said to a child that serves, and what is heard of it.
+    """Connection to a child process that answers requests.
 
     A thread reads, so that neither a process that hangs nor a grandchild that holds its pipe can
     keep the parent waiting.
@@ -214,7 +214,7 @@ class Line:
         threading.Thread(target=_listen, args=arguments, daemon=True).start()
 
     def await_start(self) -> None:
-        """Wait until it can be asked.
+        """Wait until the process is ready for requests.
 
         Raises:
             LostError: as :meth:`receive`.
@@ -224,7 +224,7 @@ class Line:
             self._has_started = True
 
     def send(self, method: str, *arguments: Any) -> None:
-        """Ask for a method.
+        """Request a call of *method*.
 
         Raises:
             LostError: the process has ended.
@@ -235,7 +235,7 @@ class Line:
             raise LostError from error
 
     def receive(self) -> tuple[str, Any]:
-        """Next message: its kind, ``told``, ``answer`` or ``error``, and its content.
+        """Wait for the next message; return its kind (``told``, ``answer``, ``error``) and content.
 
         Raises:
             LostError: the process has ended, or what it sends cannot be read.
@@ -254,7 +254,7 @@ class Line:
             return found  # type: ignore[no-any-return]  # _listen has looked
 
     def death(self, is_unreadable: bool = False) -> Death:
-        """How the process ended, whose pipe has broken; it is ended when it still runs."""
+        """Return how the process with the broken pipe ended, after ending it if it still runs."""
         if not is_unreadable:
             self.child.wait(_END)
         self.child.close()
@@ -263,7 +263,7 @@ class Line:
 
 
 def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) -> None:
-    """Put what comes into a queue, and at last the error that ends it."""
+    """Put incoming messages into a queue, and at the end the error that closes the stream."""
     with stream:
         try:
             while True:
@@ -281,7 +281,7 @@ def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) 
 
 
 def serve_parent() -> None:
-    """Make the object that the parent wants, and answer until it asks no more."""
+    """Make the object that the parent requests, and answer requests until the parent stops."""
     requests, answers = pipes()
     main_module, content = pickle.load(requests)
     if main_module:
@@ -293,7 +293,7 @@ def serve_parent() -> None:
 
 
 def serve(served: Any, requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer calls of an object's methods until the parent closes its end."""
+    """Answer calls of an object's methods until the parent closes its pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of Ctrl-C, and ends this
     _parent.append(answers)
     messages.write(answers, ("started", None))
