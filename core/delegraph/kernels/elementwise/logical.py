@@ -16,7 +16,10 @@ from delegraph.schema.enums import TensorType
 
 @kernel("LOGICAL_AND")
 def prepare_logical_and(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LOGICAL_AND on bool, broadcast. Source: tflite/kernels/logical.cc."""
+    """Return the evaluation of LOGICAL_AND on bool, broadcast.
+
+    Source: tflite/kernels/logical.cc.
+    """
     return _prepare(context, node, np.logical_and)
 
 

@@ -243,7 +243,10 @@ def _rsqrt_function(x: Tensor, y: Tensor) -> Callable[[Integers], Integers]:
 
 @kernel("SQUARE")
 def prepare_square(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SQUARE on float32. Source: SquareEval, tflite/kernels/elementwise.cc."""
+    """Return the evaluation of SQUARE on float32.
+
+    Source: SquareEval, tflite/kernels/elementwise.cc.
+    """
     return run_ufunc(np.square, *unary_operands(context, node, _FLOAT32))
 
 
@@ -271,7 +274,10 @@ def prepare_round(context: OpContext, node: Node) -> Eval:
 
 @kernel("SIGN", versions=(1, 2))
 def prepare_sign(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SIGN on float32, float64 and int32. Source: tflite/kernels/sign.cc."""
+    """Return the evaluation of SIGN on float32, float64 and int32.
+
+    Source: tflite/kernels/sign.cc.
+    """
     allowed = {TensorType.FLOAT32, TensorType.FLOAT64, TensorType.INT32}
     return run_ufunc(np.sign, *unary_operands(context, node, allowed))
 

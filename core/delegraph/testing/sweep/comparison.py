@@ -1,4 +1,4 @@
-"""What a sweep compares: two runs of each case, and when they count as different."""
+"""The two sides that a sweep compares, and the rule for a difference."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ _LIMITS = ("Limits(memory=", "Limits(time=")
 
 
 def _unannounced(phase: str) -> None:
-    """Ignore which phase begins."""
+    """Do nothing when a phase begins."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two interpreters that run each case: the one that is right, and the one that is tested.
+    """Two interpreters that run each case: one gives the right result, one is tested.
 
     Attributes:
         delegate: as ``--delegate`` or ``--delegate-file`` takes it, or ``core``.
@@ -83,13 +83,13 @@ class Comparison:
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What the delegate promises; nothing for the core."""
+        """Capabilities that the delegate declares; empty for the core."""
         if self.promised is not None:
             return self.promised
         return Capabilities() if self.is_core else self._made().capabilities()
 
     def warm_up(self) -> None:
-        """Load the delegate once, and whatever it keeps for later processes.
+        """Load the delegate once, so that its caches are filled for later processes.
 
         Raises:
             ArgumentError: the delegate is not the default one, or the core has no such comparison.
@@ -104,7 +104,7 @@ class Comparison:
             interpreter_module()
 
     def judge(self, case: SweepCase, announce: Announce = _unannounced) -> Ending:
-        """Try a case.
+        """Run a case on both sides and return how it ended.
 
         Args:
             case: the model and what it is fed.
@@ -242,7 +242,7 @@ def _is_static_only(error: BaseException | None) -> bool:
 
 
 def _phase(incident: str) -> str:
-    """Return phase and error of an incident without numbers: what makes two the same."""
+    """Return phase and error of an incident without numbers, to compare incidents."""
     return re.sub(r"[\[\]\d, -]+", " ", incident.partition("subgraph ")[2])[:80].strip()
 
 

@@ -30,6 +30,6 @@ _PATTERNS = {name: re.compile(pattern) for name, pattern in REFUSALS.items()}
 
 
 def documented_refusal(error: BaseException | None) -> str | None:
-    """Id of the entry that says why Delegraph refuses a model alone; None without one."""
+    """Return the id of the documented reason for a refusal by Delegraph alone, or None."""
     text = str(error or "")
     return next((name for name, pattern in _PATTERNS.items() if pattern.search(text)), None)

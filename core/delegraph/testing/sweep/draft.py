@@ -1,4 +1,4 @@
-"""A case of a sweep while it is made odd, and how one writes to its records."""
+"""Drafts of sweep cases, whose records change while a case is made odd."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delegraph.testing.sweep.sweep_case import Arrays
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """A case while it is made odd.
+    """A sweep case that is being changed.
 
     Attributes:
         records: the model; the main subgraph comes first.
@@ -29,7 +29,7 @@ class Draft:
 
     @property
     def main(self) -> tables.SubGraph:
-        """The main subgraph."""
+        """Main subgraph of the model."""
         return (self.records.subgraphs or ())[0]
 
     @property
@@ -56,7 +56,7 @@ class Draft:
         return self.with_main(operators=tuple(nodes))
 
     def with_data(self, index: int, data: NDArray[Any] | None) -> Draft:
-        """Draft in which a tensor has a buffer of its own: bytes of a constant, or nothing."""
+        """Return a draft in which a tensor has its own buffer: constant bytes, or no data."""
         buffers = (*(self.records.buffers or ()), tables.Buffer(data=data))
         changed = self.with_tensor(index, buffer=len(buffers) - 1)
         return replace(changed, records=changed.records.replace(buffers=buffers))
@@ -67,7 +67,7 @@ class Draft:
         return data
 
     def constants(self) -> list[int]:
-        """Indices of constants that nodes read, without those whose type NumPy lacks."""
+        """Indices of constants that nodes read, of the types that NumPy has."""
         read = {i for node in self.main.operators or () for i in node.inputs or () if i >= 0}
         return sorted(i for i in read if self.constant(i) is not None)
 
@@ -76,7 +76,7 @@ Oddity = Callable[[Random, Draft], Draft | None]
 
 
 def constant_array(draft: Draft, index: int) -> NDArray[Any] | None:
-    """A dense constant's values; None for packed, sparse and text ones."""
+    """Value of a dense constant; None for packed, sparse and text constants."""
     tensor, data = draft.tensors[index], draft.constant(index)
     dtype = NUMPY_DTYPES.get(tensor.type)
     shape = tuple(tensor.shape or ())
@@ -89,5 +89,5 @@ def constant_array(draft: Draft, index: int) -> NDArray[Any] | None:
 
 
 def bytes_of(array: NDArray[Any]) -> NDArray[Any]:
-    """Bytes of an array in C order, as buffers have them."""
+    """Return the bytes of an array in C order, as buffers store them."""
     return np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)

@@ -1,4 +1,4 @@
-"""What a sweep finds: equal findings taken together, and written with all that repeats them."""
+"""Findings of a sweep: equal findings merged, and written with files that repeat them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEPT = 40
 
 @dataclass
 class Finding:
-    """Cases that end in what looks like one fault.
+    """Cases that end with what is probably the same fault.
 
     Attributes:
         case: the first of them, or what it was shrunk to.
@@ -39,12 +39,12 @@ class Finding:
 
     @property
     def signature(self) -> tuple[str, ...]:
-        """Operators with their types, and the cause: what makes two findings the same."""
+        """Operators with types, and the cause; findings with equal signatures are merged."""
         return (*nodes_of(self.case.content), self.fault.kind, _cause(self.fault))
 
     @property
     def name(self) -> str:
-        """A name for files."""
+        """Base name of the finding's files."""
         return f"{self.case.op}-{self.fault.kind}-{self.numbers[0]}".replace(" ", "-")
 
     @property
@@ -53,7 +53,7 @@ class Finding:
         return " ".join(nodes_of(self.case.content)) or self.case.op
 
     def described(self, command: str) -> dict[str, Any]:
-        """Return everything but model and arrays, for JSON.
+        """Return all facts except model and arrays, for JSON.
 
         Args:
             command: how the run was started, without the number of the case.
@@ -74,13 +74,13 @@ class Finding:
 
 
 class Findings:
-    """The findings of a sweep, one for each signature."""
+    """Findings of a sweep, one per signature."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, ...], Finding] = {}
 
     def add(self, number: int, case: SweepCase, fault: Fault) -> Finding | None:
-        """Count a case; return its finding if it is the first with its signature."""
+        """Count a faulty case; return its finding if its signature is new."""
         new = Finding(case, fault)
         known = self._found.setdefault(new.signature, new)
         known.count += 1
@@ -95,7 +95,7 @@ class Findings:
         return len(self._found)
 
     def merged(self) -> list[Finding]:
-        """Return the findings, those that were shrunk to one and the same taken together."""
+        """Return the findings, with those merged that shrinking made equal."""
         found: dict[tuple[str, ...], Finding] = {}
         for finding in self:
             known = found.setdefault(finding.signature, finding)
@@ -120,7 +120,7 @@ def command_of(comparison: Comparison, seed: int, operators: tuple[str, ...] = (
 
 
 def save(finding: Finding, folder: Path, command: str) -> Path:
-    """Write the model, what it is fed and a line of text; return the path of the model."""
+    """Write model, inputs and description of a finding; return the path of the model."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{finding.name}.tflite"
     path.write_bytes(finding.case.content)
@@ -143,7 +143,7 @@ def remove(finding: Finding, folder: Path) -> None:
 
 
 def nodes_of(content: bytes) -> tuple[str, ...]:
-    """Return each operator of the main subgraph with the types of its inputs, in order."""
+    """Return each operator of the main subgraph with its input types, in order."""
     try:
         model = read_model(np.frombuffer(content, np.uint8))
     except DelegraphError:
@@ -158,7 +158,7 @@ def nodes_of(content: bytes) -> tuple[str, ...]:
 
 
 def _cause(fault: Fault) -> str:
-    """Return where a fault comes from, or else its text without numbers."""
+    """Return the code location of a fault, or its text without numbers."""
     if fault.kind == "differs":
         return re.sub(r"invoke \d+, output \d+: ([a-z]*).*", r"\1", fault.detail, flags=re.DOTALL)
     return fault.where or re.sub(r"[\d.,\[\] -]+", " ", fault.detail)[:80]

@@ -34,7 +34,7 @@ def sweep_operators() -> tuple[str, ...]:
 
 
 def sweep_case(seed: int, number: int, operators: Sequence[str]) -> SweepCase:
-    """Case with a number; the same one for the same arguments, in any process.
+    """Return the case with a number; equal arguments give equal cases in every process.
 
     Args:
         seed: of everything random.
@@ -107,7 +107,7 @@ def _cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
 
 @lru_cache(512)
 def _palette(op: str) -> tuple[tuple[OperatorCase, Draft], ...]:
-    """Cases of one subgraph that the core computes, with the shapes that outputs have there."""
+    """Return one-subgraph cases that the core computes, with their output shapes."""
     found = []
     for case in palette_cases(op, 16):
         if len(case.records.subgraphs or ()) == 1 and not case.is_random and len(case.steps) == 1:

@@ -1,4 +1,4 @@
-"""The interpreters in which a model runs: Delegraph's and the official one, with limits."""
+"""Runs a model in Delegraph's interpreter or the official one, with limits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpr
 
 
 def open_by_default(content: bytes, *, threads: int = 1) -> Interpreter:
-    """Return Delegraph's interpreter as a user gets it who names no delegate, with limits."""
+    """Return Delegraph's interpreter with default delegates and limits."""
     return Interpreter(
         model_content=content,
         num_threads=threads,
@@ -110,7 +110,7 @@ def run(
 
 
 def _output(interpreter: Any, detail: dict[str, Any]) -> Any:
-    """Return an output; the official interpreter has no array for an empty dynamic one."""
+    """Return an output; an empty dynamic output, which LiteRT cannot return, is made here."""
     try:
         return interpreter.get_tensor(detail["index"])
     except ValueError as error:
@@ -136,7 +136,7 @@ def _is_delegated(interpreter: Any) -> bool:
 
 
 def operator_names(content: bytes) -> Sequence[str]:
-    """Return the names of a file's operators; none if it cannot be read."""
+    """Return the names of a file's operators; empty if the file cannot be read."""
     try:
         codes = read_model(np.frombuffer(content, np.uint8)).operator_codes or ()
     except DelegraphError:
@@ -145,7 +145,7 @@ def operator_names(content: bytes) -> Sequence[str]:
 
 
 def lacks_operators(error: BaseException | None) -> bool:
-    """Tell whether nothing but a delegate has some operators of the model."""
+    """Return whether an error says that only a delegate has some of the model's operators."""
     unresolved = ("unresolved custom op", "Select TensorFlow op(s)")
     return isinstance(error, UnresolvedOpError) or any(t in str(error) for t in unresolved)
 
@@ -155,7 +155,7 @@ _PERTURB = -6
 
 
 def is_undefined(right: Run, run_official: Callable[[], Run], announce: Announce) -> bool:
-    """Tell whether the official interpreter alone does not answer twice alike.
+    """Return whether the official interpreter alone gives different answers in two runs.
 
     Its kernels may leave places unwritten; where the C library can (glibc) memory is filled with
     another pattern each time.

@@ -1,4 +1,4 @@
-"""What may come of a case and what may not: errors, their texts, answers."""
+"""Judges the ending of a case: permitted errors, their texts, and answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from delegraph.testing.conformance.differences import array_difference
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that no case may bring about.
+    """A forbidden result of a case.
 
     Attributes:
         kind: ``crash``, ``hang``, ``memory``, ``exception``, ``bare text``, ``differs``,
@@ -40,7 +40,7 @@ OURS = "ours"
 
 
 class Ending(NamedTuple):
-    """What came of a case.
+    """How a case ended.
 
     Attributes:
         outcome: one of :data:`OUTCOMES`.
@@ -62,7 +62,7 @@ Announce = Callable[[str], None]
 
 
 class Run(NamedTuple):
-    """What an interpreter made of a case.
+    """Result of running a case in one interpreter.
 
     Attributes:
         outputs: of each invoke that ended well.
@@ -102,7 +102,7 @@ BARE = re.compile(
 
 
 def error_fault(error: BaseException) -> Fault | None:
-    """Fault of an error; None for one of our own classes and words."""
+    """Return the fault of an error; None for an error of our own classes and texts."""
     where = innermost(error)
     text = str(error)
     if isinstance(error, MemoryError) and not isinstance(error, DelegraphError):
@@ -117,7 +117,7 @@ def error_fault(error: BaseException) -> Fault | None:
 
 
 def innermost(error: BaseException) -> str:
-    """Return ``folder/module.function`` where an error, or the one that caused it, came from."""
+    """Return ``folder/module.function`` where an error or its first cause was raised."""
     seen = {id(error)}
     while error.__cause__ is not None and id(error.__cause__) not in seen:
         error = error.__cause__
@@ -172,7 +172,7 @@ SLACK = 4.0
 
 
 def _without_doubt(got: Any, right: Any, others: Sequence[Any]) -> Any:
-    """Return *got*, but what is right where it is no further off than *others* are."""
+    """Return *got* with right values where *got* is as close to them as *others* are."""
     alike = [x for x in others if x.shape == right.shape == got.shape and x.dtype.kind == "f"]
     if not alike:
         return got

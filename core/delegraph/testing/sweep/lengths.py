@@ -23,7 +23,7 @@ LARGEST = 1 << 14
 
 
 def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
-    """Another length for an axis, in the file itself and in all inputs that have it."""
+    """Change the length of an axis in the file and in all inputs that have it."""
     stretched = _stretched(chance, draft)
     if stretched is None:
         return None
@@ -33,7 +33,7 @@ def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
 
 
 def resized(chance: Random, draft: Draft) -> Draft | None:
-    """Inputs that are resized before the second invoke, and back after it."""
+    """Resize inputs before the second invoke, and back before the third."""
     stretched = _stretched(chance, draft)
     if stretched is None:
         return None

@@ -1,4 +1,4 @@
-"""Changes that make a case of the kit odd: one function each, listed in :data:`ODDITIES`.
+"""Functions that make a case odd, listed in :data:`ODDITIES`.
 
 Each takes a :class:`Draft` and returns a changed one, or None where it does not apply. Models stay
 well-formed files; whether a runtime accepts them is for the runtimes to say, in the same way.
@@ -29,7 +29,7 @@ FLOATS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 1e-39, 1.0, -1.0, 100.0, -1
 
 
 def no_quantization(chance: Random, draft: Draft) -> Draft | None:
-    """All tensors without quantization, or one of them."""
+    """Remove the quantization of all tensors, or of one tensor."""
     having = [i for i, t in enumerate(draft.tensors) if t.quantization is not None]
     if not having:
         return None
@@ -39,7 +39,7 @@ def no_quantization(chance: Random, draft: Draft) -> Draft | None:
 
 
 def odd_quantization(chance: Random, draft: Draft) -> Draft | None:
-    """Other scales and zero points: 0, tiny, huge, none, at the ends, one for each channel."""
+    """Change scales and zero points: 0, tiny, huge, absent, at the limits, per channel."""
     having = [i for i, t in enumerate(draft.tensors) if _scales(t) is not None]
     if not having:
         return None
@@ -89,13 +89,13 @@ def _channels(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
 
 
 def _missing(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
-    """Quantization without its scale, its zero point, or both."""
+    """Remove a tensor's scale, its zero point, or both."""
     gone = chance.choice((("scale",), ("zero_point",), ("scale", "zero_point")))
     return dict.fromkeys(gone)
 
 
 def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
-    """Constants in place of all inputs, or of one."""
+    """Replace all inputs, or one input, by constants."""
     inputs = draft.main.inputs or ()
     if not inputs:
         return None
@@ -121,7 +121,7 @@ def constant_is_input(chance: Random, draft: Draft) -> Draft | None:
 
 
 def computed_constant(chance: Random, draft: Draft) -> Draft | None:
-    """A constant that becomes an input, fed with the same values."""
+    """Turn a constant into an input with the same values."""
     return _fed_constant(chance, draft, keeps_data=False)
 
 
@@ -138,7 +138,7 @@ def _fed_constant(chance: Random, draft: Draft, *, keeps_data: bool) -> Draft | 
 
 
 def absent_input(chance: Random, draft: Draft) -> Draft | None:
-    """A node without one of its later inputs."""
+    """Remove one of a node's later inputs."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     node = (draft.main.operators or ())[at]
     inputs = list(node.inputs or ())
@@ -151,7 +151,7 @@ def absent_input(chance: Random, draft: Draft) -> Draft | None:
 
 
 def same_tensor_twice(chance: Random, draft: Draft) -> Draft | None:
-    """Two inputs of a node that are one tensor."""
+    """Give a node the same tensor for two inputs."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     inputs = list((draft.main.operators or ())[at].inputs or ())
     pairs = [
@@ -166,7 +166,7 @@ def same_tensor_twice(chance: Random, draft: Draft) -> Draft | None:
 
 
 def other_option(chance: Random, draft: Draft) -> Draft | None:
-    """Another value of one option."""
+    """Change the value of one option."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     node = (draft.main.operators or ())[at]
     options = node.builtin_options or node.builtin_options_2
@@ -200,7 +200,7 @@ def other_version(chance: Random, draft: Draft) -> Draft | None:
 
 
 def late_shape(chance: Random, draft: Draft) -> Draft | None:
-    """An input whose shape is known only while invoking: a RESHAPE by a fed shape makes it."""
+    """Make an input's shape dynamic, by a RESHAPE whose shape is an input."""
     inputs = list(draft.main.inputs or ())
     shapes = {tuple(a.shape for a in step) for step in draft.steps}
     if not inputs or len(shapes) != 1:
@@ -240,7 +240,7 @@ def extreme_values(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _extreme(rng: np.random.Generator, array: NDArray[Any], alike: bool) -> NDArray[Any]:
-    """The array with ends of its type: one of them everywhere, or here and there."""
+    """Set all elements, or some, to limits of the array's type."""
     if array.dtype.kind == "f":
         ends: Sequence[Any] = FLOATS
     elif array.dtype.kind in "iu":

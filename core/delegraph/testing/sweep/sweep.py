@@ -29,7 +29,7 @@ NO_END = 1 << 40
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep is asked for.
+    """Settings of a sweep.
 
     Attributes:
         comparison: what is compared.
@@ -56,13 +56,13 @@ class Plan:
     shrink_seconds: float = 10.0
 
     def case(self, number: int) -> SweepCase:
-        """Case with a number; the same one in any process."""
+        """Return the case with a number, equal in every process."""
         return sweep_case(self.seed, number, self.operators or sweep_operators())
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """How a sweep ended.
+    """Result of a sweep.
 
     Attributes:
         plan: what was asked for.
@@ -78,7 +78,7 @@ class SweepResult:
 
     @property
     def cases(self) -> int:
-        """How many cases were tried."""
+        """Number of cases that were tried."""
         return sum(row["cases"] for row in self.counts.values())
 
     @property
@@ -88,11 +88,11 @@ class SweepResult:
 
     @property
     def command(self) -> str:
-        """What runs it again, without the number of a case."""
+        """Command line that repeats the sweep, without a case number."""
         return command_of(self.plan.comparison, self.plan.seed, self.plan.operators)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as a JSON-ready dictionary."""
+        """Return the result as a dictionary for JSON."""
         plan = self.plan
         return {
             "delegate": plan.comparison.delegate,
@@ -171,7 +171,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
 
 
 def _make_base_cases(plan: Plan, progress: Progress) -> None:
-    """Make the cases that all others are made of, once for all workers."""
+    """Make the base cases of all operators, before the workers are forked."""
     operators = plan.operators or sweep_operators()
     for done, op in enumerate(operators):
         progress(f"cases of {op}", done, len(operators))
@@ -179,7 +179,7 @@ def _make_base_cases(plan: Plan, progress: Progress) -> None:
 
 
 def require_runnable(operators: Sequence[str]) -> None:
-    """Check that this system forks processes, and that there are cases of *operators*."""
+    """Check that this system can fork, and that *operators* have cases."""
     if not hasattr(os, "fork"):
         raise ArgumentError(
             "a sweep forks processes, which this system cannot; run it on Linux or macOS, or in WSL"
@@ -194,7 +194,7 @@ def require_runnable(operators: Sequence[str]) -> None:
 
 
 def shrink(findings: Findings, plan: Plan, limits: Limits, progress: Progress) -> None:
-    """Make the cases of findings smaller, and note those that a new process does not repeat."""
+    """Shrink the cases of findings, and mark those that a new process does not repeat."""
     from delegraph.testing.sweep.workers import Judge
 
     for done, finding in enumerate(findings):

@@ -1,4 +1,4 @@
-"""One case of a sweep: a model, and what it is fed."""
+"""One case of a sweep: a model with its input arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Oddities of weights: narrower types, 16-bit floats and sparse ones, read or widened by a node."""
+"""Oddities of weights: narrow types, 16-bit floats and sparse storage, with or without a node."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def float16_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Matrices that are stored as sparse ones, half of them with a DENSIFY before their node."""
+    """Store a weight matrix as sparse; half of the cases have a DENSIFY before the node."""
     found = [i for i in _weights(draft, None) if len(draft.tensors[i].shape or ()) == 2]
     if not found:
         return None
@@ -61,7 +61,7 @@ def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
-    """Indices of dense constants with at least two axes; of one dtype, where there is one."""
+    """Indices of dense constants with at least two axes, of *dtype* if one is given."""
     arrays = {i: constant_array(draft, i) for i in draft.constants()}
     return [
         i for i, x in arrays.items()
@@ -73,7 +73,7 @@ def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
 def _computed(
     draft: Draft, index: int, op: BuiltinOperator, stored: tables.Tensor, data: NDArray[Any] | None
 ) -> Draft:
-    """Draft in which a node computes a former constant of one that is stored another way."""
+    """Return a draft in which a node computes a constant from its stored form."""
     codes, source = draft.records.operator_codes or (), len(draft.tensors)
     changed = draft.with_main(tensors=(*draft.tensors, stored)).with_data(source, data)
     node = tables.Operator(opcode_index=len(codes), inputs=(source,), outputs=(index,))

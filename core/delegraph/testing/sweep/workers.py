@@ -1,4 +1,4 @@
-"""Processes that try cases, one after the other; a new one takes the place of one that dies.
+"""Worker processes that try cases one by one; a dead worker is replaced.
 
 What a worker is at stands in memory that it shares with the campaign: the number of the case, what
 runs, since when, and how many cases ended how. So nothing is lost when it dies.
@@ -59,7 +59,7 @@ class Limits:
 
 
 def run_forked(work: Callable[[], object]) -> None:
-    """Run something in a process of its own, so that this one starts no thread for it.
+    """Run *work* in a forked process, so that this process starts no threads.
 
     Raises:
         DelegraphError: what it raises.
@@ -85,7 +85,7 @@ def _error_of(work: Callable[[], object]) -> Exception | None:
 
 
 class Worker:
-    """A process with a board, and a file that tells where it died.
+    """A worker process with a shared board, and a file that tells where it died.
 
     Args:
         work: what the process runs; its arguments are the worker, requests and answers.
@@ -110,7 +110,7 @@ class Worker:
         return fork(self._run)
 
     def start_again(self) -> None:
-        """Start another process in the place of this one, which has ended."""
+        """Start a new process after this worker's process has ended."""
         self._end()
         self.child = self._started()
 
@@ -138,11 +138,11 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs."""
+        """Whether the worker's process runs."""
         return self.child.status is None
 
     def end_if_late(self) -> bool:
-        """End the process if a case takes longer than even a busy machine needs; return whether.
+        """End the process if a case takes too long; return whether it did.
 
         It writes down where it is before.
         """
@@ -155,7 +155,7 @@ class Worker:
         return is_late
 
     def send(self, request: object) -> None:
-        """Send the process something, unless it has ended."""
+        """Send a request to the process, unless the process has ended."""
         with contextlib.suppress(BrokenPipeError):
             self.child.send(request)
 
@@ -166,7 +166,7 @@ class Worker:
                 yield messages.read(self.child.answers, (Ending, Fault))
 
     def close(self) -> None:
-        """End the process and close its files; the board can still be read."""
+        """End the process and close its files; the board stays readable."""
         self._end()
         self._last_words.close()
 
@@ -196,7 +196,7 @@ def _innermost(words: str) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """A copy with a fault.
+    """A case with its number and its fault.
 
     Attributes:
         number: of the case.
@@ -238,11 +238,11 @@ class Campaign:
         self._workers: dict[int, Worker] = {}
 
     def counts(self) -> Counter[str]:
-        """Return how many cases ended how, so far."""
+        """Return the number of cases so far, by ending."""
         return sum((w.board.counts() for w in self._workers.values()), Counter())
 
     def counts_of(self, group: str) -> Counter[str]:
-        """Return how many cases of a group ended how, so far."""
+        """Return the number of cases of a group so far, by ending."""
         boards = (worker.board for worker in self._workers.values())
         return sum((board.counts_of(group) for board in boards), Counter())
 
@@ -252,7 +252,7 @@ class Campaign:
         return sum(counts[outcome] for outcome in OUTCOMES)
 
     def run(self, seconds: float, pause: float = 0.2) -> Iterator[Found | None]:
-        """Try cases until all are or time is up; yield what is found, None now and then.
+        """Try cases until all are done or time is up; yield findings, and None in between.
 
         A worker that is stopped has finished its copy.
         """
@@ -274,7 +274,7 @@ class Campaign:
                 worker.close()
 
     def _look(self, running: set[int], pause: float) -> Iterator[Found]:
-        """Wait a little; take what workers have to say, replace the dead, kill the late."""
+        """Wait briefly; read the workers' messages, replace dead workers, kill late ones."""
         ready([self._workers[i].child.answers for i in sorted(running)], pause)
         for i in sorted(running):
             worker = self._workers[i]
@@ -310,7 +310,7 @@ class Campaign:
         return Found(number, self._case_of(number), fault)
 
     def _work(self, i: int, worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
-        """Try cases; this is what a process runs. Ends by saying which case is next."""
+        """Code of a worker process: try cases, and report the next case at the end."""
         board, end = worker.board, self._next[i] + RENEWED * self._jobs
         number = self._next[i]
         while number in self._numbers and number < end and not ready([requests], 0):
@@ -326,7 +326,7 @@ class Campaign:
 
 
 class Judge:
-    """A process that tries the cases it is given, replaced when one kills it.
+    """A process that judges given cases, replaced when a case kills it.
 
     Args:
         judge: tries a case, as for :class:`Campaign`.
@@ -344,7 +344,7 @@ class Judge:
         self._worker.close()
 
     def __call__(self, case: Any) -> Ending:
-        """Ending of a case, whatever it does to the process."""
+        """Judge a case in the process, and return its ending, even if the process dies."""
         worker = self._worker
         worker.send(case)
         while True:
