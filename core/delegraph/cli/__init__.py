@@ -1,4 +1,4 @@
-"""The ``delegraph`` command: one module a subcommand, imported when it is asked for.
+"""The ``delegraph`` command: one module for each subcommand, imported when it is needed.
 
 Plugins are looked at only for a command that is not Delegraph's own, and to list theirs in help.
 """
@@ -44,10 +44,10 @@ COMMANDS = (
 
 
 class CommandGroup(click.Group):
-    """Imports a subcommand's module when it is asked for; Delegraph's own come before plugins'."""
+    """Imports a subcommand's module when needed; Delegraph's commands precede plugins'."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the subcommands that start with *incomplete*, those of plugins too."""
+        """Return the subcommands, those of plugins included, that start with *incomplete*."""
         from delegraph.plugins import installed
 
         return super().shell_complete(ctx, incomplete) + [
@@ -61,7 +61,7 @@ class CommandGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a subcommand; None when there is none of that name."""
+        """Return the subcommand *cmd_name*, or None if it does not exist."""
         if cmd_name not in COMMANDS:
             from delegraph.plugins import installed
 
@@ -80,7 +80,7 @@ class CommandGroup(click.Group):
             raise click.UsageError(_no_command(args[0])) from None
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the subcommand; its errors tell of its options rather than of Python's arguments."""
+        """Run the subcommand; errors name its options, not Python's arguments."""
         try:
             return super().invoke(ctx)
         except DelegraphError as error:
@@ -89,7 +89,7 @@ class CommandGroup(click.Group):
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the subcommands, then those of plugins, whose modules are not imported for it."""
+        """Write the subcommands, then plugins' subcommands without importing their modules."""
         from delegraph.plugins import installed
 
         super().format_commands(ctx, formatter)
@@ -173,7 +173,7 @@ def _main(words: list[str]) -> int:
 
 
 def _outcome(words: list[str], answer: JsonAnswer) -> int | Failure:
-    """Run a command; return its exit code, or what went wrong."""
+    """Run a command; return its exit code, or its failure."""
     try:
         with shown_log():
             result = delegraph.main(words, "delegraph", standalone_mode=False, obj=answer)

@@ -1,4 +1,4 @@
-"""What the exit codes of the command line mean, and which errors lead to which."""
+"""Exit codes of the command line, and the errors that lead to each."""
 
 from __future__ import annotations
 

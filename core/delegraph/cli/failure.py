@@ -1,4 +1,4 @@
-"""What went wrong with a command: one line for people, one shape for programs, an exit code."""
+"""Failure of a command: a line of text, a JSON form, and an exit code."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from delegraph.json_records import JsonRecord
 
 
 class CheckFailed(click.ClickException):
-    """What a command was asked to check does not hold; its answer is printed all the same."""
+    """A condition that the command was asked to check is false; the answer is still printed."""
 
     exit_code = CHECK_FAILED
 
 
 @dataclass(frozen=True, slots=True)
 class Failure(JsonRecord):
-    """Why a command did not do what it was asked for.
+    """Reason why a command failed.
 
     Attributes:
         type: class name of the error; ``UsageError`` for all mistakes in what was typed.
@@ -36,7 +36,7 @@ class Failure(JsonRecord):
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Failure that stands for *error*."""
+        """Return the failure that describes *error*."""
         kind = type(error).__name__
         if isinstance(error, click.Abort | KeyboardInterrupt):
             return cls("KeyboardInterrupt", "interrupted", INTERRUPTED)
@@ -51,7 +51,7 @@ class Failure(JsonRecord):
 
 
 def _on_one_line(message: str) -> str:
-    """Return a message with its lines joined: by a blank after a full stop, else by ``;``."""
+    """Join the lines of a message: with a blank after a full stop, else with ``;``."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     joined = "".join(line + (" " if line[-1] in ".:;," else "; ") for line in lines)
     return printable(joined.rstrip("; "))

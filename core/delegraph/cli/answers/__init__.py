@@ -1,1 +1,1 @@
-"""What commands print: tables, JSON, progress, the log."""
+"""Printing of commands' answers: tables, JSON, progress, the log."""

@@ -1,4 +1,4 @@
-"""Prints what a model's author says of it, as ``inspect`` shows it."""
+"""Prints the author's metadata of a model, for ``inspect``."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _labels(labels: tuple[str, ...]) -> str:
 
 
 def _numbers(values: tuple[float, ...]) -> str:
-    """Return one number, or one a channel.
+    """Format one number, or one number per channel.
 
     >>> _numbers((127.5,)), _numbers((1.0, 2.5))
     ('127.5', '[1, 2.5]')

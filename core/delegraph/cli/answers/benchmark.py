@@ -1,4 +1,4 @@
-"""How ``delegraph benchmark`` prints what it found."""
+"""Prints the result of ``delegraph benchmark``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def print_answer(out: Console, result: BenchmarkResult) -> None:
-    """Print how long a model takes, and what memory."""
+    """Print the run times and memory of a model."""
     out.print(f"{result.name or result.setup['model']}")
     out.print(f"  {result.placement}")
     heading(out, "Stages")
@@ -31,7 +31,7 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
 
 
 def _print_latencies(out: Console, result: BenchmarkResult) -> None:
-    """Print the figures below each other: beside each other they need 110 columns."""
+    """Print the figures one per line, since one row would need 110 columns."""
     named = (("warm-up", result.warmup_latency), ("inference", result.latency))
     columns = {name: _figures(latency) for name, latency in named if latency is not None}
     if not columns:
@@ -47,7 +47,7 @@ def _print_latencies(out: Console, result: BenchmarkResult) -> None:
 
 
 def _figures(latency: Latency) -> dict[str, str]:
-    """Return the figures by name, as they are printed."""
+    """Return the figures as text, by name."""
     shares = latency.percentiles
     times = {
         "first": latency.first,
@@ -65,7 +65,7 @@ def _figures(latency: Latency) -> dict[str, str]:
 
 
 def duration(seconds: float) -> str:
-    """Return a time for people.
+    """Format a number of seconds with a suitable unit.
 
     >>> duration(0.0000123), duration(0.0123), duration(12.3)
     ('12.3 us', '12.3 ms', '12.3 s')
@@ -77,7 +77,7 @@ def duration(seconds: float) -> str:
 
 
 def _rate(value: float) -> str:
-    """Return how many there are a second.
+    """Format a number per second.
 
     >>> _rate(0.12345), _rate(297.25), _rate(400371.2)
     ('0.1235', '297.2', '400,371')

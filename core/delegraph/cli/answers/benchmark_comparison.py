@@ -1,4 +1,4 @@
-"""``delegraph benchmark --against``: options, and what it prints of one set-up beside others."""
+"""``delegraph benchmark --against``: its options, and the printed comparison."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OF_ONE_ALONE = (*CONTROL_OPTIONS, "name", "save", *PROFILE_OPTIONS)
 
 @dataclass(frozen=True)
 class Against:
-    """What the user wants a set-up compared with, and how.
+    """Set-ups to compare with, and settings of the comparison.
 
     Attributes:
         setup: what all verdicts are about.
@@ -72,7 +72,7 @@ class Against:
             )
 
     def check(self, found: Comparison) -> None:
-        """Check that all set-ups ran, and that MODEL's is not slower than it may be.
+        """Raise an error if a set-up failed, or MODEL's is slower than allowed.
 
         Raises:
             CheckFailed: it is slower, beside some other.

@@ -1,4 +1,4 @@
-"""What ``delegraph diff`` prints."""
+"""Prints the result of ``delegraph diff``."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def print_difference(out: Console, found: Difference) -> None:
 
 
 def _rows(output: OutputDifference) -> list[list[object]]:
-    """Return a row for the stored values, and one for the numbers that they stand for."""
+    """Return a table row for the stored values, and a row for the real values."""
     units = [d.max_units for d in output.runs if d.max_units is not None]
     count = sum(d.count for d in output.runs)
     unequal = f"{sum(d.unequal for d in output.runs)} of {count}"
@@ -83,7 +83,7 @@ def _numbers(metrics: dict[str, Spread]) -> list[str]:
 
 
 def _print_worst(out: Console, output: OutputDifference, found: Difference) -> None:
-    """Print where the greatest difference is, and what values are no numbers."""
+    """Print the place of the largest difference, and the number of NaN values."""
     compared = output.worst.compared
     if compared is not None and compared.max > 0:
         out.print(
@@ -118,7 +118,7 @@ def print_cause(out: Console, cause: Cause) -> None:
 
 
 def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) -> None:
-    """Print how far the tensors that nodes compute are off; those not known in a line a reason."""
+    """Print the differences of computed tensors; unknown ones are listed with a reason."""
     heading(out, "Layers")
     for note in found.notes:
         out.print(f"  {note}")

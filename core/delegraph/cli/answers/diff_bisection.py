@@ -27,7 +27,7 @@ def bisect_and_print(
     *,
     as_json: bool,
 ) -> None:
-    """Look for the nodes that are to blame, and print them.
+    """Search for the faulty nodes and print them.
 
     Args:
         setup: what is tested.
@@ -60,7 +60,7 @@ def bisect_and_print(
 
 
 def print_bisection(out: Console, found: Bisection) -> None:
-    """Print the culprits, and the files that show them."""
+    """Print the faulty nodes, and the files that reproduce their faults."""
     out.print(f"test:      {found.setup}")
     out.print(f"reference: {found.reference}")
     count = plural(len(found.candidates), "node")

@@ -1,4 +1,4 @@
-"""What the library logs, shown on standard error while a command runs."""
+"""Shows the library's log on standard error while a command runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 @contextlib.contextmanager
 def shown_log() -> Iterator[None]:
-    """Show warnings and worse as they happen, and what :func:`show_from` asks for."""
+    """Show warnings and errors during the block, and the levels set by :func:`show_from`."""
     handler = _Echo(logging.WARNING)
     with handler.undo:
         handler.listen_to("delegraph")
@@ -23,7 +23,7 @@ def shown_log() -> Iterator[None]:
 
 
 def show_from(level: str) -> None:
-    """Show from now on what Delegraph and the plugins log at *level* or above.
+    """Show messages of Delegraph and its plugins from *level* on, starting now.
 
     Args:
         level: one of :data:`LEVELS`.
@@ -40,14 +40,14 @@ def show_from(level: str) -> None:
 
 
 class _Echo(logging.Handler):
-    """Prints records; ``undo`` leaves all loggers as they were."""
+    """Log handler that prints records; ``undo`` restores all loggers."""
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
         self.undo = contextlib.ExitStack()
 
     def listen_to(self, name: str) -> None:
-        """Show what the logger *name* and those below it log; a level that is finer stays."""
+        """Show messages of the logger *name* and its children; a finer level is kept."""
         logger = logging.getLogger(name)
         self.undo.callback(logger.setLevel, logger.level)
         if not logger.isEnabledFor(self.level):
@@ -57,7 +57,7 @@ class _Echo(logging.Handler):
             self.undo.callback(logger.removeHandler, self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a record on one line; below warnings, with the module it comes from."""
+        """Print a record on one line, with its module if the level is below warning."""
         source = f"{record.name}: " if record.levelno < logging.WARNING else ""
         text = printable(record.getMessage())
         print(f"{record.levelname.lower()}: {source}{text}", file=sys.stderr)

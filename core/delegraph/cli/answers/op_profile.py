@@ -1,4 +1,4 @@
-"""How ``delegraph benchmark --op-profile`` prints what it found."""
+"""Prints the result of ``delegraph benchmark --op-profile``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPES = ("node type", "count", "ms a run", "%", "cdf %", "calls", "output")
 
 
 def print_op_profile(out: Console, profile: OpProfile) -> None:
-    """Print how long each operator takes: initialisation, then each section."""
+    """Print the time of each operator: initialisation first, then each section."""
     heading(out, "Profile: initialization")
     columns = ("stage", "ms", "memory after")
     stages = [

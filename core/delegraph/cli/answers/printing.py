@@ -32,7 +32,7 @@ _SHORTEST_NAME = 12
 
 
 def console() -> Console:
-    """Return where output goes: coloured on a terminal only, names never taken for markup."""
+    """Return the console for output: coloured on a terminal, with markup disabled."""
     from rich.console import Console
 
     class Printable(Console):
@@ -57,7 +57,7 @@ def print_table(
     names: Sequence[str] = ("name",),
     indent: int = 2,
 ) -> None:
-    """Print rows under bold headings, without lines; nothing at all when there are no rows.
+    """Print rows under bold headings, without lines; print nothing without rows.
 
     Args:
         out: where to.
@@ -91,7 +91,7 @@ def print_table(
 def _with_short_names(
     columns: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str], width: int
 ) -> list[list[str]]:
-    """Return rows in which the names take no more than the other columns leave them."""
+    """Return rows whose names are shortened to the width that other columns leave."""
     widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
     others = sum(w + 2 for w, column in zip(widths, columns, strict=True) if column not in names)
     count = sum(column in names for column in columns)
@@ -104,7 +104,7 @@ def _with_short_names(
 
 
 def shortened(name: str, limit: int = LONGEST_NAME) -> str:
-    """Return a name with its middle left out where it is longer than *limit* characters.
+    """Return *name*, with its middle removed if it is longer than *limit* characters.
 
     >>> shortened("model/block_1/conv/BiasAdd;model/block_1/conv/Relu", 24)
     'model/block.../conv/Relu'
@@ -123,7 +123,7 @@ def heading(out: Console, text: str) -> None:
 
 @contextlib.contextmanager
 def only_json_printed() -> Iterator[None]:
-    """Let nothing but :func:`print_json` reach standard output, while a command runs.
+    """Send everything but :func:`print_json` to standard error during the block.
 
     What delegates and plugins print, in C as well, goes to standard error.
     """
@@ -134,11 +134,11 @@ def only_json_printed() -> Iterator[None]:
 
 
 class JsonAnswer(dict[str, Any]):
-    """What the command line prints as JSON once the command is over; ``main`` makes it."""
+    """JSON that the command line prints when the command has ended."""
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Have *value* printed as JSON when the command is over; an error may still join it."""
+    """Print *value* as JSON when the command has ended; an error may be added to it."""
     ctx = click.get_current_context(silent=True)
     answer = None if ctx is None else ctx.find_object(JsonAnswer)
     if answer is None:
@@ -168,7 +168,7 @@ _DELETE = "\x7f"  # the one character that JSON does not escape although it is A
 
 @contextlib.contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Show that *what* is going on, once it has taken :data:`PATIENCE`, on a terminal only."""
+    """Show on a terminal that *what* is running, after :data:`PATIENCE` seconds."""
     if not sys.stderr.isatty():
         yield
         return
@@ -201,7 +201,7 @@ def size(count: int) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a count with its noun.
+    """Return a count followed by its noun in singular or plural.
 
     >>> plural(1, "node"), plural(2, "node")
     ('1 node', '2 nodes')

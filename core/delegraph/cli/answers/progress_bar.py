@@ -1,4 +1,4 @@
-"""How far long work is, on a terminal; nothing elsewhere."""
+"""Progress bar for long work, shown on a terminal only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def shown_progress() -> Iterator[Progress]:
-    """Give what long work tells its progress to; it shows once that took :data:`PATIENCE`.
+    """Context with a progress function; its bar appears after :data:`PATIENCE` seconds.
 
     A bar, the share and the time left stand on standard error while the block runs.
     """

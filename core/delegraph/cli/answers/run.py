@@ -1,4 +1,4 @@
-"""What came of a run: as JSON, or printed for people."""
+"""The answer of ``delegraph run``, as JSON or as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunAnswer:
-    """What came of a run.
+    """Inputs, outputs and times of a run.
 
     Attributes:
         model: its path.
@@ -55,7 +55,7 @@ class RunAnswer:
     invokes: tuple[float, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as dictionaries and lists."""
+        """Return the answer as dictionaries and lists."""
         allocate = {} if self.allocate is None else {"allocate": self.allocate}
         return {
             "model": self.model,
@@ -134,7 +134,7 @@ def _times(answer: RunAnswer) -> str:
 
 
 def _milliseconds(time: float) -> str:
-    """Return a time with one decimal; short ones with three digits.
+    """Format a time in milliseconds with one decimal; short times get three digits.
 
     >>> _milliseconds(123.45), _milliseconds(0.012)
     ('123.5 ms', '0.012 ms')

@@ -1,4 +1,4 @@
-"""Prints what a model found in a picture."""
+"""Prints a model's findings in a picture."""
 
 from __future__ import annotations
 

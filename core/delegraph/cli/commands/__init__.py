@@ -1,1 +1,1 @@
-"""The commands: one module each, imported when the command is asked for."""
+"""Commands, one module each, imported when the command is called."""

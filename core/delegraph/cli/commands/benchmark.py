@@ -1,4 +1,4 @@
-"""``delegraph benchmark``: how long a model takes."""
+"""``delegraph benchmark``: measures the run time of a model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BenchmarkRequest:
-    """What the user asks for, as typed."""
+    """The user's options, as typed."""
 
     setup: Setup
     inputs: InputRequest
@@ -124,7 +124,7 @@ def _measured(request: BenchmarkRequest) -> BenchmarkResult:
 
 
 def _profile(request: BenchmarkRequest) -> OpProfile | None:
-    """Write the files of a profile that are asked for; return it if it is to be shown."""
+    """Write the requested profile files; return the profile if it is to be printed."""
     wanted = request.profile
     if not wanted.is_any:
         return None

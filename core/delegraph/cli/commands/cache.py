@@ -1,4 +1,4 @@
-"""``delegraph cache``: what delegates have compiled and keep."""
+"""``delegraph cache``: lists or removes partitions that delegates compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``delegraph diff``: how far a model's results are off, against Delegraph's kernels or others."""
+"""``delegraph diff``: compares a model's results with Delegraph's kernels or another set-up."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TOLERANCE = re.compile(r"(?:(.*)=)?([^=,]+)(?:,([^=,]+))?", re.DOTALL)
 
 
 def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -> str:
-    """Check that ``--bisect``, whose folder may be left out, has not taken the model for it."""
+    """Check that ``--bisect``, whose folder is optional, has not consumed the model's path."""
     if path is not None and os.path.isfile(path):
         raise click.BadParameter(
             f"{path!r} is a file, not a folder; MODEL comes first: delegraph diff MODEL --bisect"
@@ -189,7 +189,7 @@ def command(
 
 
 def _require_use(*, layers: bool, bisects: bool, plot: str | None) -> None:
-    """Check, before anything is computed, that every option has an effect."""
+    """Check, before any computation, that every given option has an effect."""
     if layers and bisects:
         raise click.UsageError("--bisect and --layers are two ways to look: give one")
     if not layers:
@@ -231,7 +231,7 @@ def _write_layers(found: LayersDifference, plot: str | None, node_data: str | No
 
 
 def _tolerances(words: tuple[str, ...]) -> dict[str, Tolerance] | None:
-    """Return the tolerance of each output that is named; ``""`` for the others."""
+    """Return the tolerance of each named output; the key ``""`` stands for all others."""
     from delegraph.delegation.tolerance import Tolerance
     from delegraph.errors import ArgumentError
 

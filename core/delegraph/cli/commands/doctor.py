@@ -1,4 +1,4 @@
-"""``delegraph doctor``: this machine, the versions, plugins and caches in one place."""
+"""``delegraph doctor``: checks the machine, versions, plugins and caches."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _print(
 
 
 def _print_failures(out: Console, failures: Sequence[KnownFailure]) -> None:
-    """Print what default delegates failed at in earlier processes, the latest first."""
+    """Print failures of default delegates in earlier processes, latest first."""
     if not failures:
         return
     from delegraph.errors import printable

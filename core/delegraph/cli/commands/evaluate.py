@@ -1,4 +1,4 @@
-"""``delegraph evaluate``: how accurate a model is; each task is a subcommand of its own module."""
+"""``delegraph evaluate``: measures accuracy; each task is a subcommand with its own module."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ TASKS = ("classification", "detection", "custom")
 
 
 class TaskGroup(click.Group):
-    """Imports a task's module when it is asked for; ``--metric`` without a task is ``custom``."""
+    """Imports a task's module when needed; ``--metric`` without a task means ``custom``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put ``custom`` in front of what holds ``--metric`` and names no task."""
+        """Insert ``custom`` before arguments that contain ``--metric`` and no task."""
         if args and args[0] not in TASKS and any(_is_metric(word) for word in args):
             args = ["custom", *args]
         return super().parse_args(ctx, args)
@@ -36,7 +36,7 @@ class TaskGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the task; its errors tell of its options rather than of Python's arguments."""
+        """Run the task; errors name its options, not Python's arguments."""
         try:
             return super().invoke(ctx)
         except DelegraphError as error:
@@ -50,7 +50,7 @@ class TaskGroup(click.Group):
         return list(TASKS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a task's command; None when there is none of that name."""
+        """Return the command of the task *cmd_name*, or None if it does not exist."""
         if cmd_name not in TASKS:
             return None
         found: click.Command = import_module(f"delegraph.cli.commands.evaluate_{cmd_name}").command

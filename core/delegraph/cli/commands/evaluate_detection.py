@@ -172,7 +172,7 @@ def _print_precisions(out: Console, result: Detection) -> None:
 
 
 def _setups(each: Sequence[object]) -> list[str]:
-    """Return headings of columns, one for each set-up."""
+    """Return column headings, one per set-up."""
     return [f"set-up {position}" for position in range(1, len(each) + 1)]
 
 
@@ -236,7 +236,7 @@ def _between(interval: Interval, sign: str = "") -> str:
 
 
 def _figure(value: float | None, sign: str = "") -> str:
-    """Return a figure for a table; a dash where there is none.
+    """Format a figure for a table; a dash for None.
 
     >>> _figure(0.25), _figure(0.25, "+"), _figure(float("nan"))
     ('0.2500', '+0.2500', '-')

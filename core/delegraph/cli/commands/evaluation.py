@@ -1,4 +1,4 @@
-"""What the tasks of ``delegraph evaluate`` share: options, the file of results, what is printed."""
+"""Shared parts of all ``delegraph evaluate`` tasks: options, result file, printing."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ BAD_SHOWN = 10
 
 
 class Evaluated(Protocol):
-    """What a task returns."""
+    """Result of an evaluation task."""
 
     @property
     def answers(self) -> Answers:
         """Set-ups, times, and samples that could not be used."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return the whole result for JSON."""
 
 
 AnyEvaluated = TypeVar("AnyEvaluated", bound=Evaluated)
@@ -47,7 +47,7 @@ AnyEvaluated = TypeVar("AnyEvaluated", bound=Evaluated)
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What every task is asked.
+    """Options that all evaluation tasks share.
 
     Attributes:
         setups: that of MODEL and its options, and one for each ``--against``.

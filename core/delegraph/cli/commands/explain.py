@@ -1,4 +1,4 @@
-"""``delegraph explain``: which nodes a delegate takes, and why the rest stay behind."""
+"""``delegraph explain``: shows the nodes that delegates take, and reasons for rejections."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExplainRequest:
-    """What the user asks for, as typed."""
+    """The user's options, as typed."""
 
     setup: Setup
     require: Requirement | None
@@ -76,7 +76,7 @@ def command(**options: Any) -> int:
 
 
 def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
-    """Return the request with the delegates of the lock to check, when it names none itself."""
+    """Return the request with the lock's delegates if the user named none."""
     context = click.get_current_context()
     if request.lock is not None and request.check is not None:
         raise click.UsageError("--lock writes and --check compares; give one of them", context)
@@ -166,7 +166,7 @@ def _check(request: ExplainRequest, file: str) -> int:
 
 
 def _explain_litert(request: ExplainRequest) -> int:
-    """Explain who runs what in the official interpreter."""
+    """Explain the placement of the model in the official interpreter."""
     from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import PlacementError, UnresolvedOpError
     from delegraph.graph.loader import load_model
@@ -203,7 +203,7 @@ def _explain_litert(request: ExplainRequest) -> int:
 
 
 def _typed(setup: Setup) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return delegates, ``all`` written out, and delegate files as a lock keeps them."""
+    """Return delegates, with ``all`` expanded, and delegate files in a lock's form."""
     names = replace(setup, delegate_files=()).requested_delegates() or []
     return tuple(map(str, names)), setup.delegate_files
 
@@ -261,7 +261,7 @@ def _print_changes(out: Console, difference: PlacementDifference) -> None:
 
 
 def print_stages(out: Console, explanation: Explanation) -> None:
-    """Print who runs what, in execution order; partitions with what enters and leaves them."""
+    """Print the stages in execution order; partitions with their inputs and outputs."""
     from delegraph.delegation.placement import node_numbers
     from delegraph.tools.explanation import operator_counts
 
@@ -312,7 +312,7 @@ def _boundary(placement: Placement, partition: int | None) -> tuple[str, str]:
 
 
 def print_refusals(out: Console, explanation: Explanation) -> None:
-    """Print why delegates left nodes."""
+    """Print the reasons why delegates rejected nodes."""
     from delegraph.delegation.placement import node_numbers
 
     several = len({node.subgraph for node in explanation.placement.nodes}) > 1

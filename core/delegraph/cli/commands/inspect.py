@@ -1,4 +1,4 @@
-"""``delegraph inspect``: what a model file holds."""
+"""``delegraph inspect``: shows the contents of a model file."""
 
 from __future__ import annotations
 

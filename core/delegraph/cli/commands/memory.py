@@ -39,7 +39,7 @@ _SHOWN_TENSORS = 8
 
 @dataclass(frozen=True)
 class MemoryRequest:
-    """What was typed."""
+    """The user's options, as typed."""
 
     model: str
     planner: str
@@ -59,7 +59,7 @@ class MemoryRequest:
 
 @dataclass(frozen=True)
 class MemoryAnswer:
-    """What there is to say.
+    """The command's answer: memory report and plans.
 
     Attributes:
         report: of the graph, delegates applied.

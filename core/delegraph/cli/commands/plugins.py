@@ -1,4 +1,4 @@
-"""``delegraph plugins``: which plugins are installed, what they offer, and what is wrong."""
+"""``delegraph plugins``: lists plugins, their offers and their problems."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class OrderedGroup(click.Group):
-    """Shows its subcommands in the order of their definition."""
+    """Lists its subcommands in the order of their definition."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the subcommands."""
@@ -175,7 +175,7 @@ def info(name: str, claims: bool, as_json: bool) -> int:
 
 
 def _named(plugins: PluginSet, name: str) -> tuple[list[Offer], list[Plugin]]:
-    """Return the delegates and plugins that *name* means: a plugin, with all it offers, or one."""
+    """Return the offers and plugins with this name: a plugin with all offers, or one delegate."""
     named = [
         plugin
         for plugin in plugins.plugins
@@ -238,7 +238,7 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
 def survey_findings(
     request: SurveyRequest,
 ) -> tuple[Sequence[SurveyedPlugin], Sequence[Finding]]:
-    """Return the plugins as other processes found them, and what is wrong with them."""
+    """Return the plugins as surveyed in other processes, and the findings about them."""
     from delegraph.plugins import PluginSet
     from delegraph.tools.plugin_check import check_offers
     from delegraph.tools.plugin_survey import survey_plugins
@@ -271,7 +271,7 @@ def _print_diagnosis_json(
 
 
 def _print_configuration(out: Console, report: ConfigurationReport) -> None:
-    """Print which file was read, and what each of its settings changes."""
+    """Print the configuration file that was read, and the effect of each setting."""
     if report.file is None:
         out.print(f"no configuration file: {report.why_not}")
         return
@@ -304,7 +304,7 @@ def _print_diagnosis(
 
 
 def print_findings(out: Console, findings: Sequence[Finding]) -> None:
-    """Print what is wrong, each with what to do."""
+    """Print each finding with its remedy."""
     from delegraph.tools.plugin_check import Level
 
     for finding in findings:

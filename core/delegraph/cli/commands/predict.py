@@ -34,7 +34,7 @@ BAD_SHOWN = 10
 
 @dataclass(frozen=True)
 class PredictRequest:
-    """What the user asks for, as typed."""
+    """The user's options, as typed."""
 
     setup: Setup
     data: str
@@ -211,7 +211,7 @@ def _predictor(request: PredictRequest) -> Predictor:
 
 
 def _source(request: PredictRequest, predictor: Predictor) -> Source:
-    """Return the data; pictures are prepared as ``delegraph run`` does."""
+    """Return the data source; pictures are prepared as in ``delegraph run``."""
     from delegraph.graph.loader import load_model
     from delegraph.scale.opening import open_source
     from delegraph.tools.called_inputs import called_metadata

@@ -1,4 +1,4 @@
-"""``delegraph report``: one page that shows a model, who runs what, and what was measured."""
+"""``delegraph report``: writes a page about a model, its placement and measurements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """What the user asks for, as typed."""
+    """The user's options, as typed."""
 
     setup: Setup
     output: str
@@ -116,7 +116,7 @@ def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any)
 
 
 def _require_use(request: ReportRequest) -> None:
-    """Check, before anything is measured, that every option has an effect and the page a place."""
+    """Check, before any measurement, that every option has an effect and the folder exists."""
     if not request.benchmark:
         require_effect(CONTROL_OPTIONS, "needs --benchmark")
     if not request.against:

@@ -1,4 +1,4 @@
-"""``delegraph run``: a model on given inputs, and what it answers.
+"""``delegraph run``: runs a model on given inputs and prints the outputs.
 
 Options that other commands have too, and their checks, are in
 :mod:`delegraph.cli.options.arguments` and :mod:`delegraph.cli.options.setup`.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What the user asks for, as typed."""
+    """The user's options, as typed."""
 
     setup: Setup
     inputs: tuple[str, ...]
@@ -114,7 +114,7 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
 
 
 def _note_what_has_no_effect(request: RunRequest, labels: str | None, answer: RunAnswer) -> None:
-    """Say on standard error when there are no scores that labels or a threshold are for."""
+    """Report options for scores that have no effect, since no output holds scores."""
     # A threshold is kept where there were scores, even if it left none of them.
     if answer.findings.tensors or any(o.top or o.threshold is not None for o in answer.outputs):
         return
@@ -199,7 +199,7 @@ def _inputs(
 
 
 def _picture(request: RunRequest, inputs: Sequence[GivenInput]) -> str | None:
-    """Return the first picture among the inputs; None without one, where none is drawn on."""
+    """Return the first picture among the inputs, or None if none can be drawn on."""
     from delegraph.tools.pictures import is_picture
 
     of_numbers = [given for given in inputs if given.values.dtype.kind != "O"]  # others are texts
@@ -234,7 +234,7 @@ def _summary(
     details: Details,
     array: NDArray[Any],
 ) -> OutputSummary:
-    """Return an output in brief, with the user's labels and threshold or else the author's."""
+    """Return a short description of an output, with the user's or the author's labels."""
     from delegraph.tools.model_outputs import summarize
 
     if int(details["index"]) in findings.tensors:

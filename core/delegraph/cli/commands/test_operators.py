@@ -1,4 +1,4 @@
-"""``delegraph test-operators``: generated models, on a delegate and beside it."""
+"""``delegraph test-operators``: runs generated models with and without a delegate."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _swept(delegate: str, given: dict[str, Any]) -> SweepResult:
 
 
 def print_sweep(out: Console, result: SweepResult) -> None:
-    """Print counts by operator, then the findings with what repeats them."""
+    """Print counts by operator, then the findings with commands that repeat them."""
     from delegraph.testing.sweep.sweep import COLUMNS
 
     columns = tuple(

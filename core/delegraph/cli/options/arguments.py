@@ -36,7 +36,7 @@ class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
 
 
 def model_argument(command: Command) -> Command:
-    """Add the MODEL argument: an existing file; the loader says what a folder is."""
+    """Add the MODEL argument, the path of an existing file."""
     kind = click.Path(exists=True, readable=True)
     kind.name = "file"  # what messages call it
     return click.argument("model", type=kind)(command)
@@ -157,7 +157,7 @@ def failure_options(command: Command) -> Command:
 
 
 def limit_options(command: Command) -> Command:
-    """Add ``--time-limit`` and those of memory, tables and depth: fields of ``Limits``."""
+    """Add ``--time-limit`` and the options for memory, tables and depth."""
     command = click.option(
         "--memory-limit",
         type=ByteCount(),
@@ -197,7 +197,7 @@ def runtime_option(command: Command) -> Command:
 
 
 def with_options_added(command: Command, options: Sequence[Callable[[Any], Any]]) -> Command:
-    """Return a command with *options*, in the order in which ``--help`` is to show them."""
+    """Add *options* to a command, in the order that ``--help`` shows."""
     added: Any = command
     for option in reversed(options):
         added = option(added)
@@ -205,7 +205,7 @@ def with_options_added(command: Command, options: Sequence[Callable[[Any], Any]]
 
 
 def save_option(command: Command) -> Command:
-    """Add ``--save``, for the outputs."""
+    """Add ``--save``, which writes the outputs to a file."""
     return click.option(
         "--save",
         metavar="FILE.npz",
@@ -222,7 +222,7 @@ def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | Non
 
 
 def require_folder(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
-    """Check that a file can be in the folder that its path names, before long work for it."""
+    """Check that the folder of a path exists, before long work for the file."""
     if path is not None and not Path(path).absolute().parent.is_dir():
         raise click.BadParameter(f"{path!r}: there is no folder {str(Path(path).parent)!r}")
     return path
@@ -266,13 +266,13 @@ def diagnosis_options(command: Command) -> Command:
 
 
 def _show_log(ctx: click.Context, parameter: click.Parameter, value: str | int | None) -> None:
-    """Show the log from the level of ``--log-level``, or that of so many ``-v``."""
+    """Show the log from the level of ``--log-level``, or the level of the number of ``-v``."""
     if value and not ctx.resilient_parsing:
         show_from(value if isinstance(value, str) else "info" if value == 1 else "debug")
 
 
 def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    """Print the versions and exit, when wanted; no plugin is imported for it."""
+    """Print the versions and exit, if *wanted*, without importing plugins."""
     if wanted:
         from importlib.metadata import version
 

@@ -1,4 +1,4 @@
-"""What ``--delegate help`` and ``--delegate NAME:help`` print."""
+"""Prints the help of ``--delegate help`` and ``--delegate NAME:help``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def print_delegate_help(wanted: Sequence[str]) -> None:
-    """Print the options of delegates; nothing heavy is imported.
+    """Print the options of delegates without importing their libraries.
 
     Args:
         wanted: ``help`` for all that are installed, ``NAME:help`` or ``dist:NAME:help`` for one.
@@ -38,13 +38,13 @@ def print_delegate_help(wanted: Sequence[str]) -> None:
 
 
 def isolation_text(spec: DelegateSpec) -> str:
-    """Return that a delegate runs in a process of its own unless users say otherwise."""
+    """Text that says that a delegate runs in its own process by default."""
     limit = "" if spec.timeout is None else f", {spec.timeout:g} s for an invoke"
     return f"runs in a process of its own{limit} (--isolate none: in this one)"
 
 
 def capabilities_of(offer: Offer) -> Capabilities:
-    """Claims of a delegate; its heavy part is loaded for that.
+    """Load a delegate and return its capabilities.
 
     Raises:
         PluginError: it cannot be made with its default options, or does not say.
@@ -60,7 +60,7 @@ def capabilities_of(offer: Offer) -> Capabilities:
 
 
 def print_claims(out: Console, offer: Offer) -> None:
-    """Print what a delegate takes: operators of the same form together, and tolerances."""
+    """Print a delegate's claims, grouped by form, and its tolerances."""
     capabilities = capabilities_of(offer)
     operators: dict[str, list[str]] = {}
     for claim in capabilities.claims:
@@ -76,7 +76,7 @@ def print_claims(out: Console, offer: Offer) -> None:
 
 
 def print_delegate(out: Console, offer: Offer) -> None:
-    """Print what a delegate is for, where it stands among others, and its options."""
+    """Print a delegate's purpose, rank and options."""
     from delegraph.plugins.options import describe_options
 
     heading(out, f"Delegate {offer.spec.name}")

@@ -1,4 +1,4 @@
-"""Options that say what a model's inputs are; the command gets an ``InputRequest``."""
+"""Options for a model's inputs; the command gets an ``InputRequest``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def input_option(command: Command) -> Command:
 
 
 def sample_rate_option(command: Command) -> Command:
-    """Add ``--sample-rate``."""
+    """Add ``--sample-rate``, for sound inputs."""
     return click.option(
         "--sample-rate",
         type=click.IntRange(1_000, 768_000),
@@ -40,7 +40,7 @@ def sample_rate_option(command: Command) -> Command:
 
 
 def seed_option(command: Command) -> Command:
-    """Add ``--seed``."""
+    """Add ``--seed``, for random inputs."""
     return click.option(
         "--seed", type=int, default=0, show_default=True, help="Seed of random inputs."
     )(command)
@@ -98,7 +98,7 @@ def _taking_request(command: Command) -> Command:
 def _named_numbers(
     ctx: click.Context, parameter: click.Parameter, words: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Split ``[NAME=]NUMBER,NUMBER,...``; a name may hold ``=`` itself."""
+    """Split ``[NAME=]NUMBER,NUMBER,...``; a name may contain ``=``."""
     found: dict[str, tuple[int, ...]] = {}
     for word in words:
         name, _, numbers = word.rpartition("=")

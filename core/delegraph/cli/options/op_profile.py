@@ -1,4 +1,4 @@
-"""Options that say what is wanted of a profile; the command gets a ``ProfileRequest``."""
+"""Options for profiles; the command gets a ``ProfileRequest``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILE = click.Path(dir_okay=False)
 
 @dataclass(frozen=True)
 class ProfileRequest:
-    """What is wanted of a profile; None: nothing.
+    """Profile outputs that the user requests; None for each one not requested.
 
     Attributes:
         op_profile: whether tables are printed.
@@ -43,12 +43,12 @@ class ProfileRequest:
 
     @property
     def is_any(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether any profile output is requested."""
         files = (self.op_profile_csv, self.trace, self.speedscope, self.node_data)
         return self.op_profile or any(path is not None for path in files)
 
     def write_files(self, recording: Recording) -> None:
-        """Write what is to be written.
+        """Write the requested profile files.
 
         Raises:
             UsageError: a file that cannot be written.

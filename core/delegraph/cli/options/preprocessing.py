@@ -1,4 +1,4 @@
-"""Options that say how pictures become inputs: a preset, and what differs from it."""
+"""Options for the preprocessing of pictures: a preset and changes to it."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Numbers(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gene
 
 
 def preprocessing_options(command: Command) -> Command:
-    """Add ``--preset`` and what changes it; the command gets a *preprocessing*."""
+    """Add ``--preset`` and options that change it; the command gets *preprocessing*."""
     return _taking_preprocessing(command, _OPTIONS)
 
 
 def whole_picture_options(command: Command) -> Command:
-    """Add those of :func:`preprocessing_options` that cut nothing out of a picture."""
+    """Add the options of :func:`preprocessing_options` that do not crop."""
     return _taking_preprocessing(command, _OPTIONS.keys() - {"crop", "fraction"})
 
 

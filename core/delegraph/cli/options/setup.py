@@ -1,4 +1,4 @@
-"""MODEL and the options that say what runs it: for the command itself, and for ``--against``."""
+"""MODEL and options for the set-up, for a command itself and for ``--against``."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def setup_options(command: Command) -> Command:
-    """Add MODEL and the options that say what runs it; the command gets a ``Setup`` as *setup*."""
+    """Add MODEL and set-up options; the command gets a ``Setup`` as *setup*."""
     return _with_options(_taking_setup(command))
 
 
 def placed_setup_options(command: Command) -> Command:
-    """Add those of :func:`setup_options` that matter where nothing is computed.
+    """Add the options of :func:`setup_options` that matter without computation.
 
     The command gets *require* beside *setup*: it shows a placement before it refuses it.
     """
@@ -69,7 +69,7 @@ def setups_against(setup: Setup, against: Sequence[str]) -> tuple[Setup, ...]:
 
 
 def changed_setup(setup: Setup, words: str, option: str) -> Setup:
-    """Return *setup* with what *words* name changed: another MODEL, ``-d``, ``--threads`` ...
+    """Return *setup* changed by *words*: another MODEL, ``-d``, ``--threads`` ...
 
     Args:
         setup: what counts for all that is not named.
@@ -138,7 +138,7 @@ def _computing_options(command: Command) -> Command:
 
 
 def _taken_setup(options: dict[str, Any], but: Set[str]) -> Setup:
-    """Return the set-up that *options* say, and take what says it out of them."""
+    """Remove the set-up options from *options*, and return the set-up they describe."""
     from delegraph.tools.setup import Setup
 
     names = {spec.name for spec in fields(Setup)} & options.keys() - but

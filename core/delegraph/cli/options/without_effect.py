@@ -1,4 +1,4 @@
-"""Refuses options that have no effect without another one."""
+"""Rejects options that have no effect without another option."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 
 def require_effect(names: Iterable[str], reason: str) -> None:
-    """Refuse options of the running command that were typed, though they have no effect.
+    """Raise an error for each typed option of the command that has no effect.
 
     Args:
         names: of the options, as the command gets them.
