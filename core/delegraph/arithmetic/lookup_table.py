@@ -55,7 +55,7 @@ def unary_lookup(x: Tensor, y: Tensor, function: UnaryFunction) -> Eval:
 
 
 def lookup(x: Tensor, y: Tensor, table: NDArray[Any]) -> Eval:
-    """Return the eval that sets *y* to ``table[x]``; *table* has every value of *x*'s type."""
+    """Return the evaluation that sets *y* to ``table[x]``, for every value of *x*'s type."""
     table = table.astype(y.dtype)
     if x.dtype.itemsize == 1 == y.dtype.itemsize and math.prod(x.shape) >= _TRANSLATE_FROM:
         return _translate(x, y, table.tobytes())

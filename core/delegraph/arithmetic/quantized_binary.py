@@ -277,7 +277,7 @@ def run_integers(
 
 
 def run_int16(a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction) -> Eval:
-    """Return the eval that sets *y* to *function* of *a* and *b*, broadcast, block by block."""
+    """Return the evaluation that sets *y* to *function* of *a* and *b*, block by block."""
     same_shape = a.shape == b.shape == y.shape
     if not same_shape or math.prod(y.shape) <= _BLOCK:
 

@@ -34,7 +34,7 @@ _BLOCK_BYTES = 1 << 19  # rows handled at a time, so that they stay in cache
 
 @kernel("ARG_MAX", versions=(1, 3))
 def prepare_arg_max(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ARG_MAX along an axis: int32 or int64; the first of equal elements wins.
+    """Return the evaluation of ARG_MAX along an axis; of equal elements the first one wins.
 
     NaN never wins; where all elements are NaN, the result is 0.
 

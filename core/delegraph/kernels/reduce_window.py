@@ -87,7 +87,7 @@ def prepare_reduce_window(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_REDUCE_WINDOW")
 def prepare_stablehlo_reduce_window(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_REDUCE_WINDOW: windows of input 0 reduced, from input 1 on.
+    """Return the evaluation of STABLEHLO_REDUCE_WINDOW; reductions start from input 1.
 
     Input 0 is dilated and padded with input 1. A subgraph of one operator says how to reduce.
 

@@ -83,7 +83,7 @@ def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_MAX", versions=(1, 3))
 def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
-    """Return the eval of REDUCE_MAX over axes, on float32, int32, int64, uint8, int8 and int16.
+    """Return the evaluation of REDUCE_MAX on float32, int32, int64, uint8, int8 and int16.
 
     Source:
         EvalGeneric, tflite/kernels/reduce.cc.

@@ -38,7 +38,7 @@ Planner = Callable[[Tensor, Tensor, tuple[int, int], bool, bool], Eval]
 
 @kernel("RESIZE_BILINEAR", versions=(1, 4))
 def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RESIZE_BILINEAR: input ``[N, H, W, C]``, input 1 the new height and width.
+    """Return the evaluation of RESIZE_BILINEAR; input 1 is the new height and width.
 
     float32, uint8, int8 and int16.
 

@@ -236,7 +236,7 @@ def require_nonzero(divisor: Tensor, zero_point: int) -> None:
 
 @kernel("POW")
 def prepare_pow(context: OpContext, node: Node) -> Eval:
-    """Return the eval of POW, broadcast, on float32 and int32; int32 refuses negative exponents.
+    """Return the evaluation of POW on float32 and int32; negative int32 exponents are errors.
 
     int32 results that do not fit are the least integer, or, of one exponent for all elements, the
     lower 32 bits.
@@ -301,7 +301,7 @@ def prepare_custom_atan2(context: OpContext, node: Node) -> Eval:
 
 @kernel("SQUARED_DIFFERENCE", versions=(1, 2))
 def prepare_squared_difference(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SQUARED_DIFFERENCE: (a - b)**2, broadcast, on float32, int32 and int8.
+    """Return the evaluation of SQUARED_DIFFERENCE: (a - b)**2 on float32, int32 and int8.
 
     Source:
         tflite/kernels/squared_difference.cc.

@@ -37,7 +37,9 @@ _EQUATABLE = _ORDERED | {TensorType.BOOL, TensorType.STRING}
 
 @kernel("EQUAL", versions=(1, 5))
 def prepare_equal(context: OpContext, node: Node) -> Eval:
-    """Return the eval of EQUAL: ``y = a == b``, broadcast. Source: tflite/kernels/comparisons.cc.
+    """Return the evaluation of EQUAL: ``y = a == b``, broadcast.
+
+    Source: tflite/kernels/comparisons.cc.
 
     bool, strings, floats, integers; 8-bit ones and int16 with scales by the value they stand for.
     """
@@ -52,7 +54,9 @@ def prepare_not_equal(context: OpContext, node: Node) -> Eval:
 
 @kernel("LESS", versions=(1, 3))
 def prepare_less(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LESS: ``y = a < b``, broadcast. Source: tflite/kernels/comparisons.cc.
+    """Return the evaluation of LESS: ``y = a < b``, broadcast.
+
+    Source: tflite/kernels/comparisons.cc.
 
     Floats, integers; 8-bit ones by the value they stand for, int16 as stored.
     """

@@ -37,7 +37,10 @@ def prepare_real(context: OpContext, node: Node) -> Eval:
 
 @kernel("IMAG")
 def prepare_imag(context: OpContext, node: Node) -> Eval:
-    """Return the eval of IMAG, the imaginary parts. Source: tflite/kernels/complex_support.cc."""
+    """Return the evaluation of IMAG: imaginary parts.
+
+    Source: tflite/kernels/complex_support.cc.
+    """
     return _prepare(context, node, lambda x, y: np.copyto(y, x.imag))
 
 

@@ -133,7 +133,7 @@ def prepare_exp(context: OpContext, node: Node) -> Eval:
 
 @kernel("LOG", versions=(1, 2))
 def prepare_log(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LOG on float32, int8 and int16; quantized logs of <= 0 are the smallest.
+    """Return the evaluation of LOG on float32, int8, int16; quantized x <= 0 gives the least value.
 
     Source:
         LogEval and LogLUTPrepare, tflite/kernels/elementwise.cc.

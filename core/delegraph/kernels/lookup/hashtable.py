@@ -24,7 +24,7 @@ PAIRS = ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.I
 
 @kernel("HASHTABLE")
 def prepare_hashtable(context: OpContext, node: Node) -> Eval:
-    """Return the eval of HASHTABLE, whose output is a handle to a table that is made when filled.
+    """Return the evaluation of HASHTABLE, whose output is a handle to a table.
 
     Source:
         tflite/kernels/hashtable.cc.

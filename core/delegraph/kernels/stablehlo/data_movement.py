@@ -79,7 +79,7 @@ def prepare_reshape(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_TRANSPOSE")
 def prepare_transpose(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_TRANSPOSE: output axis i is input axis ``permutation[i]``."""
+    """Return the evaluation of STABLEHLO_TRANSPOSE: output axis i is axis ``permutation[i]``."""
     x, y = _operand(context, node)
     permutation = axes(node, "permutation", len(x.shape))
     if len(permutation) != len(x.shape):
@@ -160,7 +160,7 @@ def prepare_concatenate(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_SLICE")
 def prepare_slice(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_SLICE: from start to below limit by stride, on each axis."""
+    """Return the evaluation of STABLEHLO_SLICE: start to before limit by stride, per axis."""
     x, y = _operand(context, node)
     rank = len(x.shape)
     names = ("start_indices", "limit_indices", "strides")
