@@ -61,8 +61,8 @@ def _put(values: Integers, result: NDArray[Any]) -> None:
 def _powers_of_two(exponents: Integers) -> Integers:
     """Return 2 to the power of each exponent, computed as in the official kernel's vector loop.
 
-    It writes exponents into the bits of floats and converts these. What an int32 cannot hold is
-    the least one.
+    The loop writes exponents into the bits of floats and converts these. What an int32 cannot hold
+    is the least one.
 
     >>> _powers_of_two(np.array([0, 4, 40, -1], np.int32)).tolist()
     [1, 16, -2147483648, 0]
