@@ -23,7 +23,7 @@ def values_of(tensor: Tensor) -> NDArray[Any]:
 
 
 def on_elements(x: Tensor, y: Tensor, move: Move) -> Eval:
-    """Return the eval that calls *move* on the elements of *x* and *y*, unpacked where needed."""
+    """Return the evaluation that calls *move* on the unpacked elements of *x* and *y*."""
     if not x.is_packed:
 
         def move_plain() -> None:

@@ -42,7 +42,7 @@ def softmax(x: Tensor, y: Tensor, beta: float) -> Eval:
 
 
 def log_softmax(x: Tensor, y: Tensor) -> Eval:
-    """Return the eval of 8-bit LOG_SOFTMAX.
+    """Return the evaluation of 8-bit LOG_SOFTMAX.
 
     Source:
         LogSoftmax, tflite/kernels/internal/reference/{log_softmax,integer_ops/log_softmax}.h.

@@ -43,7 +43,7 @@ class ScaledSum:
 
 
 def int16_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: ScaledSum) -> Eval:
-    """Return the eval that sets *y* to the sum of *a* and *b*, broadcast; *total.shift* <= 0."""
+    """Return the evaluation that sets *y* to the sum of *a* and *b*, for *total.shift* <= 0."""
     values = every_value(a.dtype)
     tables = total.scale_a(values).astype(np.int32), total.scale_b(values).astype(np.int32)
     if not a.shape == b.shape == y.shape:

@@ -44,7 +44,7 @@ def every_value(dtype: np.dtype[Any]) -> Integers:
 
 
 def unary_lookup(x: Tensor, y: Tensor, function: UnaryFunction) -> Eval:
-    """Return the eval that sets *y* to *function* of *x*.
+    """Return the evaluation that sets *y* to *function* of *x*.
 
     Args:
         x: any shape, an 8- or 16-bit integer type.
@@ -55,7 +55,7 @@ def unary_lookup(x: Tensor, y: Tensor, function: UnaryFunction) -> Eval:
 
 
 def lookup(x: Tensor, y: Tensor, table: NDArray[Any]) -> Eval:
-    """Return the eval that sets *y* to ``table[x]``; *table* has every value of *x*'s type."""
+    """Return the evaluation that sets *y* to ``table[x]``, for every value of *x*'s type."""
     table = table.astype(y.dtype)
     if x.dtype.itemsize == 1 == y.dtype.itemsize and math.prod(x.shape) >= _TRANSLATE_FROM:
         return _translate(x, y, table.tobytes())
@@ -82,7 +82,7 @@ def _translate(x: Tensor, y: Tensor, table: bytes) -> Eval:
 def binary_lookup(
     context: OpContext, a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction
 ) -> Eval:
-    """Return the eval that sets *y* to *function* of *a* and *b*, broadcast.
+    """Return the evaluation that sets *y* to *function* of *a* and *b*, broadcast.
 
     Args:
         context: the host.

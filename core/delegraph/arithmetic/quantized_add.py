@@ -31,7 +31,7 @@ from delegraph.schema.enums import TensorType
 
 
 def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the eval of quantized ADD.
+    """Return the evaluation of quantized ADD.
 
     Raises:
         OperatorError: an int16 tensor has a zero point.

@@ -42,7 +42,7 @@ _BLOCK = 1 << 13  # int16 elements handled at a time, so that their int64 produc
 
 
 def sub(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the eval of quantized SUB.
+    """Return the evaluation of quantized SUB.
 
     Source:
         SubElementwise and Sub16, tflite/kernels/internal/reference/sub.h.
@@ -96,7 +96,7 @@ def sum_function(total: ScaledSum, narrow: Narrow = _unchanged) -> BinaryFunctio
 
 
 def run_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: ScaledSum) -> Eval:
-    """Return the eval that sets *y* to the sum or difference of *a* and *b*, broadcast."""
+    """Return the evaluation that sets *y* to the sum or difference of *a* and *b*, broadcast."""
     if a.type is TensorType.INT16 and total.shift <= 0:
         return int16_sum(context, a, b, y, total)
     return run_integers(context, a, b, y, sum_function(total))
@@ -143,7 +143,7 @@ def power_of_two_sum(
 
 
 def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the eval of quantized MUL.
+    """Return the evaluation of quantized MUL.
 
     Raises:
         OperatorError: an int16 tensor has a zero point.
@@ -223,7 +223,7 @@ def mul_int16_to_8_bit(node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
 
 
 def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the eval of quantized DIV, which refuses divisors of zero while invoking.
+    """Return the evaluation of quantized DIV, which refuses divisors of zero while invoking.
 
     Source:
         DivElementwise, tflite/kernels/internal/reference/div.h.
@@ -270,14 +270,14 @@ def _bit_length(x: Integers) -> Integers:
 def run_integers(
     context: OpContext, a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction
 ) -> Eval:
-    """Return the eval that sets *y* to *function* of *a* and *b*, broadcast."""
+    """Return the evaluation that sets *y* to *function* of *a* and *b*, broadcast."""
     if a.dtype.itemsize == 1:
         return binary_lookup(context, a, b, y, function)
     return run_int16(a, b, y, function)
 
 
 def run_int16(a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction) -> Eval:
-    """Return the eval that sets *y* to *function* of *a* and *b*, broadcast, block by block."""
+    """Return the evaluation that sets *y* to *function* of *a* and *b*, block by block."""
     same_shape = a.shape == b.shape == y.shape
     if not same_shape or math.prod(y.shape) <= _BLOCK:
 

@@ -25,7 +25,7 @@ _LANES = 16  # channels the vector loop of the spatial mean handles at a time
 
 
 def total(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the eval of a quantized sum, which the builtin kernels rescale in float32.
+    """Return the evaluation of a quantized sum, which the builtin kernels rescale in float32.
 
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/optimized/reduce.h.
@@ -47,7 +47,7 @@ def total(r: Reduction, numerics: Numerics) -> Eval:
 
 
 def mean(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the eval of a quantized mean."""
+    """Return the evaluation of a quantized mean."""
     if _lacks_scale(r):
         return _without_scale(r, saturates=_is_spatial(r, numerics))
     if not r.count:
@@ -150,7 +150,7 @@ def _stored(r: Reduction, finish: Finish) -> Eval:
 
 
 def product(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the eval of a quantized product, rescaled after each factor.
+    """Return the evaluation of a quantized product, rescaled after each factor.
 
     Without axes, or where all of them have length 1, the builtin kernels copy, even between
     different scales. The official kernels leave products of nothing unwritten; here they are 1.

@@ -42,7 +42,7 @@ def run_vector_loop(
     loop: InnerLoop | None,
     lanes: int,
 ) -> Eval:
-    """Return the eval of an 8-bit operator of two operands.
+    """Return the evaluation of an 8-bit operator of two operands.
 
     Args:
         context: the host.

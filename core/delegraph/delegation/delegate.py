@@ -58,8 +58,8 @@ class DelegateFlags(IntFlag):
 class DelegateOptions:
     """Limits on the partitions that a delegate takes.
 
-    Both look at the partitions that the supported nodes make. Those with the most nodes come first,
-    equally large ones in the order of the plan. A limit of 0 or less is no limit.
+    Partitions of supported nodes are sorted by their number of nodes, largest first, and equally
+    large ones by their order in the plan. A limit of 0 or less is no limit.
 
     Source:
         SimpleDelegateInterface::Options, tflite/delegates/utils/simple_delegate.h.

@@ -100,8 +100,8 @@ class GraphPartitionHelper:
     ) -> list[DelegateParams]:
         """Return the *n* partitions with the most nodes, largest first; None returns all.
 
-        Those with fewer than *min_nodes_per_partition* nodes are left. Note that *n* is a count:
-        0 is none. :meth:`get_nodes_within` takes limits as ``DelegateOptions`` means them.
+        Partitions with fewer than *min_nodes_per_partition* nodes are left out. Note that *n* is a
+        count: 0 is none. :meth:`get_nodes_within` takes limits as ``DelegateOptions`` means them.
 
         Raises:
             PartitionError: the graph cannot be partitioned.

@@ -98,7 +98,7 @@ def partition_tolerances(
 ) -> dict[int, Tolerance | None]:
     """Return the tolerance of each computed tensor, by tensor index.
 
-    None: nothing but its shape can be compared, because errors have met a step.
+    A tolerance of None means that only the shape can be compared, after a node whose result jumps.
 
     Args:
         nodes: of a partition, in the order in which they ran.

@@ -34,7 +34,7 @@ _BLOCK_BYTES = 1 << 19  # rows handled at a time, so that they stay in cache
 
 @kernel("ARG_MAX", versions=(1, 3))
 def prepare_arg_max(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ARG_MAX along an axis: int32 or int64; the first of equal elements wins.
+    """Return the evaluation of ARG_MAX along an axis; of equal elements the first one wins.
 
     NaN never wins; where all elements are NaN, the result is 0.
 
@@ -46,7 +46,7 @@ def prepare_arg_max(context: OpContext, node: Node) -> Eval:
 
 @kernel("ARG_MIN", versions=(1, 3))
 def prepare_arg_min(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ARG_MIN along an axis, as ARG_MAX."""
+    """Return the evaluation of ARG_MIN along an axis, as ARG_MAX."""
     return _prepare(context, node, _Search(np.argmin, np.less, np.minimum, np.fmin))
 
 
@@ -123,7 +123,7 @@ def _has_many_short_rows(x: Tensor, along: int) -> bool:
 
 
 def _along_rows(context: OpContext, x: Tensor, y: Tensor, search: _Search) -> Eval:
-    """Return the eval for many short rows: column after column, many rows at a time.
+    """Return the evaluation for many short rows: column after column, many rows at a time.
 
     Going through the rows, as ``argmax`` does, would cost more per row than per element.
     """

@@ -129,7 +129,7 @@ def _float_eval(left: Operand, right: Operand, y: Tensor) -> Eval:
 
 
 def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric: bool) -> Eval:
-    """Return the eval with float rows that are quantised on the fly, and int8 weights.
+    """Return the evaluation with float rows that are quantised on the fly, and int8 weights.
 
     Raises:
         OperatorError: the weights' scales are neither one nor one a column.
@@ -180,7 +180,7 @@ def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
 
 
 def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) -> Eval:
-    """Return the eval from int8 to sums in int32; zero points count as 0."""
+    """Return the evaluation from int8 to sums in int32; zero points count as 0."""
     for tensor in (x, w):
         require_type(tensor, {TensorType.INT8})
     exact = exact_float(2.0**14 * _depth(x, y))

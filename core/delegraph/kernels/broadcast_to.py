@@ -16,7 +16,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("BROADCAST_TO", versions=(2, 4))
 def prepare_broadcast_to(context: OpContext, node: Node) -> Eval:
-    """Return the eval of BROADCAST_TO: x repeated to the given shape; any type but strings.
+    """Return the evaluation of BROADCAST_TO: x repeated to the given shape; any type but strings.
 
     Source:
         tflite/kernels/broadcast_to.cc.

@@ -36,7 +36,7 @@ _PACKED_LIMITS = {TensorType.INT2: (-2, 1), TensorType.INT4: (-8, 7), TensorType
 
 @kernel("CAST", versions=(1, 9))
 def prepare_cast(context: OpContext, node: Node) -> Eval:
-    """Return the eval of CAST between bools, integers, floats and complex64.
+    """Return the evaluation of CAST between bools, integers, floats and complex64.
 
     Floats saturate where an integer cannot hold them, NaN becomes the largest; integers wrap;
     complex numbers lose their imaginary part. 2- and 4-bit integers convert from and to float32.

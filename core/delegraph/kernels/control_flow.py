@@ -66,7 +66,7 @@ def prepare_if(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_CASE")
 def prepare_case(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_CASE: runs the subgraph that input 0 numbers.
+    """Return the evaluation of STABLEHLO_CASE: runs the subgraph that input 0 numbers.
 
     A number outside stands for the last one.
 

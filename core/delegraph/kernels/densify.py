@@ -14,7 +14,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("DENSIFY", sparse_inputs=(0,))
 def prepare_densify(context: OpContext, node: Node) -> Eval:
-    """Return the eval of DENSIFY; a constant is expanded while preparing, and known afterwards.
+    """Return the evaluation of DENSIFY; a constant is expanded once, during prepare.
 
     float32, float16 and int8.
 

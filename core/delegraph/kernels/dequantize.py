@@ -31,7 +31,7 @@ _TYPES = {
 
 @kernel("DEQUANTIZE", versions=(1, 9))
 def prepare_dequantize(context: OpContext, node: Node) -> Eval:
-    """Return the eval of DEQUANTIZE: ``scale * (q - zero_point)``, or float16 widened; float32.
+    """Return the evaluation of DEQUANTIZE: ``scale * (q - zero_point)``, or float16 as float32.
 
     2-, 4- and 8-bit integers, per tensor, per channel or per block, of which the official kernel
     makes zeros; int16 without zero point. The result of a constant, and of what was made of one, is

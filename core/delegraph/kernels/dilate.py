@@ -14,7 +14,7 @@ from delegraph.operators.tensor import Shape
 
 @kernel("DILATE")
 def prepare_dilate(context: OpContext, node: Node) -> Eval:
-    """Return the eval of DILATE: the input's elements, input 1 apart, filled up with input 2.
+    """Return the evaluation of DILATE: the input's elements, input 1 apart, filled up with input 2.
 
     Any type of whole bytes.
 

@@ -15,7 +15,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("FAKE_QUANT", versions=(1, 2))
 def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
-    """Return the eval of FAKE_QUANT: float32 rounded to the steps of a quantization.
+    """Return the evaluation of FAKE_QUANT: float32 rounded to the steps of a quantization.
 
     NaN becomes the smallest value.
 

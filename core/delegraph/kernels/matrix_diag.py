@@ -13,7 +13,7 @@ from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 
 @kernel("MATRIX_DIAG")
 def prepare_matrix_diag(context: OpContext, node: Node) -> Eval:
-    """Return the eval of MATRIX_DIAG: square matrices with the given diagonals, zero elsewhere.
+    """Return the evaluation of MATRIX_DIAG: square matrices, zero except for the diagonals.
 
     Source:
         tflite/kernels/matrix_diag.cc.

@@ -72,7 +72,7 @@ def prepare_pack(context: OpContext, node: Node) -> Eval:
 
 @kernel("UNPACK", versions=(1, 6))
 def prepare_unpack(context: OpContext, node: Node) -> Eval:
-    """Return the eval of UNPACK: the slices of the input along an axis.
+    """Return the evaluation of UNPACK: the slices of the input along an axis.
 
     Source:
         tflite/kernels/unpack.cc.

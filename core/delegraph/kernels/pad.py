@@ -45,7 +45,7 @@ _TYPES = {
 @kernel("PADV2", versions=(1, 6))
 @kernel("PAD", versions=(1, 6))
 def prepare_pad(context: OpContext, node: Node) -> Eval:
-    """Return the eval of PAD and PADV2.
+    """Return the evaluation of PAD and PADV2.
 
     The value is input 2, otherwise the zero point of a quantized output, otherwise 0.
 
@@ -123,7 +123,7 @@ def _regions(shape: Sequence[int], pads: Pads) -> tuple[tuple[slice, ...], list[
 
 @kernel("MIRROR_PAD", versions=(1, 3))
 def prepare_mirror_pad(context: OpContext, node: Node) -> Eval:
-    """Return the eval of MIRROR_PAD: REFLECT leaves the edge out of the mirror, SYMMETRIC not.
+    """Return the evaluation of MIRROR_PAD; only SYMMETRIC repeats the edge element.
 
     Source:
         tflite/kernels/mirror_pad.cc.

@@ -57,7 +57,7 @@ _BLOCK = 1 << 14  # floats handled at a time
 
 @kernel("QUANTIZE", versions=(1, 6))
 def prepare_quantize(context: OpContext, node: Node) -> Eval:
-    """Return the eval of QUANTIZE.
+    """Return the evaluation of QUANTIZE.
 
     float32 to uint8, int8, int16 and int4, per tensor or per channel; uint8 and int8 to each
     other and to int16; int16 to int8, int16 and int32; int32 to int8 and int16.
@@ -83,7 +83,7 @@ def prepare_quantize(context: OpContext, node: Node) -> Eval:
 
 
 def _affine(context: OpContext, x: Tensor, y: Tensor) -> Eval:
-    """Return the eval of ``round(x / scale) + zero_point``.
+    """Return the evaluation of ``round(x / scale) + zero_point``.
 
     The builtin kernel's vector loop multiplies by the inverse scale and rounds halves to even;
     what it leaves over, channels, and all of it in the reference kernel, is divided and rounded
@@ -126,7 +126,7 @@ def _limited(values: NDArray[Any], low: int, high: int) -> NDArray[Any]:
 
 
 def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
-    """Return the eval of the elements before *end*, block by block to stay in cache."""
+    """Return the evaluation of the elements before *end*, block by block to stay in cache."""
     inverse = np.array(np.float32(1) / np.float32(y.scale))
     low, high = _limits(y)
     zero_point = np.array(y.zero_point, np.float32)
@@ -151,7 +151,7 @@ def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
 
 
 def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
-    """Return the eval of the elements from *start* on."""
+    """Return the evaluation of the elements from *start* on."""
     low, high = _limits(y)
     scale, zero_point = y.scale, y.zero_point
 
@@ -163,7 +163,7 @@ def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
 
 
 def _divided(x: Tensor, y: Tensor) -> Eval:
-    """Return the eval of a scale a channel, and of packed results."""
+    """Return the evaluation of a scale a channel, and of packed results."""
     low, high = _limits(y)
     scale, zero_point = channel_parameters(y)
     if any(count not in (1, size) for count, size in zip(scale.shape, y.shape, strict=False)):
@@ -178,7 +178,7 @@ def _divided(x: Tensor, y: Tensor) -> Eval:
 
 
 def _requantize(x: Tensor, y: Tensor, numerics: Numerics) -> Eval:
-    """Return the eval of integers to integers.
+    """Return the evaluation of integers to integers.
 
     Between 8-bit types the builtin kernel's vector loop rounds twice with halves up; what it
     leaves over, other types, and all of it in the reference kernel, is rounded the second time

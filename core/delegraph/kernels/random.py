@@ -63,7 +63,7 @@ def _sign_extended(value: int) -> int:
 
 @kernel("RANDOM_UNIFORM")
 def prepare_uniform(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RANDOM_UNIFORM: float32 from 0 to below 1, of the shape in input 0.
+    """Return the evaluation of RANDOM_UNIFORM: float32 from 0 to below 1, of the shape in input 0.
 
     Source:
         GenerateRandomUniformNumbers, tflite/kernels/random_ops.cc.
@@ -73,7 +73,7 @@ def prepare_uniform(context: OpContext, node: Node) -> Eval:
 
 @kernel("RANDOM_STANDARD_NORMAL")
 def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RANDOM_STANDARD_NORMAL: float32, of the shape in input 0.
+    """Return the evaluation of RANDOM_STANDARD_NORMAL: float32, of the shape in input 0.
 
     Source:
         GenerateRandomStandardNormalNumbers, tflite/kernels/random_ops.cc.
@@ -126,7 +126,7 @@ def _normal(stream: _Stream, count: int) -> Floats:
 
 @kernel("MULTINOMIAL")
 def prepare_multinomial(context: OpContext, node: Node) -> Eval:
-    """Return the eval of MULTINOMIAL: classes drawn by the logits in each row of input 0.
+    """Return the evaluation of MULTINOMIAL: classes drawn by the logits in each row of input 0.
 
     Input 1 is the number of draws a row. Logits that are not finite have no chance.
 

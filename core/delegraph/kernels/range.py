@@ -16,7 +16,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("RANGE", versions=(1, 2))
 def prepare_range(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RANGE: start, start + delta, ... before limit; float32, int32 and int64.
+    """Return the evaluation of RANGE: start, start + delta, ... before limit.
 
     Constants are computed while preparing.
 

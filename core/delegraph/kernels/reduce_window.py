@@ -61,7 +61,7 @@ _BODIES = {
 
 @kernel("REDUCE_WINDOW")
 def prepare_reduce_window(context: OpContext, node: Node) -> Eval:
-    """Return the eval of REDUCE_WINDOW: each window of input 0 reduced, from input 1 on.
+    """Return the evaluation of REDUCE_WINDOW: each window of input 0 reduced, from input 1 on.
 
     Inputs 2, 3 and 4 are the windows' size, strides and dilations.
 
@@ -87,7 +87,7 @@ def prepare_reduce_window(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_REDUCE_WINDOW")
 def prepare_stablehlo_reduce_window(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_REDUCE_WINDOW: windows of input 0 reduced, from input 1 on.
+    """Return the evaluation of STABLEHLO_REDUCE_WINDOW; reductions start from input 1.
 
     Input 0 is dilated and padded with input 1. A subgraph of one operator says how to reduce.
 

@@ -29,7 +29,7 @@ Build = Callable[[Reduction], Eval]
 
 @kernel("SUM", versions=(1, 2))
 def prepare_sum(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SUM over axes, on float32, int32, int64, uint8, int8 and int16.
+    """Return the evaluation of SUM over axes, on float32, int32, int64, uint8, int8 and int16.
 
     Source:
         EvalSum, tflite/kernels/reduce.cc.
@@ -43,7 +43,7 @@ def prepare_sum(context: OpContext, node: Node) -> Eval:
 
 @kernel("MEAN", versions=(1, 3))
 def prepare_mean(context: OpContext, node: Node) -> Eval:
-    """Return the eval of MEAN over axes, on float32, int32, int64, uint8, int8 and int16.
+    """Return the evaluation of MEAN over axes, on float32, int32, int64, uint8, int8 and int16.
 
     Source:
         EvalMean, tflite/kernels/reduce.cc.
@@ -83,7 +83,7 @@ def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_MAX", versions=(1, 3))
 def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
-    """Return the eval of REDUCE_MAX over axes, on float32, int32, int64, uint8, int8 and int16.
+    """Return the evaluation of REDUCE_MAX on float32, int32, int64, uint8, int8 and int16.
 
     Source:
         EvalGeneric, tflite/kernels/reduce.cc.
@@ -94,27 +94,27 @@ def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_MIN", versions=(1, 3))
 def prepare_reduce_min(context: OpContext, node: Node) -> Eval:
-    """Return the eval of REDUCE_MIN over axes; types as REDUCE_MAX."""
+    """Return the evaluation of REDUCE_MIN over axes; types as REDUCE_MAX."""
     smallest = _Extreme(np.minimum, np.fmin, "max", context.numerics)
     return _prepare(context, node, _REDUCED, smallest.build)
 
 
 @kernel("REDUCE_ANY")
 def prepare_reduce_any(context: OpContext, node: Node) -> Eval:
-    """Return the eval of REDUCE_ANY over axes, on bool. Source: tflite/kernels/reduce.cc."""
+    """Return the evaluation of REDUCE_ANY over axes, on bool. Source: tflite/kernels/reduce.cc."""
     return _prepare(context, node, _BOOL, lambda r: _run(np.logical_or, r))
 
 
 @kernel("REDUCE_ALL")
 def prepare_reduce_all(context: OpContext, node: Node) -> Eval:
-    """Return the eval of REDUCE_ALL over axes, on bool. Source: tflite/kernels/reduce.cc."""
+    """Return the evaluation of REDUCE_ALL over axes, on bool. Source: tflite/kernels/reduce.cc."""
     return _prepare(context, node, _BOOL, lambda r: _run(np.logical_and, r))
 
 
 def _prepare(
     context: OpContext, node: Node, allowed: set[TensorType], build: Build, *, fold: bool = False
 ) -> Eval:
-    """Return the eval of a reduction whose axes may be known only while invoking."""
+    """Return the evaluation of a reduction whose axes may be known only while invoking."""
     require_counts(node, 2)
     x, axis = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
@@ -149,7 +149,7 @@ def _moved(r: Reduction) -> Eval:
 
 
 def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
-    """Return the eval that reduces by a NumPy ufunc."""
+    """Return the evaluation that reduces by a NumPy ufunc."""
     x, y, axes, keep_dims = r.x, r.y, r.axes, r.keep_dims
     reduce = operation.reduce
 
@@ -180,7 +180,7 @@ class _Extreme:
     numerics: Numerics
 
     def build(self, r: Reduction) -> Eval:
-        """Return the eval of a reduction."""
+        """Return the evaluation of a reduction."""
         quantization = (r.x.scale, r.x.zero_point), (r.y.scale, r.y.zero_point)
         if r.x.type in _QUANTIZED and quantization[0] != quantization[1]:
             raise OperatorError(
@@ -236,7 +236,7 @@ def _float_mean(r: Reduction) -> Eval:
 
 
 def _integer_mean(r: Reduction) -> Eval:
-    """Return the eval of an integer mean, truncated towards zero."""
+    """Return the evaluation of an integer mean, truncated towards zero."""
     x, y, axes, keep_dims, count = r.x, r.y, r.axes, r.keep_dims, r.count
 
     def run() -> None:

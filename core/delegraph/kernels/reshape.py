@@ -35,7 +35,7 @@ SAME_BYTES = InPlace.INPUT_0 | InPlace.DATA_UNMODIFIED
 
 @kernel("RESHAPE", inplace=SAME_BYTES)
 def prepare_reshape(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RESHAPE.
+    """Return the evaluation of RESHAPE.
 
     The shape comes from input 1 if that is an int32 vector, otherwise from the options.
 
@@ -101,7 +101,7 @@ def stretched(wanted: Sequence[int], shape: Sequence[int]) -> list[int]:
 
 @kernel("SQUEEZE", versions=(1, 2), inplace=SAME_BYTES)
 def prepare_squeeze(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SQUEEZE, which drops dimensions of size 1.
+    """Return the evaluation of SQUEEZE, which drops dimensions of size 1.
 
     Source:
         tflite/kernels/squeeze.cc.
@@ -125,7 +125,7 @@ def prepare_squeeze(context: OpContext, node: Node) -> Eval:
 
 @kernel("EXPAND_DIMS", inplace=SAME_BYTES)
 def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
-    """Return the eval of EXPAND_DIMS, which inserts a dimension of size 1.
+    """Return the evaluation of EXPAND_DIMS, which inserts a dimension of size 1.
 
     Source:
         tflite/kernels/expand_dims.cc.

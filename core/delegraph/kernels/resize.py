@@ -38,7 +38,7 @@ Planner = Callable[[Tensor, Tensor, tuple[int, int], bool, bool], Eval]
 
 @kernel("RESIZE_BILINEAR", versions=(1, 4))
 def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RESIZE_BILINEAR: input ``[N, H, W, C]``, input 1 the new height and width.
+    """Return the evaluation of RESIZE_BILINEAR; input 1 is the new height and width.
 
     float32, uint8, int8 and int16.
 
@@ -59,7 +59,7 @@ def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
 
 @kernel("RESIZE_NEAREST_NEIGHBOR", versions=(1, 4))
 def prepare_resize_nearest(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RESIZE_NEAREST_NEIGHBOR, with inputs as for RESIZE_BILINEAR.
+    """Return the evaluation of RESIZE_NEAREST_NEIGHBOR, with inputs as for RESIZE_BILINEAR.
 
     Numbers of up to 4 bytes; both options may be set.
 

@@ -44,7 +44,7 @@ _TYPES = _SEQUENCE_TYPES | {
 
 @kernel("REVERSE_V2", versions=(1, 4))
 def prepare_reverse(context: OpContext, node: Node) -> Eval:
-    """Return the eval of REVERSE_V2: the order along the axes of input 1 turned round.
+    """Return the evaluation of REVERSE_V2: the order along the axes of input 1 turned round.
 
     Source:
         tflite/kernels/reverse.cc.
@@ -75,7 +75,7 @@ def _steps(x: Tensor, axes_input: Tensor) -> tuple[slice, ...]:
 
 @kernel("REVERSE_SEQUENCE")
 def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
-    """Return the eval of REVERSE_SEQUENCE: of each batch entry the first elements reversed.
+    """Return the evaluation of REVERSE_SEQUENCE: of each batch entry the first elements reversed.
 
     Axes count from the front. Entries of a length below 1 stay as they are.
 

@@ -25,7 +25,7 @@ _TYPES = {
 
 @kernel("SCATTER_ND")
 def prepare_scatter_nd(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SCATTER_ND: updates added at index tuples into zeros of a given shape.
+    """Return the evaluation of SCATTER_ND: zeros, with updates added at index tuples.
 
     float32, bool, uint8, int8, int32 and int64 at int32 indices.
 

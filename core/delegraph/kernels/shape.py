@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SHAPE")
 def prepare_shape(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SHAPE: dimensions as int32 or int64, computed while preparing.
+    """Return the evaluation of SHAPE: dimensions as int32 or int64, computed while preparing.
 
     Source:
         tflite/kernels/shape.cc.
@@ -36,7 +36,7 @@ def prepare_shape(context: OpContext, node: Node) -> Eval:
 
 @kernel("RANK")
 def prepare_rank(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RANK: the number of dimensions as an int32 scalar, known at prepare.
+    """Return the evaluation of RANK: the number of dimensions as an int32 scalar, known at prepare.
 
     Source:
         tflite/kernels/rank.cc.

@@ -106,7 +106,7 @@ def _float16(x: Tensor, y: Tensor, beta: float) -> Eval:
 
 
 def _eight_bit(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the eval of 8-bit SOFTMAX: float32 exponentials from a table.
+    """Return the evaluation of 8-bit SOFTMAX: float32 exponentials from a table.
 
     Source:
         Softmax<In, Out>, tflite/kernels/internal/optimized/optimized_ops.h.
@@ -144,7 +144,7 @@ def _is_close(scale: float, expected: float) -> bool:
 
 
 def _int16(x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the eval of int16 SOFTMAX."""
+    """Return the evaluation of int16 SOFTMAX."""
     require_zero_points(0, x, y)
     if not _is_close(y.scale, 1 / 32768):
         raise OperatorError(f"output scale is {y.scale}, expected 1/32768")

@@ -15,7 +15,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SPACE_TO_BATCH_ND", versions=(1, 4))
 def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SPACE_TO_BATCH_ND: padded pixels dealt out to block-many images.
+    """Return the evaluation of SPACE_TO_BATCH_ND: padded pixels dealt out to block-many images.
 
     Inputs: image ``[N, spatial.., C]``, block sizes, paddings ``[spatial, 2]``. Padding is the zero
     point of the output for bytes, else 0.
@@ -53,7 +53,7 @@ def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
 
 @kernel("BATCH_TO_SPACE_ND", versions=(1, 4))
 def prepare_batch_to_space(context: OpContext, node: Node) -> Eval:
-    """Return the eval of BATCH_TO_SPACE_ND: the reverse of SPACE_TO_BATCH_ND, then cropping.
+    """Return the evaluation of BATCH_TO_SPACE_ND: the reverse of SPACE_TO_BATCH_ND, then cropping.
 
     Source:
         tflite/kernels/batch_to_space_nd.cc.

@@ -58,7 +58,7 @@ def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
 
 @kernel("DEPTH_TO_SPACE", versions=(1, 2))
 def prepare_depth_to_space(context: OpContext, node: Node) -> Eval:
-    """Return the eval of DEPTH_TO_SPACE: the channels of each pixel become a block of pixels.
+    """Return the evaluation of DEPTH_TO_SPACE: the channels of each pixel become a block of pixels.
 
     Source:
         tflite/kernels/depth_to_space.cc.

@@ -33,7 +33,7 @@ _TYPES = {
 
 @kernel("SPLIT", versions=(1, 5))
 def prepare_split(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SPLIT: equal parts along the axis that input 0 gives.
+    """Return the evaluation of SPLIT: equal parts along the axis that input 0 gives.
 
     Source:
         tflite/kernels/split.cc.

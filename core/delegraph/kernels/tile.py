@@ -12,7 +12,7 @@ from delegraph.operators.tensor import Shape, element_count
 
 @kernel("TILE", versions=(1, 3))
 def prepare_tile(context: OpContext, node: Node) -> Eval:
-    """Return the eval of TILE, whose input 1 says how often each dimension is repeated.
+    """Return the evaluation of TILE, whose input 1 says how often each dimension is repeated.
 
     Source:
         tflite/kernels/tile.cc.

@@ -22,7 +22,7 @@ _TYPES = _INDICES | {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, Tens
 
 @kernel("TOPK_V2", versions=(1, 3))
 def prepare_topk(context: OpContext, node: Node) -> Eval:
-    """Return the eval of TOPK_V2: the k largest of the last dimension, and their positions.
+    """Return the evaluation of TOPK_V2: the k largest of the last dimension, and their positions.
 
     Equal values come in the order of their positions, NaN last. float32, uint8, int8, int16, int32,
     int64; k and positions are int16 or int32, and a negative k counts as 0.

@@ -18,25 +18,25 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 @kernel("UNSORTED_SEGMENT_SUM")
 def prepare_sum(context: OpContext, node: Node) -> Eval:
-    """Return the eval of UNSORTED_SEGMENT_SUM; see :func:`_prepare`."""
+    """Return the evaluation of UNSORTED_SEGMENT_SUM; see :func:`_prepare`."""
     return _prepare(context, node, np.add)
 
 
 @kernel("UNSORTED_SEGMENT_PROD")
 def prepare_prod(context: OpContext, node: Node) -> Eval:
-    """Return the eval of UNSORTED_SEGMENT_PROD; see :func:`_prepare`."""
+    """Return the evaluation of UNSORTED_SEGMENT_PROD; see :func:`_prepare`."""
     return _prepare(context, node, np.multiply)
 
 
 @kernel("UNSORTED_SEGMENT_MAX")
 def prepare_max(context: OpContext, node: Node) -> Eval:
-    """Return the eval of UNSORTED_SEGMENT_MAX; see :func:`_prepare`."""
+    """Return the evaluation of UNSORTED_SEGMENT_MAX; see :func:`_prepare`."""
     return _prepare(context, node, np.fmax)
 
 
 @kernel("UNSORTED_SEGMENT_MIN")
 def prepare_min(context: OpContext, node: Node) -> Eval:
-    """Return the eval of UNSORTED_SEGMENT_MIN; see :func:`_prepare`."""
+    """Return the evaluation of UNSORTED_SEGMENT_MIN; see :func:`_prepare`."""
     return _prepare(context, node, np.fmin)
 
 

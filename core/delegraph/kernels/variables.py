@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("VAR_HANDLE")
 def prepare_var_handle(context: OpContext, node: Node) -> Eval:
-    """Return the eval of VAR_HANDLE, which writes the key of a variable.
+    """Return the evaluation of VAR_HANDLE, which writes the key of a variable.
 
     Source:
         tflite/kernels/var_handle.cc.
@@ -30,7 +30,7 @@ def prepare_var_handle(context: OpContext, node: Node) -> Eval:
 
 @kernel("ASSIGN_VARIABLE")
 def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ASSIGN_VARIABLE: input 1 copied into the variable that input 0 names.
+    """Return the evaluation of ASSIGN_VARIABLE, which copies input 1 to the variable of input 0.
 
     Source:
         tflite/kernels/assign_variable.cc.

@@ -294,4 +294,4 @@ def output_tensor(context: OpContext, node: Node, i: int = 0) -> Tensor:
 
 
 def nothing() -> None:
-    """Do nothing: the eval of a node whose output was computed while preparing."""
+    """Do nothing: the evaluation of a node whose output was computed during prepare."""

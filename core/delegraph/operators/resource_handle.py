@@ -33,7 +33,7 @@ def key_of(handle: Tensor) -> Any:
 
 
 def write_handle(context: OpContext, output: Tensor, key: Hashable) -> Eval:
-    """Make *output* a handle, a RESOURCE scalar that holds *key*, and return an eval without work.
+    """Make *output* a RESOURCE scalar that holds *key*; return an evaluation without work.
 
     Handles are known while preparing, so they do not make a graph dynamic.
     """

@@ -106,7 +106,7 @@ class PluginSet:
     def defaults(self) -> tuple[Offer, ...]:
         """Return the offers that may be applied as the default delegate, best first.
 
-        They have a ``default_rank`` and come from a distribution of this project.
+        These delegates have a ``default_rank`` and come from a distribution of this project.
         """
         found = [
             (offer.spec.default_rank, offer)

@@ -333,7 +333,7 @@ class Session(SharedState):
     def remove(self, name: str) -> None:
         """Remove the delegates of one name, as if they had never been applied.
 
-        The others are applied anew, since those may have had, or parted, what these would take.
+        The remaining delegates are applied again, since they may now take more nodes.
 
         Raises:
             ArgumentError: none has that name.

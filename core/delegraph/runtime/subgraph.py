@@ -228,7 +228,7 @@ class Subgraph:
     def reset_variables(self) -> None:
         """Set every variable to zero; INT8 variables are set to their zero point.
 
-        One that was computed while preparing is a constant, whatever the file says.
+        A variable that was computed during prepare counts as a constant and keeps its value.
         """
         self.steps.settle()
         for index in self.variables:

@@ -103,7 +103,7 @@ class Computer(Protocol):
 
 
 class RowComputer:
-    """Computes rows in this process."""
+    """Computes rows with an interpreter in this process."""
 
     lost = 0
 

@@ -253,7 +253,7 @@ class Predictor:
         }
 
     def warm_up(self) -> None:
-        """Load the model and its delegates now.
+        """Load the model and its delegates now, before the first call.
 
         Raises:
             DelegraphError: that cannot be done.

@@ -224,7 +224,7 @@ class ServedData(DataPlane):
         self._is_ready = is_ready
 
     def metadata(self) -> dict[str, Any]:
-        """Return the server's metadata."""
+        """Return name, version and extensions of the server."""
         extensions = ["binary_tensor_data"]
         return {"name": "delegraph", "version": delegraph.__version__, "extensions": extensions}
 

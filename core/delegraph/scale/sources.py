@@ -35,7 +35,7 @@ Inputs = Mapping[str, Details]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some rows of a source.
+    """Some rows of a source, with the errors of unreadable rows.
 
     Attributes:
         passed: columns that are no inputs, of all the rows.

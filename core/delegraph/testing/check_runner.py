@@ -125,7 +125,7 @@ class CheckRunner:
         return True
 
     def pytest_unconfigure(self) -> None:
-        """End the other process."""
+        """End the other process at the end of the pytest run."""
         self._process.close()
 
     def _reports(

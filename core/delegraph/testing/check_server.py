@@ -127,7 +127,7 @@ class CheckServer:
         return [subject.identity for subject in self._subjects(tests)]
 
     def is_wrong(self, tests: str, suspect: Suspect) -> bool:
-        """Return whether a model comes out wrong in this process, too."""
+        """Return whether a model gives a wrong result in this process."""
         module, _, function = suspect.judge.partition(":")
         judge: Judge = getattr(import_module(module), function)
         subjects = {subject.name: subject for subject in self._subjects(tests)}
@@ -142,7 +142,7 @@ class CheckServer:
     def run(
         self, tests: str, name: str, next_name: str, deaths: Mapping[str, str]
     ) -> list[dict[str, Any]]:
-        """Run a test and return its reports.
+        """Run one test and return its reports.
 
         Args:
             tests: its class, as ``file::class``.

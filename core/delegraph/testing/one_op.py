@@ -1,4 +1,4 @@
-"""Models of one operator.
+"""Builds models with a single operator.
 
 A quantized RELU is::
 
@@ -85,7 +85,7 @@ def constant(
     axis: int = 0,
     name: str = "",
 ) -> TensorDef:
-    """Return a constant.
+    """Return the definition of a constant tensor with *values*.
 
     Args:
         values: its stored values (integers where it is quantized); for ``"INT4"`` one a item, for

@@ -51,7 +51,7 @@ class RandomOperands:
         return bool(self.rng.random() < probability)
 
     def number(self, low: int, high: int) -> int:
-        """Return an integer; both limits may occur."""
+        """Return a random integer from *low* to *high*, both included."""
         return int(self.rng.integers(low, high, endpoint=True))
 
     def shape(
@@ -146,5 +146,5 @@ class RandomOperands:
         return (self.constant if self.chance(0.15) else self.fed)(type, shape, **drawn)
 
     def output(self, type: str, shape: Sequence[int] = ()) -> TensorDef:
-        """Return an output, quantized if its type is."""
+        """Return the definition of an output, quantized if its type is."""
         return tensor(tuple(shape), type, **self.quantization(type))

@@ -15,7 +15,7 @@ from delegraph.testing.one_op import TensorDef, tensor_record
 
 @dataclass(frozen=True)
 class Op:
-    """An operator of a :class:`Graph`."""
+    """One operator of a :class:`Graph`."""
 
     name: str
     inputs: Sequence[TensorDef]
@@ -25,7 +25,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Graph:
-    """A subgraph: inputs, outputs, and operators in order. Tensors may be in both."""
+    """A subgraph with inputs, outputs and operators in order; an input may also be an output."""
 
     inputs: Sequence[TensorDef]
     outputs: Sequence[TensorDef]
@@ -33,7 +33,7 @@ class Graph:
 
 
 def model_of(*graphs: Graph) -> bytes:
-    """Return the ``.tflite`` bytes of a model with *graphs* as its subgraphs."""
+    """Return the ``.tflite`` bytes of a model whose subgraphs are *graphs*."""
     return write_model(records_of(*graphs))
 
 

@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("aeq.hadamard_rotation")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the eval: blocks of ``hadamard_size`` features multiplied by a Hadamard matrix.
+    """Return the evaluation: blocks of ``hadamard_size`` features multiplied by a Hadamard matrix.
 
     The matrix is normalized, so that lengths stay. Where the last axis is no multiple of the block,
     blocks run on over its end, and the last elements stay as they are. Of four or more axes, the

@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("IRFFT2D")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the eval of IRFFT2D: images of the size in input 1, from their frequencies.
+    """Return the evaluation of IRFFT2D: images of the size in input 1, from their frequencies.
 
     Frequencies are cut, or padded with zeros. Those that a real image determines twice are read
     where the official kernel reads them.

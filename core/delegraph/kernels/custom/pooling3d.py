@@ -30,7 +30,7 @@ _SCALE_TOLERANCE = 1e-6
 
 @kernel("AvgPool3D")
 def prepare_average(context: OpContext, node: Node) -> Eval:
-    """Return the eval of AvgPool3D: means of boxes, integers rounded half away from zero."""
+    """Return the evaluation of AvgPool3D: means of boxes, integers rounded half away from zero."""
     x, y, windows = _prepare(context, node)
     counts = _counts(windows)
     sum_dtype = np.dtype(np.float32) if x.type is TensorType.FLOAT32 else np.dtype(np.int32)

@@ -33,7 +33,7 @@ _INTEGERS = {TensorType.INT8, TensorType.INT32, TensorType.INT64}
 
 @kernel("RandomUniform")
 def prepare_uniform(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RandomUniform: floats from 0 to below 1, of the shape in input 0."""
+    """Return the evaluation of RandomUniform: floats from 0 to below 1, of the shape in input 0."""
     require_type(output_tensor(context, node), _FLOATS)
     y, generator = output_tensor(context, node), _generator(node)
 
@@ -45,7 +45,7 @@ def prepare_uniform(context: OpContext, node: Node) -> Eval:
 
 @kernel("RandomStandardNormal")
 def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RandomStandardNormal: floats, of the shape in input 0."""
+    """Return the evaluation of RandomStandardNormal: floats, of the shape in input 0."""
     require_counts(node, 1)
     require_type(input_tensor(context, node, 0), {TensorType.INT32})
     require_type(output_tensor(context, node), _FLOATS)
@@ -96,7 +96,7 @@ def _generator(node: Node) -> np.random.Generator:
 
 @kernel("Multinomial")
 def prepare_multinomial(context: OpContext, node: Node) -> Eval:
-    """Return the eval of Multinomial: classes drawn by the logits in each row of input 0.
+    """Return the evaluation of Multinomial: classes drawn by the logits in each row of input 0.
 
     Input 1, a constant, is the number of draws a row.
     """

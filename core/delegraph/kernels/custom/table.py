@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("Table")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the eval of Table: input 0 looked up in input 1.
+    """Return the evaluation of Table: input 0 looked up in input 1.
 
     A table for int8 has an entry for each value. One for int16 has 513, and values between two
     entries are interpolated.

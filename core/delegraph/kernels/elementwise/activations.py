@@ -46,7 +46,7 @@ _BEYOND = 1 << 31
 
 @kernel("RELU", versions=(1, 3))
 def prepare_relu(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RELU: max(x, 0), on float32, uint8, int8 and int16.
+    """Return the evaluation of RELU: max(x, 0), on float32, uint8, int8 and int16.
 
     Source:
         ReluEval, tflite/kernels/activations.cc.
@@ -56,7 +56,7 @@ def prepare_relu(context: OpContext, node: Node) -> Eval:
 
 @kernel("RELU6", versions=(1, 3))
 def prepare_relu6(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RELU6: x clamped to [0, 6]; types as RELU.
+    """Return the evaluation of RELU6: x clamped to [0, 6]; types as RELU.
 
     TFLM's kernel clamps numbers of the input's scale and takes them for those of the output.
 
@@ -73,13 +73,13 @@ def prepare_relu6(context: OpContext, node: Node) -> Eval:
 
 @kernel("RELU_N1_TO_1")
 def prepare_relu_n1_to_1(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RELU_N1_TO_1: x clamped to [-1, 1], on float32, uint8 and int8."""
+    """Return the evaluation of RELU_N1_TO_1: x clamped to [-1, 1], on float32, uint8 and int8."""
     return _relu(context, node, -1.0, 1.0, _FLOAT_AND_8_BIT)
 
 
 @kernel("RELU_0_TO_1")
 def prepare_relu_0_to_1(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RELU_0_TO_1: x clamped to [0, 1], on float32, uint8 and int8."""
+    """Return the evaluation of RELU_0_TO_1: x clamped to [0, 1], on float32, uint8 and int8."""
     return _relu(context, node, 0.0, 1.0, _FLOAT_AND_8_BIT)
 
 
@@ -124,7 +124,7 @@ def _quantize(value: float, y: Tensor) -> int:
 
 @kernel("LEAKY_RELU", versions=(1, 2))
 def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LEAKY_RELU: x, or alpha * x below 0; float32, uint8, int8 and int16.
+    """Return the evaluation of LEAKY_RELU: x, or alpha * x below 0; float32, uint8, int8 and int16.
 
     Source:
         LeakyReluEval, tflite/kernels/activations.cc.
@@ -179,7 +179,7 @@ def _float32_ratio(x: Tensor, y: Tensor) -> float:
 
 @kernel("ELU")
 def prepare_elu(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ELU: x, or exp(x) - 1 below 0, on float32 and int8.
+    """Return the evaluation of ELU: x, or exp(x) - 1 below 0, on float32 and int8.
 
     Source:
         EluEval, tflite/kernels/activations.cc.
@@ -199,7 +199,7 @@ def prepare_elu(context: OpContext, node: Node) -> Eval:
 
 @kernel("HARD_SWISH")
 def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
-    """Return the eval of HARD_SWISH: x * min(max(x + 3, 0), 6) / 6; float32, uint8 and int8.
+    """Return the evaluation of HARD_SWISH: x * min(max(x + 3, 0), 6) / 6; float32, uint8 and int8.
 
     Source:
         HardSwishEval, tflite/kernels/activations.cc.
@@ -276,7 +276,7 @@ def _saturate(x: Integers) -> Integers:
 
 @kernel("LOGISTIC", versions=(1, 3))
 def prepare_logistic(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LOGISTIC: 1 / (1 + exp(-x)), on floats, uint8, int8 and int16.
+    """Return the evaluation of LOGISTIC: 1 / (1 + exp(-x)), on floats, uint8, int8 and int16.
 
     Raises:
         OperatorError: the output's scale is not 1/256 (int16: 1/32768 and zero points of 0).
@@ -318,7 +318,7 @@ def _half_logistic(x: Tensor, y: Tensor) -> None:
 
 @kernel("TANH", versions=(1, 3))
 def prepare_tanh(context: OpContext, node: Node) -> Eval:
-    """Return the eval of TANH on 32- and 16-bit floats, uint8, int8 and int16.
+    """Return the evaluation of TANH on 32- and 16-bit floats, uint8, int8 and int16.
 
     Raises:
         OperatorError: an int16 output's scale is not 1/32768, or a zero point is not 0.

@@ -89,7 +89,7 @@ def matching_operands(
 
 @kernel("ADD", versions=(1, 6), inplace=_EITHER_INPUT)
 def prepare_add(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ADD: ``y = activation(a + b)``, broadcast.
+    """Return the evaluation of ADD: ``y = activation(a + b)``, broadcast.
 
     float32, float16, int32, int64, int16 without scales; quantized uint8, int8 and int16.
 
@@ -105,7 +105,7 @@ def prepare_add(context: OpContext, node: Node) -> Eval:
 
 @kernel("SUB", versions=(1, 5), inplace=_EITHER_INPUT)
 def prepare_sub(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SUB: ``y = activation(a - b)``, broadcast.
+    """Return the evaluation of SUB: ``y = activation(a - b)``, broadcast.
 
     float32, int32, int64; quantized uint8, int8 and int16.
 
@@ -120,7 +120,7 @@ def prepare_sub(context: OpContext, node: Node) -> Eval:
 
 @kernel("MUL", versions=(1, 8), inplace=_EITHER_INPUT)
 def prepare_mul(context: OpContext, node: Node) -> Eval:
-    """Return the eval of MUL: ``y = activation(a * b)``, broadcast.
+    """Return the evaluation of MUL: ``y = activation(a * b)``, broadcast.
 
     float32, float16, int32, int64, uint32, complex64, int16 without scales; quantized uint8, int8
     and int16; int16 times int16 into uint8 or int8. The product of two constants is computed at
@@ -151,7 +151,7 @@ def _mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eva
 
 @kernel("DIV", versions=(1, 2), inplace=_EITHER_INPUT)
 def prepare_div(context: OpContext, node: Node) -> Eval:
-    """Return the eval of DIV: ``y = activation(a / b)``, broadcast.
+    """Return the evaluation of DIV: ``y = activation(a / b)``, broadcast.
 
     float32; int32, truncated towards zero; quantized uint8, int8 and int16.
 
@@ -210,7 +210,7 @@ def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArra
 
 
 def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
-    """Return the eval of int32 DIV, which refuses divisors of zero."""
+    """Return the evaluation of int32 DIV, which refuses divisors of zero."""
     low, high = float_activation_range(activation)
     limits = np.iinfo(y.dtype)
     lower, upper = int(max(low, limits.min)), int(min(high, limits.max))
@@ -236,7 +236,7 @@ def require_nonzero(divisor: Tensor, zero_point: int) -> None:
 
 @kernel("POW")
 def prepare_pow(context: OpContext, node: Node) -> Eval:
-    """Return the eval of POW, broadcast, on float32 and int32; int32 refuses negative exponents.
+    """Return the evaluation of POW on float32 and int32; negative int32 exponents are errors.
 
     int32 results that do not fit are the least integer, or, of one exponent for all elements, the
     lower 32 bits.
@@ -301,7 +301,7 @@ def prepare_custom_atan2(context: OpContext, node: Node) -> Eval:
 
 @kernel("SQUARED_DIFFERENCE", versions=(1, 2))
 def prepare_squared_difference(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SQUARED_DIFFERENCE: (a - b)**2, broadcast, on float32, int32 and int8.
+    """Return the evaluation of SQUARED_DIFFERENCE: (a - b)**2 on float32, int32 and int8.
 
     Source:
         tflite/kernels/squared_difference.cc.

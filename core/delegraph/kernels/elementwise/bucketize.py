@@ -15,7 +15,7 @@ _TYPES = {TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLO
 
 @kernel("BUCKETIZE")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the eval of BUCKETIZE: how many boundaries each element has reached, int32.
+    """Return the evaluation of BUCKETIZE: how many boundaries each element has reached, int32.
 
     Source:
         tflite/kernels/bucketize.cc.

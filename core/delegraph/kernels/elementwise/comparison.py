@@ -37,7 +37,9 @@ _EQUATABLE = _ORDERED | {TensorType.BOOL, TensorType.STRING}
 
 @kernel("EQUAL", versions=(1, 5))
 def prepare_equal(context: OpContext, node: Node) -> Eval:
-    """Return the eval of EQUAL: ``y = a == b``, broadcast. Source: tflite/kernels/comparisons.cc.
+    """Return the evaluation of EQUAL: ``y = a == b``, broadcast.
+
+    Source: tflite/kernels/comparisons.cc.
 
     bool, strings, floats, integers; 8-bit ones and int16 with scales by the value they stand for.
     """
@@ -46,13 +48,15 @@ def prepare_equal(context: OpContext, node: Node) -> Eval:
 
 @kernel("NOT_EQUAL", versions=(1, 4))
 def prepare_not_equal(context: OpContext, node: Node) -> Eval:
-    """Return the eval of NOT_EQUAL: ``y = a != b``, broadcast; types as EQUAL."""
+    """Return the evaluation of NOT_EQUAL: ``y = a != b``, broadcast; types as EQUAL."""
     return _prepare(context, node, np.not_equal, _EQUATABLE, int16_by_value=True)
 
 
 @kernel("LESS", versions=(1, 3))
 def prepare_less(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LESS: ``y = a < b``, broadcast. Source: tflite/kernels/comparisons.cc.
+    """Return the evaluation of LESS: ``y = a < b``, broadcast.
+
+    Source: tflite/kernels/comparisons.cc.
 
     Floats, integers; 8-bit ones by the value they stand for, int16 as stored.
     """
@@ -61,19 +65,19 @@ def prepare_less(context: OpContext, node: Node) -> Eval:
 
 @kernel("LESS_EQUAL", versions=(1, 2))
 def prepare_less_equal(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LESS_EQUAL: ``y = a <= b``, broadcast; types as LESS."""
+    """Return the evaluation of LESS_EQUAL: ``y = a <= b``, broadcast; types as LESS."""
     return _prepare(context, node, np.less_equal, _ORDERED)
 
 
 @kernel("GREATER", versions=(1, 2))
 def prepare_greater(context: OpContext, node: Node) -> Eval:
-    """Return the eval of GREATER: ``y = a > b``, broadcast; types as LESS."""
+    """Return the evaluation of GREATER: ``y = a > b``, broadcast; types as LESS."""
     return _prepare(context, node, np.greater, _ORDERED | {TensorType.BFLOAT16})
 
 
 @kernel("GREATER_EQUAL", versions=(1, 3))
 def prepare_greater_equal(context: OpContext, node: Node) -> Eval:
-    """Return the eval of GREATER_EQUAL: ``y = a >= b``, broadcast; types as LESS."""
+    """Return the evaluation of GREATER_EQUAL: ``y = a >= b``, broadcast; types as LESS."""
     return _prepare(context, node, np.greater_equal, _ORDERED)
 
 

@@ -16,19 +16,22 @@ from delegraph.schema.enums import TensorType
 
 @kernel("LOGICAL_AND")
 def prepare_logical_and(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LOGICAL_AND on bool, broadcast. Source: tflite/kernels/logical.cc."""
+    """Return the evaluation of LOGICAL_AND on bool, broadcast.
+
+    Source: tflite/kernels/logical.cc.
+    """
     return _prepare(context, node, np.logical_and)
 
 
 @kernel("LOGICAL_OR")
 def prepare_logical_or(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LOGICAL_OR on bool, broadcast. Source: tflite/kernels/logical.cc."""
+    """Return the evaluation of LOGICAL_OR on bool, broadcast. Source: tflite/kernels/logical.cc."""
     return _prepare(context, node, np.logical_or)
 
 
 @kernel("LOGICAL_NOT")
 def prepare_logical_not(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LOGICAL_NOT on bool. Source: tflite/kernels/elementwise.cc."""
+    """Return the evaluation of LOGICAL_NOT on bool. Source: tflite/kernels/elementwise.cc."""
     x, y = unary_operands(context, node, {TensorType.BOOL})
 
     def run() -> None:

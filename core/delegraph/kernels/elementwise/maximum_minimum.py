@@ -25,7 +25,7 @@ _TYPES = _FLOATS | {
 
 @kernel("MAXIMUM", versions=(1, 4))
 def prepare_maximum(context: OpContext, node: Node) -> Eval:
-    """Return the eval of MAXIMUM, broadcast, on floats and integers as stored.
+    """Return the evaluation of MAXIMUM, broadcast, on floats and integers as stored.
 
     NaN is no larger than anything, so that ``a > b ? a : b`` is b where either is NaN. Tensors
     without elements may have any type.
@@ -38,7 +38,7 @@ def prepare_maximum(context: OpContext, node: Node) -> Eval:
 
 @kernel("MINIMUM", versions=(1, 4))
 def prepare_minimum(context: OpContext, node: Node) -> Eval:
-    """Return the eval of MINIMUM, broadcast; types and NaN as MAXIMUM."""
+    """Return the evaluation of MINIMUM, broadcast; types and NaN as MAXIMUM."""
     return _prepare(context, node, np.minimum)
 
 

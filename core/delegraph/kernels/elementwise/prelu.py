@@ -25,7 +25,7 @@ _ALPHA_TYPES = {
 
 @kernel("PRELU")
 def prepare_prelu(context: OpContext, node: Node) -> Eval:
-    """Return the eval of PRELU: x, or alpha * x below 0; float32, uint8, int8 and int16.
+    """Return the evaluation of PRELU: x, or alpha * x below 0; float32, uint8, int8 and int16.
 
     Alpha has the type of x, but int8 for int16. (The official kernel takes an int16 alpha too, and
     reads its bytes as int8.)

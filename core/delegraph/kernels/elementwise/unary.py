@@ -72,7 +72,7 @@ def run_ufunc(function: Callable[..., Any], x: Tensor, y: Tensor) -> Eval:
 
 @kernel("ABS", versions=(1, 5))
 def prepare_abs(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ABS on float32, int32, int8, and int16 with or without scales.
+    """Return the evaluation of ABS on float32, int32, int8, and int16 with or without scales.
 
     Source:
         AbsEval, tflite/kernels/elementwise.cc.
@@ -103,7 +103,7 @@ def _abs_function(x: Tensor, y: Tensor, ratio: float) -> Callable[[Integers], In
 
 @kernel("NEG")
 def prepare_neg(context: OpContext, node: Node) -> Eval:
-    """Return the eval of NEG on floats and signed integers, as stored.
+    """Return the evaluation of NEG on floats and signed integers, as stored.
 
     Source:
         tflite/kernels/neg.cc.
@@ -122,7 +122,7 @@ def prepare_neg(context: OpContext, node: Node) -> Eval:
 
 @kernel("EXP", versions=(1, 2))
 def prepare_exp(context: OpContext, node: Node) -> Eval:
-    """Return the eval of EXP on float32, int8 and int16. Source: tflite/kernels/exp.cc."""
+    """Return the evaluation of EXP on float32, int8 and int16. Source: tflite/kernels/exp.cc."""
     x, y = unary_operands(context, node, _QUANTIZED)
     if x.type is TensorType.FLOAT32:
         return run_ufunc(np.exp, x, y)
@@ -133,7 +133,7 @@ def prepare_exp(context: OpContext, node: Node) -> Eval:
 
 @kernel("LOG", versions=(1, 2))
 def prepare_log(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LOG on float32, int8 and int16; quantized logs of <= 0 are the smallest.
+    """Return the evaluation of LOG on float32, int8, int16; quantized x <= 0 gives the least value.
 
     Source:
         LogEval and LogLUTPrepare, tflite/kernels/elementwise.cc.
@@ -148,7 +148,7 @@ def prepare_log(context: OpContext, node: Node) -> Eval:
 
 @kernel("SIN", versions=(1, 2))
 def prepare_sin(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SIN on float32 and float16.
+    """Return the evaluation of SIN on float32 and float16.
 
     Source:
         SinEval, tflite/kernels/elementwise.cc.
@@ -158,7 +158,7 @@ def prepare_sin(context: OpContext, node: Node) -> Eval:
 
 @kernel("COS", versions=(1, 2))
 def prepare_cos(context: OpContext, node: Node) -> Eval:
-    """Return the eval of COS on float32 and float16.
+    """Return the evaluation of COS on float32 and float16.
 
     Source:
         CosEval, tflite/kernels/elementwise.cc.
@@ -243,25 +243,28 @@ def _rsqrt_function(x: Tensor, y: Tensor) -> Callable[[Integers], Integers]:
 
 @kernel("SQUARE")
 def prepare_square(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SQUARE on float32. Source: SquareEval, tflite/kernels/elementwise.cc."""
+    """Return the evaluation of SQUARE on float32.
+
+    Source: SquareEval, tflite/kernels/elementwise.cc.
+    """
     return run_ufunc(np.square, *unary_operands(context, node, _FLOAT32))
 
 
 @kernel("FLOOR")
 def prepare_floor(context: OpContext, node: Node) -> Eval:
-    """Return the eval of FLOOR on 32- and 16-bit floats. Source: tflite/kernels/floor.cc."""
+    """Return the evaluation of FLOOR on 32- and 16-bit floats. Source: tflite/kernels/floor.cc."""
     return run_ufunc(np.floor, *unary_operands(context, node, _FLOATS))
 
 
 @kernel("CEIL")
 def prepare_ceil(context: OpContext, node: Node) -> Eval:
-    """Return the eval of CEIL on float32. Source: tflite/kernels/ceil.cc."""
+    """Return the evaluation of CEIL on float32. Source: tflite/kernels/ceil.cc."""
     return run_ufunc(np.ceil, *unary_operands(context, node, _FLOAT32))
 
 
 @kernel("ROUND")
 def prepare_round(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ROUND on 32- and 16-bit floats: halves to even.
+    """Return the evaluation of ROUND on 32- and 16-bit floats: halves to even.
 
     Source:
         RoundToNearest, tflite/kernels/internal/reference/round.h.
@@ -271,13 +274,16 @@ def prepare_round(context: OpContext, node: Node) -> Eval:
 
 @kernel("SIGN", versions=(1, 2))
 def prepare_sign(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SIGN on float32, float64 and int32. Source: tflite/kernels/sign.cc."""
+    """Return the evaluation of SIGN on float32, float64 and int32.
+
+    Source: tflite/kernels/sign.cc.
+    """
     allowed = {TensorType.FLOAT32, TensorType.FLOAT64, TensorType.INT32}
     return run_ufunc(np.sign, *unary_operands(context, node, allowed))
 
 
 def run_transform(function: RealFunction, x: Tensor, y: Tensor) -> Eval:
-    """Return the eval of a real function between quantized 8-bit or int16 tensors.
+    """Return the evaluation of a real function between quantized 8-bit or int16 tensors.
 
     Raises:
         OperatorError: a tensor has no scale.

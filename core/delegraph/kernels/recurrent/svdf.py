@@ -136,7 +136,7 @@ def _check(layer: _Layer) -> None:
 
 
 def _float_eval(layer: _Layer, activation: int, asymmetric: bool) -> Eval:
-    """Return the eval on float activations; weights are float or 8-bit.
+    """Return the evaluation on float activations; weights are float or 8-bit.
 
     Source:
         EvalFloatSVDF and EvalHybridSVDF, tflite/kernels/internal/reference/svdf.h.
@@ -160,7 +160,7 @@ def _float_eval(layer: _Layer, activation: int, asymmetric: bool) -> Eval:
 
 
 def _integer_eval(layer: _Layer, activation: int) -> Eval:
-    """Return the eval on int8 activations, with int16 state and time weights.
+    """Return the evaluation on int8 activations, with int16 state and time weights.
 
     Source:
         EvalIntegerSVDF, tflite/kernels/internal/reference/svdf.h.

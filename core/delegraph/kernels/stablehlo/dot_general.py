@@ -22,7 +22,7 @@ from delegraph.operators.tensor import Tensor
 
 @kernel("STABLEHLO_DOT_GENERAL", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_DOT_GENERAL: products, summed over the contracting dimensions.
+    """Return the evaluation of STABLEHLO_DOT_GENERAL: products summed over contracting axes.
 
     The result's axes are the batching ones, the left operand's others, the right operand's others.
     The official interpreter only parses this operator; it follows the StableHLO specification.

@@ -166,7 +166,7 @@ for _name, (_function, _types) in _UNARY.items():
 
 @kernel("STABLEHLO_ABS")
 def prepare_abs(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_ABS; complex numbers have real magnitudes."""
+    """Return the evaluation of STABLEHLO_ABS; complex numbers have real magnitudes."""
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     if x.type not in COMPLEX:
         return run_ufunc(np.abs, *unary_operands(context, node, SIGNED | FLOAT))
@@ -178,7 +178,7 @@ def prepare_abs(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_COMPARE")
 def prepare_compare(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_COMPARE: whether elements stand in a relation, bool.
+    """Return the evaluation of STABLEHLO_COMPARE: whether elements stand in a relation, bool.
 
     In the total order of floats, -NaN < -inf < -0 < +0 < +inf < NaN.
     """
@@ -240,7 +240,7 @@ def prepare_select(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_CLAMP")
 def prepare_clamp(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_CLAMP: input 1, at least input 0 and at most input 2."""
+    """Return the evaluation of STABLEHLO_CLAMP: input 1, at least input 0 and at most input 2."""
     require_counts(node, 3)
     low, x, high = (input_tensor(context, node, i) for i in range(3))
     y = output_tensor(context, node)
@@ -265,7 +265,7 @@ def _require_shape_or_scalar(tensor: Tensor, shape: tuple[int, ...]) -> None:
 
 @kernel("STABLEHLO_CONVERT")
 def prepare_convert(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_CONVERT: elements in the output's type.
+    """Return the evaluation of STABLEHLO_CONVERT: elements in the output's type.
 
     Floats are cut towards zero; what an integer cannot hold becomes the nearest that it can, NaN
     the largest. Complex numbers lose their imaginary part, and bools are what is not zero.

@@ -18,7 +18,7 @@ _TYPES = ANY - {TensorType.COMPLEX128}
 
 @kernel("STABLEHLO_GATHER")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_GATHER: slices of input 0 that start where input 1 says.
+    """Return the evaluation of STABLEHLO_GATHER: slices of input 0 that start where input 1 says.
 
     Slices are moved to lie inside the operand.
 

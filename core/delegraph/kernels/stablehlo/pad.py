@@ -13,7 +13,7 @@ from delegraph.operators.tensor import Shape
 
 @kernel("STABLEHLO_PAD")
 def prepare_stablehlo_pad(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_PAD: padding before, after and between; negative edges crop.
+    """Return the evaluation of STABLEHLO_PAD: pads before, after and between; negative pads crop.
 
     An output with an empty axis has nothing but empty axes, as officially.
 

@@ -35,7 +35,7 @@ _UFUNCS: dict[str, np.ufunc] = {
 
 @kernel("STABLEHLO_REDUCE")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_REDUCE: the first half of the inputs, reduced over dimensions.
+    """Return the evaluation of STABLEHLO_REDUCE: the first half of the inputs, reduced over axes.
 
     The other half are what to begin with. A subgraph makes one element of two, of each input; it
     is called for neighbours, so that N elements take log2(N) steps. The official interpreter only

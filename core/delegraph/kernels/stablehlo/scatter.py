@@ -31,7 +31,7 @@ Update = Callable[[Array, Array, Array], object]
 
 @kernel("STABLEHLO_SCATTER")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_SCATTER: input 0, changed by input 2 where input 1 says.
+    """Return the evaluation of STABLEHLO_SCATTER: input 0, changed by input 2 where input 1 says.
 
     Changes outside the operand are left out. A subgraph says how an element and its update become
     one: it holds no operator, which means that the update replaces it, or one.

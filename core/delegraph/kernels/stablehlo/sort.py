@@ -32,7 +32,7 @@ _DESCENDING = {
 
 @kernel("STABLEHLO_SORT")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_SORT: the inputs, sorted together along ``dimension``.
+    """Return the evaluation of STABLEHLO_SORT: the inputs, sorted together along ``dimension``.
 
     A subgraph tells of two elements of each input whether the first come before the second. Equal
     elements stay in order, whether that is asked for or not. The official interpreter only parses

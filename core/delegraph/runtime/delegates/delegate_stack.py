@@ -205,7 +205,7 @@ class DelegateStack:
     def take_off_static(self) -> None:
         """Remove all delegates if one depends on shapes; the caller then calls :meth:`reapply`.
 
-        That is so for static delegates, and where nodes were refused for the shapes before.
+        Static delegates depend on shapes, and so do nodes that were rejected for their old shapes.
         """
         applied = self._plan.applied
         depend_on_shapes = self._plan.static_delegates() or self._subgraph.findings.errors

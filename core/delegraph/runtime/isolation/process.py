@@ -241,7 +241,7 @@ class IsolatedProcess:
     ) -> Message:
         """Send a message and return the reply; on any error the child process is ended.
 
-        Else a later reply would be taken for that of the next question.
+        Otherwise a late reply would be taken for the reply to the next message.
         """
         own = {"eval": self._timeout, "free": CLOSE_TIMEOUT}
         seconds = own.get(phase, START_TIMEOUT)
@@ -306,7 +306,7 @@ class IsolatedProcess:
     def drop(self, child: Child, number: int) -> None:
         """Close the kernels of a partition, or delay this while another request is running.
 
-        It may be a garbage collection in the middle of that which calls this.
+        The garbage collector may call this method in the middle of another request.
         """
         self._forgotten.append((child, number))
         if os.getpid() != self._pid:

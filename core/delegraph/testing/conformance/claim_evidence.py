@@ -47,7 +47,7 @@ def demands(claim: Claim) -> tuple[Demand, ...]:
 
 
 def _leaves_roles(claim: Claim) -> bool:
-    """Return whether some operand has a role that the claim does not name."""
+    """Return whether an operand has a role that the claim does not name."""
     named = dict(claim.roles)
     return any(role not in named for op in claim.operators for role in roles_of(op))
 

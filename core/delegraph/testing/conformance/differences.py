@@ -56,7 +56,7 @@ def allowed_of(
 def array_difference(
     got: Array, right: Array, type: TensorType, tolerance: Tolerance | None
 ) -> str:
-    """Return how *got* differs from *right* by more than *tolerance*; empty if it does not.
+    """Text that describes a difference beyond the tolerance; empty without one.
 
     Args:
         got: what a delegate computed.

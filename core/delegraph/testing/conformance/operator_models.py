@@ -161,7 +161,7 @@ def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None
 
 
 def fits(source: Trial, reader: Trial) -> bool:
-    """Return whether an output of one brick can be an input of another."""
+    """Return whether an output of one brick can be an input of another brick."""
     made = _output_kinds(source)
     read = [] if _makes_steps(reader.case) else fed_definitions(reader.case)
     return any(_kind_of(each) in made for each in read)

@@ -26,7 +26,7 @@ _NONE = "the delegate computes none of the models it claims rightly; see soundne
 
 @cache
 def specimens(subject: Subject) -> tuple[Trial, ...]:
-    """Return one-step trials that the delegate claims, takes and computes rightly.
+    """Return one-step trials that the delegate claims, takes and computes right.
 
     They are of different operators, types and features, some with tensors inside of a partition,
     have inputs to feed with elements in them, and give the same results each time.

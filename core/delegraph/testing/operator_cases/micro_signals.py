@@ -79,7 +79,7 @@ def backward_transforms(op: str, random: RandomOperands) -> Iterator[OperatorCas
 
 @cases_of("SignalWindow")
 def windows(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """One window or several, any shift."""
+    """Yield cases with one or several windows and any shift."""
     for _ in range(random.count):
         shape = (*random.shape(0, 2, empty=0), random.number(1, 40))
         weights = constant(_samples(random, "INT16", shape[-1:]))

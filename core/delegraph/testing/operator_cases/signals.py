@@ -121,7 +121,7 @@ def random_numbers(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("MULTINOMIAL")
 def multinomial(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Samples of rows of log-probabilities."""
+    """Yield cases that draw samples from rows of log-probabilities."""
     for _ in range(random.count):
         logits = random.fed("FLOAT32", random.pick([(2, 3), (1, 5), random.shape(1, 3)]))
         options = RandomOptions(seed=random.number(0, 3), seed2=random.number(0, 3))

@@ -143,7 +143,7 @@ def remove(finding: Finding, folder: Path) -> None:
 
 
 def nodes_of(content: bytes) -> tuple[str, ...]:
-    """Return each operator of the main subgraph with the types of its inputs, in order."""
+    """Return each operator of the main subgraph with its input types, in order."""
     try:
         model = read_model(np.frombuffer(content, np.uint8))
     except DelegraphError:

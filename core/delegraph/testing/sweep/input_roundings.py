@@ -41,7 +41,7 @@ def nudged(x: NDArray[Any], rng: np.random.Generator, *, smoothly: bool) -> NDAr
 
 
 def nudged_case(case: SweepCase, number: int) -> SweepCase:
-    """Case whose float32 inputs and constants are nudged, in another way for each number."""
+    """Return a case whose float32 inputs and constants are nudged, depending on *number*."""
     rng, smoothly = np.random.default_rng(number), number % 2 == 0
 
     def moved(x: NDArray[Any]) -> NDArray[Any]:

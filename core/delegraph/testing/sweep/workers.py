@@ -144,7 +144,7 @@ class Worker:
     def end_if_late(self) -> bool:
         """Kill the process if a case takes far too long; return whether it was killed.
 
-        It writes down where it is before.
+        Before it ends, the process writes its stack to a file.
         """
         is_late = self.board.seconds() > self.limits.seconds * PATIENCE
         if is_late:

@@ -206,7 +206,7 @@ def _metrics(test: NDArray[Any], reference: NDArray[Any], size: NDArray[np.float
 
 
 def _quantile(size: NDArray[np.float64], share: float) -> float:
-    """Return the smallest element that at least a *share* of all elements do not exceed."""
+    """Return the element at the quantile *share*, by NumPy's method ``higher``."""
     place = math.ceil(share * (size.size - 1))
     return float(np.partition(size.reshape(-1), place)[place])
 

@@ -127,9 +127,9 @@ def graph_ids(model: Model) -> list[str]:
 def node_keys(spec: SubgraphSpec) -> dict[int, str]:
     """Return a key for each operator that identifies it in Model Explorer's graph.
 
-    That is its index, but Model Explorer looks a key up among the names of tensors first. So an
-    operator that has the number of another node's tensor for an index has the name of one of its
-    own outputs here; one without such a name is left out.
+    The key is the operator's index, but Model Explorer looks a key up among the names of tensors
+    first. So an operator that has the number of another node's tensor for an index has the name of
+    one of its own outputs here; one without such a name is left out.
     """
     times = Counter(tensor.name for tensor in spec.tensors)
     keys = {op.index: _node_key(op, spec, times) for op in spec.operators}

@@ -44,7 +44,8 @@ _FAMILIES = {
 def find_faces(seen: Seen) -> Findings | None:
     """Return the faces in the outputs, or None when they are not outputs of BlazeFace.
 
-    They are ``[1, anchors, 16]``, a box and six points each, and ``[1, anchors, 1]``, the scores.
+    BlazeFace has two outputs: ``[1, anchors, 16]``, a box and six points for each anchor, and
+    ``[1, anchors, 1]``, the scores.
     """
     shapes = {np.shape(values): index for index, (_, values) in enumerate(seen.outputs)}
     for anchors, family in _FAMILIES.items():
