@@ -117,7 +117,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
         """Refuse arguments of single calls: a predictor has none.
 
         Raises:
-            ArgumentError: there are some.
+            ArgumentError: there are arguments.
         """
         if inference_args:
             raise ArgumentError(f"inference_args {sorted(inference_args)}: a model takes none")
@@ -132,7 +132,7 @@ def columns_of_examples(batch: Sequence[Example]) -> Columns:
     """Return examples as columns of rows; different shapes give columns of arrays.
 
     Raises:
-        ArgumentError: they differ in their columns.
+        ArgumentError: the examples have different columns.
     """
     for example in batch:
         if example.keys() != batch[0].keys():

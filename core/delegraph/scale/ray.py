@@ -108,7 +108,7 @@ class PredictorActor:
         fingerprint: that it must have here; None for any.
 
     Raises:
-        ArgumentError: it has another one.
+        ArgumentError: the fingerprint differs.
         DelegraphError: the model cannot be loaded.
     """
 

@@ -50,7 +50,7 @@ class Limits:
     """Limits of a case: processor time and memory.
 
     Attributes:
-        seconds: of processor time.
+        seconds: processor time in seconds.
         bytes: of address space, beside what the process has when it starts.
     """
 
@@ -89,7 +89,7 @@ class Worker:
 
     Args:
         work: what the process runs; its arguments are the worker, requests and answers.
-        limits: of a case.
+        limits: limits of a case.
         groups: which cases are counted apart.
     """
 
@@ -199,7 +199,7 @@ class Found:
     """A case with a fault.
 
     Attributes:
-        number: of the case.
+        number: number of the case.
         case: what the campaign makes of the number.
         fault: what came of it.
     """
@@ -217,7 +217,7 @@ class Campaign:
         case_of: returns the case with a number, the same one in any process.
         numbers: the first case and the one after the last.
         jobs: processes.
-        limits: of a case.
+        limits: limits of a case.
         groups: which cases are counted apart; an :class:`Ending` names its own.
     """
 
@@ -330,7 +330,7 @@ class Judge:
 
     Args:
         judge: tries a case, as for :class:`Campaign`.
-        limits: of a case.
+        limits: limits of a case.
     """
 
     def __init__(self, judge: Callable[[Any, Announce], Ending], limits: Limits) -> None:

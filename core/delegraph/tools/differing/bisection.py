@@ -24,7 +24,7 @@ class Outcome:
     Attributes:
         kind: ``right``; or why not: the result ``differs``, an exception was ``raised``, the
             process ``crashed``, or it ``hung``.
-        text: more about it, in words; empty where all is right.
+        text: details in words; empty for a right result.
     """
 
     kind: OutcomeKind
@@ -50,7 +50,7 @@ class Probe:
         nodes: those that a delegate was given; it had none of the other candidates.
         outcome: what came of it.
         runs: numbers of the runs that were computed; the last one is where it failed.
-        seconds: how long it took.
+        seconds: duration of the probe.
     """
 
     nodes: Nodes
@@ -81,8 +81,8 @@ class Fault:
 
     Attributes:
         nodes: in the order of the model.
-        outcome: of the probe with these nodes only.
-        named_after: how many probes it had taken by then.
+        outcome: outcome of the probe with these nodes only.
+        named_after: number of probes before the fault was found.
         is_smallest: whether every one of them is needed; False where probes ran out.
     """
 

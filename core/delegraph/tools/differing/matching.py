@@ -63,7 +63,7 @@ def matched_inputs(test: Sequence[Details], reference: Sequence[Details]) -> lis
     By name where all names are the same, else by position.
 
     Raises:
-        ArgumentError: another number of inputs, or two that cannot take the same values.
+        ArgumentError: the numbers of inputs differ, or two inputs cannot take the same values.
     """
     if len(test) != len(reference):
         raise ArgumentError(

@@ -96,7 +96,7 @@ class GroundTruth:
         """Return the pictures with the numbers *ids*.
 
         Raises:
-            ArgumentError: there is no picture with one of them.
+            ArgumentError: a number belongs to no picture.
         """
         known = {picture.id for picture in self.pictures}
         for number in ids:

@@ -26,7 +26,7 @@ class Operands(NamedTuple):
 
     Attributes:
         inputs: variables among them.
-        outputs: what it writes.
+        outputs: output tensors.
         resize: gives an output, by its position, a shape.
     """
 
@@ -79,7 +79,7 @@ class CompiledNode:
         """Return the function that computes the node.
 
         Args:
-            context: of the subgraph.
+            context: context of the subgraph.
             operands: its tensors.
             num_threads: threads that may be used; None leaves it to ``via``.
 

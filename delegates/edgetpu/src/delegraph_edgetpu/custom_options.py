@@ -56,7 +56,7 @@ def read_custom_options(content: bytes) -> bytes:
     """Return the executable in the options of an ``edgetpu-custom-op``.
 
     Raises:
-        ExecutableError: they are no FlexBuffer map, or hold no executable.
+        ExecutableError: the options are not a FlexBuffer map, or have no executable.
     """
     what = f"the custom options of {CUSTOM_OP} ({len(content)} bytes)"
     if not content:

@@ -15,7 +15,7 @@ def describe_options(custom_options: bytes) -> dict[str, str]:
     """Facts on the executable in the operator's options, names to texts.
 
     Raises:
-        ExecutableError: it is damaged.
+        ExecutableError: the executable is damaged.
     """
     content = read_custom_options(custom_options)
     executable = parse(content)

@@ -149,7 +149,7 @@ class PipelinedModelRunner:
         Raises:
             PipelineError: a segment failed.
             StateError: the pipeline is closed.
-            TimeoutError: there was no result in time.
+            TimeoutError: no result arrived in time.
         """
         item = self._line.take(timeout)
         if item is None:

@@ -84,7 +84,7 @@ class PipelineSimulation:
         Raises:
             PipelineError: a station failed at this item.
             StateError: the line is stopped.
-            TimeoutError: there was none within *timeout* seconds.
+            TimeoutError: no item arrived within *timeout* seconds.
         """
         with self._changed:
             queue = self._queues[-1]

@@ -132,7 +132,7 @@ def read_real(executable: RealExecutable) -> RealPackage:
     """Readable part of a real executable.
 
     Raises:
-        ExecutableError: it is damaged.
+        ExecutableError: the package is damaged.
     """
     content = executable.content
     what = "the package"

@@ -29,7 +29,7 @@ def convert(
             ``tf.function`` with an input signature, or one or several concrete functions.
         supported_ops: names of ``tf.lite.OpsSet``. The default takes TensorFlow's operators only
             for what has no builtin one; ``["SELECT_TF_OPS"]`` alone takes them for everything.
-        signatures: of a SavedModel, those to convert; all of them unless named.
+        signatures: keys of the SavedModel's signatures to convert; all of them if empty.
         allow_all: let operators through that are not on the converter's allowlist; it is none for
             the delegate.
         settings: further attributes of the converter: ``optimizations``,

@@ -21,8 +21,8 @@ class CannotFlexify(ArgumentError):
     """Error: TensorFlow has no equivalent of a builtin operator with these options.
 
     Args:
-        node: which operator.
-        reason: what of it.
+        node: the operator, as text.
+        reason: the unsupported property.
     """
 
     def __init__(self, node: str, reason: str) -> None:
@@ -36,7 +36,7 @@ class Rewrite:
 
     Attributes:
         operator: the builtin operator, with its typed options.
-        tensors: of its subgraph.
+        tensors: tensors of the subgraph.
         added: tensors made for the Flex operators, with their values where they are constants.
         calls: the Flex operators, in order: NodeDef, inputs, outputs.
     """

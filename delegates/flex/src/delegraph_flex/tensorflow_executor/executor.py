@@ -189,7 +189,7 @@ def _op_def(op: str) -> Any:
     """Return TensorFlow's definition of an operator; TensorFlow Text is imported where needed.
 
     Raises:
-        Unsupported: there is none.
+        Unsupported: TensorFlow has no such operator.
     """
     found = op_def_registry.get(op)
     effect = side_effects().get(op)

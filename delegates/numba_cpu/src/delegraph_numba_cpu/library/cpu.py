@@ -161,7 +161,7 @@ def level_named(name: str) -> CpuLevel:
     ``auto`` is the one that the environment names, or else the best there is.
 
     Raises:
-        DelegateError: this processor does not have it.
+        DelegateError: this processor does not support the level.
     """
     levels, asked = supported_levels(), f"cpu={name}"
     if name == "auto":

@@ -133,7 +133,7 @@ def require_asked(what: str, asked: Iterable[int], found: Iterable[int]) -> None
     """Check that the outputs have the sizes that the node's parameters request.
 
     Raises:
-        OperatorError: it has not.
+        OperatorError: the sizes differ.
     """
     asked, found = list(asked), list(found)
     if asked != found:

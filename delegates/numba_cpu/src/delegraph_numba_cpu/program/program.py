@@ -203,8 +203,8 @@ class Program:
         table: address of the table of rows.
         header: the words that the table begins with; see ``instructions.executor``.
         rows: what the rows call, in order.
-        workers: how many threads may run it, the caller's among them.
-        run_time: how long it takes, once it has run.
+        workers: number of threads for a run, including the caller's.
+        run_time: estimate of the run time, learned from runs.
         tiles: largest number of parts that a row is split into.
         scratch_bytes: working memory that it needs.
     """
@@ -324,7 +324,7 @@ class Program:
         What is noted as bound is noted last: an interrupt may come in between.
 
         Raises:
-            DelegateError: that of a tensor is not what the program was made for.
+            DelegateError: a tensor's memory is not what the program was made for.
         """
         if not self._is_bound():
             self._bind()

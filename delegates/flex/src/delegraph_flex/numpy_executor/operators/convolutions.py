@@ -63,7 +63,7 @@ def require_no_dilations(sliding: Sliding) -> None:
     """Check that there are no dilations; TensorFlow's CPU kernels do not support them.
 
     Raises:
-        Unsupported: there are some.
+        Unsupported: a dilation is not 1.
     """
     if any(step != 1 for step in sliding.dilations):
         raise Unsupported(f"attribute 'dilations' is {list(sliding.dilations)}, expected 1")
@@ -167,7 +167,7 @@ def require_depthwise(shape: Sequence[int], weight: NDArray[Any]) -> None:
     """Check that the shape of depthwise filters fits the shape of an image.
 
     Raises:
-        ValueError: they do not.
+        ValueError: the filters do not fit the image.
     """
     if len(shape) != 4 or weight.ndim != 4 or shape[3] != weight.shape[2] or 0 in weight.shape:
         shapes = f"{list(shape)} and {list(weight.shape)}"

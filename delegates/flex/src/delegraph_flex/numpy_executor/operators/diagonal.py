@@ -24,9 +24,9 @@ class Band(NamedTuple):
     the longest of them.
 
     Attributes:
-        shape: of the packed form; one dimension for a single diagonal.
+        shape: shape of the packed form; one dimension for a single diagonal.
         packed: indices into it, after those of the batch.
-        rows: of the same elements in a matrix.
+        rows: row of each packed element in the matrix.
         columns: likewise.
     """
 
@@ -41,8 +41,8 @@ def band(rows: int, columns: int, low: int, high: int, align: str) -> Band:
     """Return where diagonals *low* to *high* of matrices are.
 
     Args:
-        rows: of a matrix.
-        columns: of a matrix.
+        rows: number of rows of a matrix.
+        columns: number of columns of a matrix.
         low: lowest diagonal; negative below the main one.
         high: highest diagonal.
         align: where in their rows diagonals above and below the main one stand:

@@ -89,7 +89,7 @@ def _of_filters(
     """Return the step that computes a convolution's gradient with respect to its filters.
 
     Args:
-        sliding: how windows slide.
+        sliding: geometry of the windows.
         gather: makes one tap's gradient of what the tap reads and the output's gradient.
         fits: whether the last two sizes of filters suit a number of output channels.
     """

@@ -25,7 +25,7 @@ def check_square(x: NDArray[Any]) -> None:
     """Check that *x* is a batch of square matrices.
 
     Raises:
-        ValueError: it is not.
+        ValueError: *x* is not a batch of square matrices.
     """
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"input has shape {list(x.shape)}, expected square matrices")

@@ -35,7 +35,7 @@ def check_nested(nested: Sequence[NDArray[Any]], values: NDArray[Any]) -> None:
     """Check that nested row splits fit each other, and that the last ones fit the values.
 
     Raises:
-        ValueError: they do not.
+        ValueError: the splits do not fit.
     """
     counts = [splits.size - 1 for splits in nested[1:]] + [len(values) if values.ndim else 0]
     for splits, count in zip(nested, counts, strict=True):

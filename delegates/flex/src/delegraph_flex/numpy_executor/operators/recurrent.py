@@ -81,9 +81,9 @@ def _lstm_cell(node: FlexNode, order: str, forget_bias: float, clip: float) -> C
 
     Args:
         node: with the attributes, of which the version without a forget bias has no such one.
-        order: of the gates in matrix and bias.
-        forget_bias: where the attribute is left out.
-        clip: where the attribute is left out.
+        order: order of the gates in matrix and bias.
+        forget_bias: forget bias for a node without the attribute.
+        clip: cell clip for a node without the attribute.
     """
     type = node.type("T")
     multiply, sigmoid = product(type), through_float32(special.expit, type)

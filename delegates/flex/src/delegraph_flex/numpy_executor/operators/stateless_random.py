@@ -46,7 +46,7 @@ def result_type(node: FlexNode, name: str, default: DataType, types: Any) -> np.
     """Return the dtype in the attribute *name*.
 
     Raises:
-        Unsupported: none of *types*.
+        Unsupported: the dtype is not in *types*.
     """
     type = node.type(name, default)
     if type not in types:

@@ -28,7 +28,7 @@ class TensorList:
     """An immutable list of tensors of one type.
 
     Attributes:
-        type: of the elements.
+        type: type of the elements.
         shape: that all elements have, -1 where they differ; None when not even the rank is known.
         items: the elements; None for one that was never set.
         most: number of elements it may have; below 0 for any.
@@ -74,7 +74,7 @@ def merged(a: Shape, b: Shape) -> Shape:
     """Return the shape that matches both *a* and *b*, in which -1 and None match any size.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the shapes do not match.
     """
     if a is None or b is None:
         return b if a is None else a

@@ -24,9 +24,9 @@ class Variable:
     """Value and properties of a TensorFlow variable.
 
     Attributes:
-        name: that its handle has.
-        type: of its values.
-        shape: that it may have, -1 where that is open.
+        name: name in the variable's handle.
+        type: type of the variable's values.
+        shape: declared shape, with -1 for unknown dimensions.
         value: None before anything is assigned.
     """
 
@@ -39,7 +39,7 @@ class Variable:
         """Current value of the variable.
 
         Raises:
-            ValueError: there is none yet.
+            ValueError: the variable has no value yet.
         """
         if self.value is None:
             raise ValueError(f"variable {self.name!r} is read before it is assigned")

@@ -117,7 +117,7 @@ def _emit_products(
         builder: gets the call.
         sizes: how many products, rows of the left, depth, and columns of the right matrices.
         x: the left matrices.
-        y: where the results go.
+        y: memory of the results.
         weight: the right matrices in blocks of columns.
         is_stack: whether there are several left ones, and several right ones; else one is for all.
     """

@@ -113,7 +113,7 @@ def emit_dense(
     Args:
         call: the node.
         builder: gets the call.
-        target: where the result goes.
+        target: memory of the result.
         bias: added to the result, or None.
         limits: clamping range.
     """

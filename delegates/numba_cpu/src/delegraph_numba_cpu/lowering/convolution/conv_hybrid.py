@@ -117,7 +117,7 @@ def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> 
     Args:
         call: the node; its options say whether rows have zero points.
         builder: gets the calls.
-        rows: how many.
+        rows: number of rows.
         words: as of :func:`emit_product`.
     """
     outputs, depth = call.input(1).shape

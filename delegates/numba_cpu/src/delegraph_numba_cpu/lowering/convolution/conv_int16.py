@@ -285,7 +285,7 @@ def emit_product(
         builder: gets the call.
         product: the node's constants.
         windows: along height and width.
-        channels: of the input.
+        channels: channels of the input.
         is_depthwise: whether each output is of the channel of the same number.
     """
     x, y = call.input(0), call.output()

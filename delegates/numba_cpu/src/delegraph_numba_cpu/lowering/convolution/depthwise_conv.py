@@ -54,8 +54,8 @@ def emit_depthwise(
     Args:
         call: the DEPTHWISE_CONV_2D node.
         builder: gets the call.
-        source: where the input is.
-        shape: of the input, ``[N, H, W, C]``.
+        source: memory of the input.
+        shape: shape of the input, ``[N, H, W, C]``.
         windows: along height and width.
     """
     weight, bias = call.input(1), call.optional_input(2)

@@ -88,7 +88,7 @@ def geometry(shape: Sequence[int], target: Sequence[int]) -> Geometry:
     Geometry(shape=(60,), strides=(1,))
 
     Raises:
-        OperatorError: it cannot be.
+        OperatorError: the shapes do not broadcast.
     """
     padded = (1,) * (len(target) - len(shape)) + tuple(shape)
     if len(shape) > len(target) or any(
