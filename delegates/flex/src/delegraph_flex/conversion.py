@@ -22,7 +22,7 @@ def convert(
     allow_all: bool = False,
     **settings: Any,
 ) -> bytes:
-    """Model from TensorFlow's converter, with Flex operators where needed.
+    """Return the model that TensorFlow's converter writes, with Flex operators where needed.
 
     Args:
         source: a folder with a SavedModel, a ``.keras`` or ``.h5`` file, a Keras model, a

@@ -195,7 +195,7 @@ class FlexNode:
         return value
 
     def _check(self, name: str, value: Any, kind: str, prefix: str = "") -> None:
-        """Refuse a value of another kind; a bool is no int, and neither is a type."""
+        """Check the kind of an attribute's value; a bool does not count as an int."""
         is_right = type(value) in _KINDS[kind]
         if not is_right:
             raise Unsupported(f"attribute {name!r} is {value!r}, expected {prefix}{kind}")

@@ -60,7 +60,7 @@ class NodeDef:
 
     @classmethod
     def parse(cls, data: bytes) -> NodeDef:
-        """NodeDef in serialised bytes; unknown fields are skipped.
+        """Return the NodeDef in serialised bytes; unknown fields are skipped.
 
         Raises:
             NodeDefError: the bytes are not a NodeDef.

@@ -38,7 +38,7 @@ def scalar(value: Any, name: str) -> int:
 
 
 def check_rank(array: NDArray[Any], rank: int, name: str) -> None:
-    """Refuse an array of another number of dimensions.
+    """Check that an array has *rank* dimensions.
 
     Raises:
         ValueError: the array has another rank.

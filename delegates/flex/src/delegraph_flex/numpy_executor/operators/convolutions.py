@@ -31,13 +31,13 @@ Convolve = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 @operator("Conv2D", types=FLOATS | {DataType.INT32})
 def conv2d(node: FlexNode) -> Step:
-    """Convolution of images with filters ``[KH, KW, C / groups, O]``."""
+    """Step that convolves images with filters ``[KH, KW, C / groups, O]``."""
     return convolution(node, Sliding.of(node, 4, data_format="NHWC"))
 
 
 @operator("Conv3D", types=FLOATS)
 def conv3d(node: FlexNode) -> Step:
-    """Convolution of volumes with filters ``[KD, KH, KW, C, O]``."""
+    """Step that convolves volumes with filters ``[KD, KH, KW, C, O]``."""
     sliding = Sliding.of(node, 5, data_format="NDHWC")
     require_no_dilations(sliding)
     return convolution(node, sliding)

@@ -121,7 +121,7 @@ def _type(node: FlexNode) -> DataType:
 
 @operator("EmptyTensorList")
 def empty(node: FlexNode) -> Step:
-    """A list without elements, to be pushed to."""
+    """Step that makes an empty list."""
     type = _type(node)
     return lambda shape, most: TensorList(type, _shape(shape), (), int(most))
 
@@ -259,7 +259,7 @@ def gather(node: FlexNode) -> Step:
 
 @operator("TensorListFromTensor")
 def from_tensor(node: FlexNode) -> Step:
-    """The rows of a tensor as a list."""
+    """Step that makes a list of a tensor's rows."""
     type = _type(node)
 
     def run(tensor: Array, shape: Array) -> TensorList:
@@ -313,7 +313,7 @@ def scatter_to_length(node: FlexNode) -> Step:
 
 @operator("TensorListScatterIntoExistingList")
 def scatter_into(node: FlexNode) -> Step:
-    """A list with some elements replaced by rows of a tensor."""
+    """Step that replaces some elements of a list by rows of a tensor."""
     type = _type(node)
     return lambda handle, tensor, indices: _scattered(_list(handle, type), tensor, indices)
 

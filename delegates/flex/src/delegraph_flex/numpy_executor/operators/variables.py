@@ -54,7 +54,7 @@ class Variable:
 def shared(node: FlexNode, kind: str, make: Any) -> Any:
     """Return the resource of a node's container and name; call *make* if there is none yet.
 
-    One without a name is the node's own.
+    A resource without a name belongs to the node alone.
     """
     container = node.bytes("container", b"").decode(errors="replace")
     name = node.bytes("shared_name", b"").decode(errors="replace")
