@@ -70,7 +70,7 @@ def make_libraries(
 ) -> Manifest:
     """Write libraries of kernels into a folder.
 
-    Those of the same sources stay as they are, also of other levels.
+    Existing libraries of the same sources stay unchanged, also those of other levels.
 
     Args:
         folder: path of the folder; libraries of other sources in it are deleted.

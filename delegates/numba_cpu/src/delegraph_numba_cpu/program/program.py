@@ -304,8 +304,8 @@ class Program:
     def brief_run(self, library: Library) -> Callable[[], bool | None]:
         """Return a function that runs the program by one native call, or returns None.
 
-        It returns None, and has done nothing, where it is not: memory has moved, or the rows take
-        long, or not known yet.
+        The function does nothing and returns None if memory has moved, or if the rows take long or
+        an unknown time.
         """
         table, run_time, header = c_void_p(self.table), self.run_time, self.header
         run_briefly = library.run_briefly

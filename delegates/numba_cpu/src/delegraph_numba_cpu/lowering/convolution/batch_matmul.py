@@ -85,8 +85,8 @@ def _emit_rows(
 ) -> None:
     """Emit products of single rows and matrices, which are not packed.
 
-    Such are the keys and values that a decoder has kept: packing them takes longer than the
-    products. *sizes* are how many, depth, and columns.
+    An example are the keys and values of a decoder: packing would take longer than the products.
+    *sizes* are the number of products, depth, and columns.
     """
     images, depth, columns = sizes
     builder.emit(

@@ -87,7 +87,7 @@ def emit_conv(
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Reject all but convolutions without groups."""
+    """Return a rejection of convolutions with groups."""
     return first_rejection(
         check_images(call), check_one_group(call), conv_hybrid.check_product(call)
     )

@@ -98,7 +98,7 @@ def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Reject all but constant 8-bit weights with a scale for each output."""
+    """Return a rejection unless weights are constant 8-bit, with a scale per output."""
     weight = call.input(1)
     found = first_rejection(
         conv_hybrid.check_types_and_weights(call),

@@ -28,7 +28,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_dequantize(call: Call) -> Rejection | None:
-    """Reject all but stored integers and float16 into float32; no constants."""
+    """Return a rejection unless stored integers or float16 become float32; also of constants."""
     x, y = call.input(0), call.output()
     if x.is_constant or is_widened(call, x.index):
         return Rejection("constant", expected="a computed input", tensor=x.index)
