@@ -93,7 +93,7 @@ class BatchedModel:
         return dict(self._spare.placement.to_json())
 
     def nothing(self) -> Columns:
-        """Return the outputs of no rows."""
+        """Return empty outputs, for a batch without rows."""
         along = all(map(declared_shape, self.inputs))
         return {
             entry["name"]: np.empty((0, *_row_shape(entry, along)), entry["dtype"])

@@ -114,7 +114,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
         return NAMESPACE
 
     def validate_inference_args(self, inference_args: dict[str, Any] | None) -> None:
-        """Refuse arguments of single calls: a predictor has none.
+        """Raise an error for arguments of single calls, which predictors do not have.
 
         Raises:
             ArgumentError: there are arguments.

@@ -74,7 +74,7 @@ class Computer(Protocol):
 
     @property
     def lost(self) -> int:
-        """How many processes rows have ended."""
+        """Number of processes that rows have ended."""
 
     def load(self) -> Facts:
         """Load the model, unless it is loaded.

@@ -90,7 +90,7 @@ class Against:
 def against_options(command: Command) -> Command:
     """Add ``--against`` and related options; the command gets an :class:`Against`, or None.
 
-    It stands below ``setup_options``, whose *setup* it looks at.
+    This decorator stands below ``setup_options``, and uses the *setup* of that one.
     """
 
     @functools.wraps(command)

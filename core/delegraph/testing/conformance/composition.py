@@ -156,7 +156,7 @@ def fed_definitions(case: OperatorCase) -> list[Fed]:
 def behind_a_reshape(trial: Trial) -> Trial | None:
     """Return the trial with a RESHAPE before its first input; the shape is also an input.
 
-    So the shape is known only while invoking. None when Delegraph cannot do that.
+    The shape is then known only while invoking. None if Delegraph cannot run the model.
     """
     if len(trial.case.records.subgraphs or ()) > 1:
         return None

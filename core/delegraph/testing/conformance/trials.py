@@ -201,7 +201,7 @@ def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
 def _known_tensors(case: OperatorCase, right: Subgraph) -> dict[int, Tensor]:
     """Return the tensors of a case's model that are known from the right model, which has run.
 
-    That is everything if it is the same model, and inputs and outputs of a reference.
+    These are all tensors without a reference, and inputs and outputs with a reference.
     """
     if case.reference is None:
         return dict(enumerate(right.tensors))

@@ -65,8 +65,8 @@ def _resized(array: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
 def stretched_weights(chance: Random, draft: Draft) -> Draft | None:
     """Return the draft with another length for an axis of weights, in the whole model.
 
-    Scales along such axes follow. So do one-dimensional integer constants: at times, values equal to
-    the old length become the new one.
+    Scales along the changed axes get the new length. In one-dimensional integer constants, values
+    equal to the old length are sometimes replaced by the new one.
     """
     arrays = {i: x for i in draft.constants() if (x := constant_array(draft, i)) is not None}
     lengths = sorted({n for x in arrays.values() if x.ndim > 1 for n in x.shape if n > 1})

@@ -1,7 +1,7 @@
 """Worker processes that try cases one after the other; dead workers are replaced.
 
-What a worker is at stands in memory that it shares with the campaign: the number of the case, what
-runs, since when, and how many cases ended how. So nothing is lost when it dies.
+A worker's state is in memory that it shares with the campaign: the number of the case, the phase,
+its start, and the counts of outcomes. So nothing is lost when the worker dies.
 
 A case is whatever a campaign's function makes of a number. Workers are forked, which only POSIX
 systems can.
@@ -144,7 +144,7 @@ class Worker:
     def end_if_late(self) -> bool:
         """Kill the process if a case takes far too long; return whether it was killed.
 
-        It writes down where it is before.
+        The process writes its stack to a file first.
         """
         is_late = self.board.seconds() > self.limits.seconds * PATIENCE
         if is_late:

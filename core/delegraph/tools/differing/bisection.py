@@ -194,8 +194,8 @@ def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
 def contradictions(probes: Sequence[Probe]) -> Iterator[tuple[Probe, Probe]]:
     """Yield pairs of a failing probe and a right probe with more nodes, on the same inputs.
 
-    Each failing one comes once, with the smallest that contradicts it. Then more counts than which
-    nodes a delegate has: how they are cut into partitions, or chance.
+    Each failing probe comes once, with the smallest probe that contradicts it. Then the outcome
+    depends on more than the nodes: on their partitions, or on chance.
     """
     right = sorted((p for p in probes if not p.outcome.fails), key=lambda p: len(p.nodes))
     for failing in probes:

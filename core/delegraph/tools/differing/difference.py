@@ -348,7 +348,7 @@ def outside(
 ) -> int:
     """Return how many elements differ by more than *tolerance*; all, if they cannot be compared.
 
-    It counts in stored values, or where these mean different things in the real numbers.
+    Stored values are compared, or real numbers where stored values are not comparable.
     """
     a, b = test, reference
     if difference.raw is None:

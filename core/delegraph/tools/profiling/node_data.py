@@ -113,7 +113,8 @@ class NodeData:
 def graph_ids(model: Model) -> list[str]:
     """Return the id that Model Explorer gives to each subgraph of a ``.tflite`` file.
 
-    That is its name, else the key of its first signature, else ``main``, ``subgraph_1`` ...
+    The id is the subgraph's name, else the key of its first signature, else ``main``,
+    ``subgraph_1`` and so on.
     """
     keys: dict[int, str] = {}
     for signature in model.signatures:
@@ -127,9 +128,9 @@ def graph_ids(model: Model) -> list[str]:
 def node_keys(spec: SubgraphSpec) -> dict[int, str]:
     """Return a key for each operator that Model Explorer resolves to this operator only.
 
-    That is its index, but Model Explorer looks a key up among the names of tensors first. So an
-    operator that has the number of another node's tensor for an index has the name of one of its
-    own outputs here; one without such a name is left out.
+    The key is usually the operator's index. But Model Explorer looks a key up among the names of
+    tensors first. If another node's tensor has this number as its name, the key is the name of
+    one of the operator's outputs. An operator without such a name is left out.
     """
     times = Counter(tensor.name for tensor in spec.tensors)
     keys = {op.index: _node_key(op, spec, times) for op in spec.operators}

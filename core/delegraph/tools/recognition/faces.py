@@ -44,7 +44,8 @@ _FAMILIES = {
 def find_faces(seen: Seen) -> Findings | None:
     """Return the faces in BlazeFace outputs; None for other outputs.
 
-    They are ``[1, anchors, 16]``, a box and six points each, and ``[1, anchors, 1]``, the scores.
+    BlazeFace has two outputs: boxes with six points each, ``[1, anchors, 16]``, and scores,
+    ``[1, anchors, 1]``.
     """
     shapes = {np.shape(values): index for index, (_, values) in enumerate(seen.outputs)}
     for anchors, family in _FAMILIES.items():
