@@ -26,7 +26,7 @@ LARGEST = {
 
 
 def check_pool(call: Call) -> Rejection | None:
-    """Return a rejection unless windows are over images, with exact means."""
+    """Return a rejection unless the window is small enough for exact means and types fit."""
     options = call.options
     if len(call.node.inputs) != 1:
         return Rejection("operands", expected="one input")
