@@ -25,7 +25,7 @@ class Failure(JsonRecord):
     Attributes:
         type: class name of the error; ``UsageError`` for all mistakes in what was typed.
         message: one line.
-        exit_code: of the process.
+        exit_code: exit code of the process.
         is_expected: whether the error was raised on purpose.
     """
 

@@ -82,7 +82,7 @@ class Child:
         """Write a pickled request; unpickling is safe as the child trusts its parent.
 
         Raises:
-            OSError: it has ended.
+            OSError: the process has ended.
         """
         pickle.dump(request, _WholeWrites(self.requests))
 
@@ -149,7 +149,7 @@ def start(
         cwd: its folder; None for this one's.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the process cannot be started.
     """
     its_life, life = os.pipe()
     its_input, its_output = subprocess.DEVNULL, subprocess.DEVNULL

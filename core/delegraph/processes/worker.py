@@ -43,7 +43,7 @@ class Worker:
         keeps_errors: whether the last line of its standard error is kept for :class:`Death`.
 
     Raises:
-        ArgumentError: this system cannot fork.
+        ArgumentError: the system cannot fork.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class LostError(Exception):
     """Error: the process has ended, or its messages cannot be read.
 
     Attributes:
-        is_unreadable: which of the two.
+        is_unreadable: whether messages cannot be read; otherwise the process has ended.
     """
 
     def __init__(self, *, is_unreadable: bool = False) -> None:

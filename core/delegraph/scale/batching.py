@@ -31,12 +31,12 @@ class BatchedModel:
 
     Args:
         setup: the model and what runs it.
-        signature: which one is called; None for the only one, or the whole model where it has none.
-        batching: how rows become calls.
+        signature: signature to call; None for the only one, or for the whole model without any.
+        batching: how rows become calls of the model.
         max_batch: most rows of a call.
 
     Raises:
-        ArgumentError: no such signature, or a way of batching that the model does not have.
+        ArgumentError: there is no such signature, or the model cannot be batched in this way.
         DelegraphError: the model cannot be loaded.
     """
 
@@ -93,7 +93,7 @@ class BatchedModel:
         return dict(self._spare.placement.to_json())
 
     def nothing(self) -> Columns:
-        """Return the outputs of no rows."""
+        """Return empty outputs, for a batch without rows."""
         along = all(map(declared_shape, self.inputs))
         return {
             entry["name"]: np.empty((0, *_row_shape(entry, along)), entry["dtype"])

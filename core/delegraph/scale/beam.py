@@ -114,10 +114,10 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
         return NAMESPACE
 
     def validate_inference_args(self, inference_args: dict[str, Any] | None) -> None:
-        """Refuse arguments of single calls: a predictor has none.
+        """Raise an error for arguments of single calls, which predictors do not have.
 
         Raises:
-            ArgumentError: there are some.
+            ArgumentError: there are arguments.
         """
         if inference_args:
             raise ArgumentError(f"inference_args {sorted(inference_args)}: a model takes none")
@@ -132,7 +132,7 @@ def columns_of_examples(batch: Sequence[Example]) -> Columns:
     """Return examples as columns of rows; different shapes give columns of arrays.
 
     Raises:
-        ArgumentError: they differ in their columns.
+        ArgumentError: the examples have different columns.
     """
     for example in batch:
         if example.keys() != batch[0].keys():

@@ -24,7 +24,7 @@ class Recipe:
 
     Attributes:
         setup: the model and what runs it.
-        signature: which one is called; None for the only one.
+        signature: signature to call; None for the only one.
         batching: how rows become calls.
         max_batch: most rows of a call.
     """
@@ -57,7 +57,7 @@ class Computed:
     """Results of the rows of a batch: outputs and errors.
 
     Attributes:
-        outputs: of the good rows, in their order.
+        outputs: outputs of the good rows, in order.
         errors: place of a bad row to why it has none.
         batching: how rows become calls, as far as it is known by now.
         incidents: failures of delegates so far after which Delegraph went on.
@@ -74,13 +74,13 @@ class Computer(Protocol):
 
     @property
     def lost(self) -> int:
-        """How many processes rows have ended."""
+        """Number of processes that rows have ended."""
 
     def load(self) -> Facts:
         """Load the model, unless it is loaded.
 
         Raises:
-            DelegraphError: that cannot be done.
+            DelegraphError: the model cannot be loaded.
         """
 
     def compute(self, given: Columns, stop: bool) -> Computed:
@@ -91,7 +91,7 @@ class Computer(Protocol):
             stop: whether the first bad row is an error.
 
         Raises:
-            PredictionError: there is a bad row, and *stop*.
+            PredictionError: a row is bad, and *stop* is True.
             ArgumentError: no row is to blame.
         """
 

@@ -16,7 +16,7 @@ def require_extra(what: str, extra: str, *packages: str) -> None:
         packages: that it brings.
 
     Raises:
-        ArgumentError: one is missing.
+        ArgumentError: a package is missing.
     """
     missing = [name for name in packages if find_spec(name) is None]
     if missing:

@@ -45,16 +45,16 @@ class JobResult(JsonRecord):
 
     Attributes:
         output: path of the file.
-        rows: of the data.
-        written: how many of them the file has.
+        rows: number of rows in the data.
+        written: number of rows in the file.
         bad: number of a bad row to why it is bad.
         resumed: rows that an earlier run had done.
-        seconds: of this run.
-        processes: that computed.
+        seconds: duration of this run.
+        processes: number of processes.
         batching: how rows became calls.
         incidents: failures of delegates after which Delegraph went on, in all runs.
-        lost_processes: that rows have ended, in all runs.
-        fingerprint: of the predictor.
+        lost_processes: number of processes that rows have ended, in all runs.
+        fingerprint: fingerprint of the predictor.
     """
 
     json_properties: ClassVar = {"rows_per_second": "rate"}

@@ -27,12 +27,12 @@ class Record:
 
     Attributes:
         start: number of its first row.
-        rows: how many it has, good or bad.
-        written: how many of them its file has.
+        rows: number of rows, good or bad.
+        written: number of rows in the piece's file.
         bad: number of a bad row, as text, to why it is bad.
-        seconds: that reading, computing and writing it took.
+        seconds: duration of reading, computing and writing.
         incidents: failures of delegates after which Delegraph went on.
-        lost_processes: that its rows have ended.
+        lost_processes: number of processes that its rows have ended.
     """
 
     start: int
@@ -53,7 +53,7 @@ class JobFolder:
         resume: whether it may be there already.
 
     Raises:
-        ArgumentError: it is there and may not be, is of another job, or another process writes it.
+        ArgumentError: the folder exists but may not, belongs to another job, or is in use.
     """
 
     def __init__(self, output: str, identity: Mapping[str, Any], *, resume: bool) -> None:
@@ -85,7 +85,7 @@ class JobFolder:
         """Store the job's identity, or check that it equals the stored one.
 
         Raises:
-            ArgumentError: it is not; the message names what differs.
+            ArgumentError: the identity differs; the message names the differences.
         """
         file = self.path / _JOB
         wanted = json.loads(json.dumps(identity))

@@ -26,7 +26,7 @@ class Work:
 
     Attributes:
         predictor: computes; bad rows get a reason from it.
-        source: of the rows.
+        source: source of the rows.
         on_error: what becomes of bad rows in the output.
         piece_rows: rows of a piece.
         output: path of the job's output.

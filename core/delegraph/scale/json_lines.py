@@ -20,8 +20,8 @@ class JsonRows(Table):
     """The lines of a file as rows; each line has the keys of the first line.
 
     Args:
-        path: of the file.
-        inputs: of the model.
+        path: path of the file.
+        inputs: inputs of the model.
 
     Raises:
         ArgumentError: its first line is no object, or lacks an input.
@@ -75,7 +75,7 @@ class JsonRows(Table):
         """Return the inputs of a line.
 
         Raises:
-            ValueError: it has other keys than the first line, or a value that an input cannot take.
+            ValueError: the keys differ from the first line's, or a value does not fit its input.
         """
         if row.keys() != set(self._keys):
             raise ValueError(f"has the keys {sorted(row)}, expected {sorted(self._keys)}")
@@ -86,7 +86,7 @@ def _object(line: bytes) -> dict[str, Any]:
     """Return the object of a line.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the line is no JSON object.
     """
     row = json.loads(line)
     if not isinstance(row, dict):

@@ -18,11 +18,11 @@ def open_source(path: str, inputs: Inputs, described: TensorMetadata = NOTHING_S
 
     Args:
         path: a folder of pictures or ``.npy`` files, or a ``.npz``, ``.parquet``, ``.jsonl`` file.
-        inputs: of the model.
+        inputs: inputs of the model.
         described: what the model's metadata says of its first input, for pictures.
 
     Raises:
-        ArgumentError: it is not there, of another kind, empty, or cannot be read.
+        ArgumentError: the path does not exist, has an unknown suffix, is empty, or cannot be read.
     """
     if os.path.isdir(path):
         return FileRows(path, inputs, described)

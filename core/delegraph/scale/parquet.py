@@ -21,7 +21,7 @@ def require_pyarrow() -> Any:
     """Return PyArrow, with its Parquet module loaded.
 
     Raises:
-        ArgumentError: it is not installed.
+        ArgumentError: PyArrow is not installed.
     """
     try:
         import pyarrow.parquet

@@ -256,7 +256,7 @@ class Predictor:
         """Load the model and its delegates now, before the first call.
 
         Raises:
-            DelegraphError: that cannot be done.
+            DelegraphError: the model cannot be loaded.
         """
         with self._ready():
             pass

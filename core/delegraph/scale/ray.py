@@ -34,7 +34,7 @@ def predict(
     """Return a dataset with the outputs of each row, computed when it is read.
 
     Each actor loads the model once, so its file must be at the same path on every node. Ray keeps
-    the order of rows only where ``execution_options.preserve_order`` says so: have a column of ids.
+    the order of rows only if ``execution_options.preserve_order`` is set; use a column of ids.
 
     Args:
         dataset: with a column for each input of the model.
@@ -108,7 +108,7 @@ class PredictorActor:
         fingerprint: that it must have here; None for any.
 
     Raises:
-        ArgumentError: it has another one.
+        ArgumentError: the fingerprint differs.
         DelegraphError: the model cannot be loaded.
     """
 

@@ -20,7 +20,7 @@ def columns_of(batch: Mapping[str, ArrayLike]) -> Columns:
     """Return a batch as arrays of as many rows each.
 
     Raises:
-        ArgumentError: there is no column, one has no rows' axis, or they differ in their rows.
+        ArgumentError: there is no column, one has no axis of rows, or numbers of rows differ.
     """
     columns = {name: np.asarray(values) for name, values in batch.items()}
     if not columns:
@@ -39,7 +39,7 @@ def require_no_clash(passed: Iterable[str], made: Iterable[str]) -> None:
     """Check that no output has the name of a passed-through column.
 
     Raises:
-        ArgumentError: one does.
+        ArgumentError: a name occurs twice.
     """
     for name in sorted({*passed} & {*made}):
         raise ArgumentError(

@@ -44,12 +44,12 @@ class ServeOptions:
     """Options of a server.
 
     Attributes:
-        name: of the model in the protocol's paths.
+        name: name of the model in the protocol's paths.
         max_latency: seconds that a request waits for others to be computed with it; >= 0.
         max_queued: requests that wait for a replica; more are refused. >= 1.
         replicas: processes that compute; >= 1.
-        http_port: of REST.
-        grpc_port: of gRPC.
+        http_port: port of REST.
+        grpc_port: port of gRPC.
         grace: whole seconds that requests may still take when the server is told to stop.
         address: of a Ray cluster; None: what ``RAY_ADDRESS`` says, or this machine.
     """
@@ -71,7 +71,7 @@ def serve(
 
     Args:
         predictor: computes, in each replica; ``max_batch`` rows at most together.
-        options: how.
+        options: options of the server.
         on_ready: is called once requests are answered.
 
     Returns:
@@ -157,7 +157,7 @@ class _Replicas:
         """Start Ray on this machine, or join a cluster.
 
         Raises:
-            PredictionError: that is not possible.
+            PredictionError: the connection fails.
         """
         import ray
 
@@ -253,7 +253,7 @@ class _Replicas:
         """Stop the replicas.
 
         Raises:
-            PredictionError: they could not be started.
+            PredictionError: the replicas could not be started.
         """
         import ray
         from ray import serve

@@ -20,7 +20,7 @@ class BatchFacts:
 
     Attributes:
         rows: in it.
-        seconds: that it took.
+        seconds: duration of the batch.
         incidents: failures of delegates in it, after which Delegraph went on.
     """
 

@@ -118,9 +118,9 @@ class ServedModel(kserve.Model):
         """Return the answer to a request.
 
         Raises:
-            InvalidInput: it does not fit the signature.
+            InvalidInput: the request does not fit the signature.
             InferenceError: the model fails on it.
-            Unavailable: there are too many requests, or the replica has ended.
+            Unavailable: too many requests are waiting, or the replica has ended.
         """
         outcome = "failed"
         try:
@@ -294,8 +294,8 @@ def protocol_server(
     Args:
         model: that is served.
         is_ready: whether there is a replica that is warm.
-        http_port: of REST.
-        grpc_port: of gRPC.
+        http_port: port of REST.
+        grpc_port: port of gRPC.
         grace: seconds that requests may still take when the server is told to stop.
     """
     server = kserve.ModelServer(

@@ -35,7 +35,7 @@ class ServedTensor(JsonRecord):
 
     Attributes:
         name: column of the predictor.
-        datatype: as the protocol names it.
+        datatype: name of the datatype in the protocol.
         shape: -1 where open.
     """
 

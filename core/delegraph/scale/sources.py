@@ -52,7 +52,7 @@ class Source(ABC):
     """Rows by number; a pickled copy in another process reads the same rows.
 
     Args:
-        inputs: of the model.
+        inputs: inputs of the model.
     """
 
     def __init__(self, inputs: Inputs) -> None:
@@ -148,8 +148,8 @@ class FileRows(Source):
     """The pictures and ``.npy`` files in a folder tree, sorted by name, one row each.
 
     Args:
-        folder: which.
-        inputs: of the model; one.
+        folder: path of the folder.
+        inputs: the single input of the model.
         described: what the model's metadata says of it.
     """
 

@@ -44,7 +44,7 @@ def require_room_for(setup: Setup, model: Model, details: Sequence[Details]) -> 
     The official interpreter has no limit, so nothing is checked for it.
 
     Raises:
-        OperatorError: one takes more than the limit of *setup*.
+        OperatorError: an input exceeds the memory limit of *setup*.
     """
     if setup.runtime == "delegraph":
         limit = MemoryLimit.of(setup.memory_limit, len(model.content))

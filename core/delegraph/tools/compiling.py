@@ -57,7 +57,7 @@ class CompiledModel:
         content: the file.
         partitions: what was compiled, in execution order.
         explanation: who has which node, and why others were left.
-        seconds: that it took.
+        seconds: duration of the compilation.
     """
 
     content: bytes = field(repr=False)
@@ -69,7 +69,7 @@ class CompiledModel:
         """Write the model file atomically; see :func:`~delegraph.tools.whole_file.write_whole`.
 
         Raises:
-            ArgumentError: it cannot be written there.
+            ArgumentError: the file cannot be written.
         """
         target = os.fsdecode(path)
         try:

@@ -137,7 +137,7 @@ class Compiler:
         """Compile a partition and return the node that holds it.
 
         Raises:
-            PartitionRejected: it stays as it is.
+            PartitionRejected: the partition cannot be compiled, and stays with the host.
             PluginLoadError: the compiler failed.
         """
         self._count += 1

@@ -44,7 +44,7 @@ class ConfigurationReport(JsonRecord):
     Attributes:
         file: its path; None where none was read.
         why_not: in words, where none was read.
-        settings: what it says.
+        settings: settings in the file.
     """
 
     file: str | None
@@ -56,7 +56,7 @@ def configuration_report(plugins: PluginSet) -> ConfigurationReport:
     """Return the configuration file that was read, and its effects on these plugins.
 
     Raises:
-        ConfigurationError: it cannot be read, or has a mistake.
+        ConfigurationError: the file cannot be read, or has a mistake.
     """
     user = configuration()
     if user.path is None:

@@ -16,7 +16,7 @@ class DefaultDelegates(JsonRecord):
 
     Attributes:
         delegates: their names, as users write them, in the order in which they are applied.
-        why: who says so, or why there is none, in words.
+        why: source of the choice, or the reason for none, in words.
     """
 
     delegates: tuple[str, ...]

@@ -149,7 +149,7 @@ class MemoryReport(JsonRecord):
         """Return the result of a planner.
 
         Raises:
-            ArgumentError: it was not among those asked for.
+            ArgumentError: the planner was not among the requested ones.
         """
         for result in self.results:
             if result.planner == planner:
@@ -220,7 +220,7 @@ def memory_report(
         alignment: bytes that offsets are multiples of; 1 to 64.
 
     Raises:
-        ArgumentError: no such planner.
+        ArgumentError: there is no such planner.
         StateError: nothing is allocated.
     """
     names = list(COMPARED if planners is None else planners)

@@ -77,7 +77,7 @@ def require_room(details: Details, limit: MemoryLimit) -> None:
     """Check that the declared size of an input fits the memory limit, before values are made.
 
     Raises:
-        OperatorError: it takes more than *limit*.
+        OperatorError: the input exceeds *limit*.
     """
     count = math.prod(details["shape"].tolist())
     limit.require(count * np.dtype(details["dtype"]).itemsize, input_name(details))
@@ -151,7 +151,7 @@ def fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
     """Return *values* in the input's dtype and rank, with leading dimensions of 1 added.
 
     Raises:
-        ArgumentError: another dtype or shape; the message says that *source* has it.
+        ArgumentError: the dtype or shape differs; the message begins with *source*.
     """
     values = as_dtype_of(details, values, source)
     declared = declared_shape(details)

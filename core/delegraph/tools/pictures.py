@@ -113,7 +113,7 @@ def require_pillow(what: str) -> None:
     """Check that Pillow is installed, which *what* needs.
 
     Raises:
-        ArgumentError: it is not.
+        ArgumentError: Pillow is not installed.
     """
     try:
         import PIL.Image  # noqa: F401 - to see whether it can be
@@ -138,7 +138,7 @@ def _require_reasonable(image: Image, path: str) -> None:
     """Check by its header that a picture's size is in proportion to its file.
 
     Raises:
-        ArgumentError: it would take more memory.
+        ArgumentError: the decoded picture exceeds the limit.
     """
     limit = MemoryLimit.of(None, os.path.getsize(path)).bytes
     wanted = image.width * image.height * _PIXEL_BYTES
@@ -153,7 +153,7 @@ def _require_room(details: Details, width: int, height: int) -> None:
     """Check that the picture size of an input is positive and within the memory limit.
 
     Raises:
-        ArgumentError: it has no pixels, or takes more memory than a small file may.
+        ArgumentError: the size is zero, or exceeds the limit for a small file.
     """
     limit, wanted = MemoryLimit.of(None, 0).bytes, width * height * _PIXEL_BYTES
     if not 0 < wanted <= limit:

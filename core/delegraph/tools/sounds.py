@@ -117,7 +117,7 @@ def _read(path: str, seconds: float | None) -> Sound:
     """Read the first *seconds* of a file and a little more, or the whole file.
 
     Raises:
-        ArgumentError: it is not there, is no PCM sound, or holds none.
+        ArgumentError: the file does not exist, is no PCM sound, or has no samples.
     """
     try:
         with wave.open(path, "rb") as file:

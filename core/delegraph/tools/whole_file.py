@@ -16,7 +16,7 @@ def write_whole(path: str, content: bytes) -> None:
         content: what it shall hold.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     with whole_file(path) as partial:
         Path(partial).write_bytes(content)
@@ -30,7 +30,7 @@ def whole_file(path: str) -> Iterator[str]:
         path: as :func:`write_whole` has it.
 
     Raises:
-        OSError: it cannot take that place.
+        OSError: *path* cannot be replaced.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():

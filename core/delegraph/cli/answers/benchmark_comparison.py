@@ -40,9 +40,9 @@ class Against:
 
     Attributes:
         setup: what all verdicts are about.
-        others: what it is compared with.
-        blocks: how many new interpreters each gets.
-        seconds: how long all take turns.
+        others: set-ups to compare with.
+        blocks: number of new interpreters for each set-up.
+        seconds: duration of all turns together, in seconds.
         same_within: the largest difference that counts as none, in percent.
         fail_above: by how many percent the set-up must be slower for the command to fail; None: it
             never does.
@@ -75,7 +75,7 @@ class Against:
         """Check that all set-ups ran, and that MODEL's is not too slow.
 
         Raises:
-            CheckFailed: it is slower, beside some other.
+            CheckFailed: MODEL is slower than another set-up by too much.
             Exception: what the first set-up that failed did so with.
         """
         slower = [] if self.fail_above is None else found.slower_than(self.fail_above / 100)
@@ -90,7 +90,7 @@ class Against:
 def against_options(command: Command) -> Command:
     """Add ``--against`` and related options; the command gets an :class:`Against`, or None.
 
-    It stands below ``setup_options``, whose *setup* it looks at.
+    This decorator stands below ``setup_options``, and uses the *setup* of that one.
     """
 
     @functools.wraps(command)

@@ -30,9 +30,9 @@ def bisect_and_print(
     """Search for the faulty nodes, and print them.
 
     Args:
-        setup: what is tested.
-        reference: what is right; None for Delegraph's kernels.
-        tolerances: how far outputs may be off, by name.
+        setup: the tested set-up.
+        reference: the set-up with right results; None for Delegraph's kernels.
+        tolerances: tolerance of each output, by name.
         given: more of ``bisect``'s arguments, by name.
         progress: is told how many probes are done.
         as_json: whether to print JSON.

@@ -60,7 +60,7 @@ def print_table(
     """Print rows as a table with bold headings; print nothing if there are no rows.
 
     Args:
-        out: where to.
+        out: the console to print to.
         columns: headings.
         rows: cells, made text by ``str`` and :func:`printable`.
         right: headings of the columns that are aligned to the right.

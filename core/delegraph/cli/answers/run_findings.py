@@ -19,8 +19,8 @@ def print_findings(out: Console, findings: Findings, size: tuple[int, int] | Non
     """Print boxes, poses or classes of pixels.
 
     Args:
-        out: where to.
-        findings: what was found.
+        out: the console to print to.
+        findings: the findings to print.
         size: width and height of the user's picture, whose pixels are printed; None without one:
             then parts of its size are.
     """

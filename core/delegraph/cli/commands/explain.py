@@ -231,7 +231,7 @@ def _print(out: Console, model: str, explanation: Explanation) -> None:
 
 
 def _crossings(placement: Placement) -> str:
-    """Return how much crosses the boundaries of partitions, in a sentence."""
+    """Return a sentence about the bytes that cross partition boundaries."""
     count, unknown = len(placement.crossings), placement.unknown_crossings
     known = size(sum(crossing.bytes or 0 for crossing in placement.crossings))
     verb = "crosses" if count == 1 else "cross"

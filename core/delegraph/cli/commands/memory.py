@@ -62,9 +62,9 @@ class MemoryAnswer:
     """Result of ``delegraph memory``.
 
     Attributes:
-        report: of the graph, delegates applied.
-        plain: of the graph without delegates; None when none was asked for.
-        estimate: of TFLM's arena; None unless asked for.
+        report: report of the graph with delegates applied.
+        plain: report of the graph without delegates; None if no delegate is named.
+        estimate: estimate of TFLM's arena; None if not requested.
         chosen: the result that budget, picture and offline plan are about.
     """
 

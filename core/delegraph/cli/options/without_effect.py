@@ -16,7 +16,7 @@ def require_effect(names: Iterable[str], reason: str) -> None:
         reason: such as ``"needs --layers"``, after the option's name in the message.
 
     Raises:
-        UsageError: one of them was typed.
+        UsageError: one of the options was typed.
     """
     context, in_vain = click.get_current_context(), frozenset(names)
     for parameter in context.command.params:

@@ -148,7 +148,7 @@ def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
     """Return a few models, each with the delegate's compiled file.
 
     Raises:
-        SkipTest: there are none.
+        SkipTest: there is no such model.
     """
     tried = (_compiled_one(subject, trial) for trial in _sources(subject))
     found = tuple(islice(filter(None, tried), subject.effort.specimens))
@@ -193,7 +193,7 @@ def _usable(subject: Subject) -> list[_Compiled]:
     """Return the models that were compiled without an error.
 
     Raises:
-        SkipTest: there are none.
+        SkipTest: there is no such model.
     """
     _offer(subject)
     found = [made for made in _compiled(subject) if not made.error]

@@ -213,8 +213,8 @@ class _Attempts:
     def _may_show_missing(self, case: OperatorCase) -> bool:
         """Return whether running a case may show a missing demand.
 
-        It is not if all that is missing are types that it does not declare, nor after many models
-        of its types, or of any, have been run for that.
+        False if only types are missing that the case does not declare. False also after many models
+        of these types, or of any types, were run for missing demands.
         """
         if not all(each.is_type for each in self.missing):
             return True

@@ -1,6 +1,6 @@
 """Bundles: models of many independent cases, so that a slow delegate compiles only once.
 
-What comes out right there is right. Everything else is tried alone, as it is without bundles.
+A right result in a bundle counts. All other cases are tried alone, as without bundles.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class _Bundle:
     def attempts(self, subject: Subject) -> list[Attempt] | None:
         """Return the attempts of the parts that are taken and have right results.
 
-        None where there is no result. One that has ended a process has no such parts: to find the
-        bad one among them, each half would cost a process again.
+        None if there is no result. A bundle that has ended a process has no such parts: a search
+        for the bad part would end a process for each half.
         """
         if self.whole is None:
             return None

@@ -1,8 +1,8 @@
 """Models that Hypothesis generates: chains and nets of operators that a delegate claims.
 
-They are made of bricks, models of one operator that the delegate takes and computes rightly. Now
-and then an operator that the delegate does not claim stands between two, which makes several
-partitions; some inner tensors are graph outputs as well.
+The models are made of bricks: models of one operator that the delegate takes and computes rightly.
+Sometimes an operator that the delegate does not claim stands between two bricks, which makes
+several partitions. Some inner tensors are graph outputs as well.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ def results_are_right(subject: Subject, op: str) -> None:
     """Every model of *op* that is claimed and taken has the right result, within tolerance.
 
     Raises:
-        AssertionError: one has not; the smallest such model is saved.
-        SkipTest: none is taken.
+        AssertionError: a result is wrong; the smallest such model is saved.
+        SkipTest: the delegate takes no model.
     """
     tried = _compared(subject, op)
     failed = [each for each in tried if wrong(subject, each)]

@@ -32,7 +32,7 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
     have inputs to feed with elements in them, and give the same results each time.
 
     Raises:
-        SkipTest: there are none.
+        SkipTest: there is no such trial.
     """
     found: dict[tuple[str, frozenset[Types], frozenset[str]], Trial] = {}
     for op in subject.operators:
@@ -58,7 +58,7 @@ def computed(subject: Subject) -> Iterator[Trial]:
     """Yield trials that the delegate claims, takes and computes, several for each operator.
 
     Raises:
-        SkipTest: there are none.
+        SkipTest: there is no such trial.
     """
     if not subject.effort.computed:
         yield from specimens(subject)
@@ -103,7 +103,7 @@ def all_with(
     """Yield each specimen that can be changed, with its changed form.
 
     Raises:
-        SkipTest: none can be changed; *what* says how.
+        SkipTest: no specimen can be changed; the message has *what*.
     """
     pairs = [(trial, change(trial)) for trial in specimens(subject)]
     found = [(trial, other) for trial, other in pairs if other is not None]

@@ -123,7 +123,7 @@ def installed_subject(address: str, capabilities: Capabilities | None = None) ->
     """Return the subject for an installed delegate, ``name``, ``dist:name`` or with options.
 
     Raises:
-        PluginError: it is not installed, or cannot be used.
+        PluginError: the delegate is not installed, or cannot be used.
     """
     parsed = DelegateAddress.parse(address)
     offer = installed().find(parsed)

@@ -25,8 +25,8 @@ def sweep_finds_nothing(subject: Subject, minutes: float, seed: int) -> None:
         seed: what the cases are.
 
     Raises:
-        AssertionError: some do; each finding is written.
-        SkipTest: there are no cases of what it claims.
+        AssertionError: there are findings; each is saved.
+        SkipTest: there are no cases of the claimed operators.
     """
     operators = tuple(op for op in subject.operators if op in set(sweep_operators()))
     if not operators:

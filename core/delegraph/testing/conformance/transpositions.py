@@ -25,7 +25,7 @@ def transposed_are_right(subject: Subject) -> None:
     """Each operator gives right results between TRANSPOSE nodes.
 
     Raises:
-        AssertionError: one is not; the message names it.
+        AssertionError: a result is wrong; the message names the operator.
         SkipTest: the delegate claims no TRANSPOSE of a type that it claims otherwise, too.
     """
     parts = [trial for op in subject.operators for trial in _drawn(subject, op)]

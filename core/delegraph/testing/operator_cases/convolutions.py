@@ -80,7 +80,7 @@ def dilation(random: RandomOperands) -> dict[str, Any]:
 
 @cases_of("CONV_2D")
 def conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every kind of weights, with strides, dilation and groups."""
+    """Yield cases of every kind of weights, with strides, dilation and groups."""
     for kind in KINDS:
         for _ in range(random.count):
             groups = random.pick([1, 1, 1, 2, 3]) if kind.weight != "INT4" else 1
@@ -103,7 +103,7 @@ def conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("DEPTHWISE_CONV_2D")
 def depthwise_conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every kind of weights, with strides, dilation and depth multipliers."""
+    """Yield cases of every kind of weights, with strides, dilation and depth multipliers."""
     for kind in KINDS:
         for _ in range(random.count):
             c, multiplier = random.pick([1, 2, 3, 8, 16, 19]), random.pick([1, 1, 1, 2, 3, 8])
@@ -135,7 +135,7 @@ def full_size(padding: Padding, size: int, kernel: int, stride: int) -> int:
 
 @cases_of("TRANSPOSE_CONV")
 def transpose_conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every kind of weights; the output's shape is constant or fed."""
+    """Yield cases of every kind of weights; the output's shape is a constant or an input."""
     for kind in TRANSPOSED_KINDS:
         for _ in range(random.count):
             yield transposed(op, kind, random)
@@ -162,7 +162,7 @@ def transposed(op: str, kind: Kind, random: RandomOperands) -> OperatorCase:
 
 @cases_of("CONV_3D", "CONV_3D_TRANSPOSE")
 def conv3d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Strides and dilation along three axes."""
+    """Yield cases of strides and dilation along three axes."""
     for _ in range(random.count):
         given: dict[str, Any] = {"stride_d": random.number(1, 3), **steps(random)}
         if random.chance(0.3):

@@ -26,7 +26,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 @cases_of("FULLY_CONNECTED")
 def fully_connected(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every kind of weights, inputs of any rank, weights constant or fed."""
+    """Yield cases of every kind of weights, with inputs of any rank."""
     for kind in KINDS:
         for _ in range(random.count):
             depth, units = random.pick([1, 3, 8, 16, 33, 100]), random.pick([1, 3, 4, 8, 17])
@@ -51,7 +51,7 @@ def fully_connected(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("FULLY_CONNECTED")
 def shuffled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Weights in blocks of 4 rows and 16 columns."""
+    """Yield cases of weights in blocks of 4 rows and 16 columns."""
     for _ in range(random.count // 2 + 1):
         rows, depth, units = random.pick([1, 4]), 16 * random.number(1, 6), 4 * random.number(1, 6)
         x, weight = (random.values("UINT8", shape) for shape in ((rows, depth), (units, depth)))
@@ -96,7 +96,7 @@ def random_weights(random: RandomOperands, found: Operands) -> Any:
 
 @cases_of("BATCH_MATMUL")
 def batch_matmul(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Broadcast batches, adjoints, plain and quantized types."""
+    """Yield cases of broadcast batches and adjoints, of plain and quantized types."""
     kinds = ("FLOAT32", "INT8", "INT16", "HYBRID", "INT32", random.pick(PLAIN))
     picked = (random.pick(kinds) for _ in range(random.count * 4))
     for kind in (*PLAIN, *picked, *["INT16_BY_INT8"] * random.count):
@@ -143,7 +143,7 @@ def matmul(op: str, kind: str, random: RandomOperands) -> OperatorCase:
 
 @cases_of("EMBEDDING_LOOKUP")
 def embeddings(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Rows by number, stored as floats or as integers with scales."""
+    """Yield cases of rows by number, stored as floats or as integers with scales."""
     for type in (*PLAIN, *["FLOAT32", "INT8", "UINT8", "INT4"] * random.count):
         rows = random.number(1, 9)
         shape = (rows, *random.shape(1, 3, empty=0))
@@ -164,7 +164,7 @@ def embeddings(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("EMBEDDING_LOOKUP_SPARSE")
 def sparse_embeddings(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Sums, means and norms of rows."""
+    """Yield cases of sums, means and norms of rows."""
     for _ in range(random.count):
         rows, count, outer = random.number(1, 6), random.number(1, 6), random.number(1, 4)
         ids = random.rng.integers(0, rows, count).astype(np.int32)

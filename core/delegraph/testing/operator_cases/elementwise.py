@@ -90,7 +90,7 @@ def casts(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("FAKE_QUANT")
 def fake_quantization(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Ranges on either side of zero, of several widths."""
+    """Yield cases of ranges on both sides of zero, of several widths."""
     for _ in range(random.count):
         low = float(random.rng.uniform(-6, 1))
         fake = FakeQuantOptions(

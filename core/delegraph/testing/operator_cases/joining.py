@@ -64,7 +64,7 @@ def pack(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("UNPACK")
 def unpack(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """A tensor for each index of an axis."""
+    """Yield cases with an output for each index of an axis."""
     for type in types_of(random):
         shape = random.shape(1, 5, largest=4)
         axis = random.number(-len(shape), len(shape) - 1)
@@ -128,7 +128,7 @@ def slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STRIDED_SLICE")
 def strided_slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every mask, negative strides and indices, indices beyond the ends."""
+    """Yield cases of every mask, negative strides and indices, and indices out of range."""
     for type in types_of(random, 4):
         shape = random.shape(1, 5)
         entries = random.number(1, len(shape))
@@ -190,7 +190,7 @@ def reversals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("REVERSE_SEQUENCE")
 def sequence_reversals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """The beginning of each sequence, of any length."""
+    """Yield cases that reverse the beginning of each sequence, of any length."""
     for type in types_of(random):
         shape = random.shape(2, 4, empty=0)
         axes = random.rng.permutation(len(shape))

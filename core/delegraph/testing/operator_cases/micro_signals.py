@@ -54,7 +54,7 @@ def _numbers(random: RandomOperands, bits: int, shape: Sequence[int]) -> NDArray
 
 @cases_of("SignalRfft")
 def forward_transforms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every length and type, with and without zeros after the samples."""
+    """Yield cases of every length and type, with and without trailing zeros."""
     types = ("INT16", "INT32", "FLOAT32")
     fixed = [(length, type) for length in LENGTHS for type in types]
     for length, type in fixed[: 4 * random.count]:
@@ -90,7 +90,7 @@ def windows(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFftAutoScale")
 def scaled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Loud and quiet sound, silence, and the number without a positive counterpart."""
+    """Yield cases of loud and quiet sound, silence, and the lowest integer."""
     for i in range(random.count):
         x = _samples(random, "INT16", (random.number(1, 9),)) >> random.number(0, 16)
         if i % 4 == 3:
@@ -138,7 +138,7 @@ def square_roots(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFilterBankSpectralSubtraction")
 def subtractions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Several invokes: the average follows the signal."""
+    """Yield cases of several invokes, in which the average follows the signal."""
     for _ in range(random.count):
         channels, point = random.number(1, 9), random.pick([14, 14, 8, 0])
         low, other = (random.number(0, 1 << point) for _ in range(2))
@@ -227,7 +227,7 @@ def overlaps(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalDelay")
 def delays(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Delays shorter and longer than a frame."""
+    """Yield cases of delays shorter and longer than a frame."""
     for _ in range(random.count):
         shape = (*random.pick([(), (), (1,), (2, 2)]), random.number(1, 12))
         x, *later = _stream(random, "INT16", shape)

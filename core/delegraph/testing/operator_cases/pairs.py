@@ -27,7 +27,7 @@ OTHERS = (
 
 @cases_of(*FUSED, *COMPARISONS, *OTHERS, *STABLEHLO)
 def pairs(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every type and version, then random shapes, activations and quantization."""
+    """Yield cases of every type and version, then of random shapes and activations."""
     last = BUILTIN_VERSIONS[op][1]
     for type in PLAIN:
         for version in range(1, last + 1):

@@ -23,7 +23,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 @cases_of("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 def pools(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Windows smaller and larger than the image, any stride and activation."""
+    """Yield cases of windows smaller and larger than the image, with any stride."""
     types = [*PLAIN, *(random.pick(("FLOAT32", *QUANTIZED)) for _ in range(random.count * 3))]
     for type in types:
         same = random.quantization(type)
@@ -44,7 +44,7 @@ def pools(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 def resizing(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Growing and shrinking with either choice of corners; the size is constant or fed."""
+    """Yield cases of growing and shrinking, with either choice of corners."""
     table = ResizeBilinearOptions if op == "RESIZE_BILINEAR" else ResizeNearestNeighborOptions
     types = [*PLAIN, *(random.pick(("FLOAT32", *QUANTIZED)) for _ in range(random.count * 3))]
     for type in types:

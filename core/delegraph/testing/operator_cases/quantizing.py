@@ -22,7 +22,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 @cases_of("QUANTIZE")
 def quantize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """From every type to every integer, per tensor and per channel."""
+    """Yield cases from every type to every integer, per tensor and per channel."""
     sources = ("FLOAT32", *QUANTIZED)
     pairs = [
         (source, target) for source in PLAIN for target in (*QUANTIZED, "INT32", "INT4", "FLOAT32")
@@ -50,7 +50,7 @@ def quantized_output(
 
 @cases_of("DEQUANTIZE")
 def dequantize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every stored type, per tensor and per channel, fed or constant."""
+    """Yield cases of every stored type, per tensor and per channel."""
     sources = ("INT8", "UINT8", "INT16", "INT4", "FLOAT16")
     types = [*PLAIN, *["INT2", "UINT4"], *(random.pick(sources) for _ in range(random.count * 3))]
     for type in types:
@@ -131,7 +131,7 @@ def numeric_verify(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("DENSIFY")
 def densify(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Sparse matrices by rows, of each type."""
+    """Yield cases of sparse matrices by rows, of each type."""
     for type in [*PLAIN[:8], *["FLOAT32", "FLOAT16", "INT8"] * (random.count // 3)]:
         rows, columns = random.number(1, 6), random.number(1, 6)
         kept = random.rng.random((rows, columns)) < 0.4

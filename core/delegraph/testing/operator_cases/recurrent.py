@@ -71,7 +71,7 @@ def layer(random: RandomOperands) -> dict[str, Any]:
 
 @cases_of("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 def float_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Peepholes, projection, normalisation, coupled gates, clipping; batch or time first."""
+    """Yield cases of peepholes, projection, normalisation, coupled gates and clipping."""
     for _, (hybrid, asymmetric) in product(range(random.count), KINDS):
         weights = Weights(random.number(0, 9999), hybrid=hybrid)
         n_input, n_cell, batch = random.number(1, 9), random.number(1, 9), random.number(1, 3)
@@ -105,7 +105,7 @@ def float_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 def integer_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Layers in int8 with an int16 cell."""
+    """Yield cases of layers in int8 with an int16 cell."""
     for _ in range(random.count):
         given = {key: value for key, value in layer(random).items() if key != "projection_bias"}
         n_cell, batch = random.number(1, 9), random.number(1, 3)
@@ -139,7 +139,7 @@ def integer_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("LSTM")
 def basic_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """The five-input kernel, in floats and in uint8."""
+    """Yield cases of the five-input kernel, in floats and in uint8."""
     options = LSTMOptions(fused_activation_function=Act.TANH, kernel_type=LSTMKernelType.BASIC)
     for _ in range(random.count):
         batch, n_input, n_cell = random.number(1, 3), random.number(1, 9), random.number(1, 9)
@@ -183,7 +183,7 @@ def quantized_basic(
 
 @cases_of("BIDIRECTIONAL_SEQUENCE_LSTM")
 def bidirectional_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Merged and separate directions, with and without auxiliary input."""
+    """Yield cases of merged and separate directions, with and without auxiliary input."""
     for _, (hybrid, asymmetric) in product(range(random.count // 2), KINDS):
         weights = Weights(random.number(0, 9999), hybrid=hybrid)
         n_input, n_cell, batch = random.number(1, 6), random.number(1, 6), random.number(1, 3)
@@ -224,7 +224,7 @@ def simple_layer(weights: Weights, batch: int, n_input: int, units: int) -> list
 
 @cases_of("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN")
 def simple(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Simple layers with any activation, batch or time first."""
+    """Yield cases of simple layers with any activation, batch or time first."""
     for _, (hybrid, asymmetric) in product(range(random.count), KINDS):
         weights = Weights(random.number(0, 9999), hybrid=hybrid)
         batch, n_input, units = random.number(1, 3), random.number(1, 8), random.number(1, 8)
@@ -258,7 +258,7 @@ def simple(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SVDF")
 def svdf(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Ranks, memories and activations, in floats and hybrid."""
+    """Yield cases of ranks, memories and activations, in floats and hybrid."""
     for _, (hybrid, asymmetric) in product(range(random.count), KINDS):
         weights = Weights(random.number(0, 9999), hybrid=hybrid)
         batch, n_input, rank = random.number(1, 3), random.number(1, 9), random.number(1, 4)
@@ -279,7 +279,7 @@ def svdf(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SVDF")
 def integer_svdf(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Layers in int8 with int16 weights over time."""
+    """Yield cases of layers in int8 with int16 weights over time."""
     for _ in range(random.count):
         batch, n_input, rank = random.number(1, 3), random.number(1, 20), random.number(1, 4)
         units, memory = random.number(1, 5), random.number(1, 6)

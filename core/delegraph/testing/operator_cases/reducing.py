@@ -43,7 +43,7 @@ def some_axes(random: RandomOperands, rank: int) -> Any:
 
 @cases_of(*REDUCTIONS)
 def reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every type and version; axes negative, repeated, none or all, constant or fed."""
+    """Yield cases of every type and version; axes negative, repeated, none or all."""
     last = BUILTIN_VERSIONS[op][1]
     types = [
         *PLAIN,
@@ -67,7 +67,7 @@ def reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("MEAN", "SUM")
 def reductions_without_scale(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Images of bytes, with a scale of 0 before or after."""
+    """Yield cases of 8-bit images with a scale of 0 before or after."""
     for type in ("INT8", "UINT8"):
         for scales in ((0.0, 0.3), (0.3, 0.0), (0.0, 0.0)):
             zero_points = [random.number(0, 9) for _ in scales]
@@ -80,7 +80,7 @@ def reductions_without_scale(op: str, random: RandomOperands) -> Iterator[Operat
 
 @cases_of("ARG_MAX", "ARG_MIN")
 def arg_reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every type; the axis constant or fed; many ties."""
+    """Yield cases of every type, with many ties."""
     table = ArgMaxOptions if op == "ARG_MAX" else ArgMinOptions
     types = [
         *PLAIN,
@@ -158,7 +158,7 @@ PROBABILITIES: dict[tuple[str, str], dict[str, Any]] = {
 
 @cases_of("LOCAL_RESPONSE_NORMALIZATION")
 def local_normalisation(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Windows narrower and wider than the depth."""
+    """Yield cases of windows narrower and wider than the depth."""
     for type in [*PLAIN, *["FLOAT32"] * random.count]:
         options = LocalResponseNormalizationOptions(
             radius=random.number(0, 6),

@@ -83,7 +83,7 @@ def scatter_nd(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SELECT", "SELECT_V2")
 def select(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Conditions by element, by row and as a scalar; broadcast operands."""
+    """Yield cases of conditions by element, by row and as a scalar."""
     for type in types_of(random, 2):
         shapes = random.broadcast_shapes(3, 5)
         if op == "SELECT" or random.chance(0.3):
@@ -124,7 +124,7 @@ def one_hot(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("TOPK_V2")
 def topk(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Rows with many ties; k up to the row's length and beyond."""
+    """Yield cases of rows with many ties; k up to the row's length and beyond."""
     for type in [*types_of(random, 0.5), *["FLOAT32", "INT8", "INT32"] * (random.count // 2)]:
         x, y = same_quantization(random, type, random.shape(1, 4, largest=12))
         k = random.number(0, x.array.shape[-1] + random.chance(0.05))
@@ -148,7 +148,7 @@ def unique(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SEGMENT_SUM")
 def segment_sum(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Rising segment numbers, rarely with gaps."""
+    """Yield cases of ascending segment ids, rarely with gaps."""
     for type in types_of(random):
         shape = random.shape(1, 3)
         numbers = np.cumsum(random.rng.integers(0, 2, shape[0]))
@@ -226,7 +226,7 @@ def diagonals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("BUCKETIZE")
 def bucketize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Values on, between and beyond the boundaries."""
+    """Yield cases of values on, between and beyond the boundaries."""
     for type in [*types_of(random, 0.3), *["FLOAT32", "INT32"] * (random.count // 3)]:
         edges = np.sort(np.round(random.rng.normal(0, 4, random.number(0, 6)))).astype(np.float32)
         if len(edges) > 1 and random.chance(0.05):
@@ -250,7 +250,7 @@ def table_lookup(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("LSH_PROJECTION")
 def projections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Dense and sparse signatures of every type of row."""
+    """Yield cases of dense and sparse signatures, for every type of row."""
     for type in ["INT64", "BOOL", "INT8", *["INT32", "FLOAT32", "UINT8"] * (random.count // 3)]:
         x = random.fed(type, random.shape(1, 3, empty=0), quantization={})
         seeds = random.constant("FLOAT32", (random.number(1, 5), random.number(1, 32)))
@@ -274,7 +274,7 @@ def skip_grams(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
 def suppression(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Overlapping boxes with ties, hard and soft."""
+    """Yield cases of overlapping boxes with ties, with hard and soft suppression."""
     for _ in range(random.count * 2):
         count = random.number(0, 20)
         corners = random.rng.integers(0, 8, (count, 4)).astype(np.float32)

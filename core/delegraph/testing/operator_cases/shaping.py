@@ -115,7 +115,7 @@ def transpose(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("PAD", "PADV2", "MIRROR_PAD")
 def pads(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Pads of every axis, as INT32 or INT64, constant or fed."""
+    """Yield cases of pads on every axis, as INT32 or INT64."""
     for type in types_of(random, 2):
         shape = random.shape(1, 5)
         x, y = same_quantization(random, type, shape)
@@ -191,7 +191,7 @@ def broadcast_args(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SHAPE", "RANK")
 def shapes(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Shapes of tensors of every type."""
+    """Yield cases of tensors of every type."""
     for type in types_of(random, 0.5):
         result = random.pick(["INT32", "INT64"]) if op == "SHAPE" else "INT32"
         options = ShapeOptions(out_type=TensorType[result]) if op == "SHAPE" else plain_options(op)
@@ -212,7 +212,7 @@ def bitcast(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("FILL")
 def fill(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every type of value; negative and empty shapes."""
+    """Yield cases of every type of value, with negative and empty shapes."""
     for type in types_of(random, 0.5):
         shape = list(random.shape(0, 4))
         if shape and random.chance(0.05):
@@ -227,7 +227,7 @@ def fill(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("RANGE")
 def ranges(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Rising, falling, empty and endless ranges."""
+    """Yield cases of ascending, descending, empty and endless ranges."""
     for _ in range(2 * random.count):
         type = random.pick(["FLOAT32", "INT32", "INT64", random.pick(PLAIN[:-1])])
         dtype = random.values(type, ()).dtype

@@ -44,7 +44,7 @@ def spectrograms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("Mfcc")
 def coefficients(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Rates, limits and numbers of bands."""
+    """Yield cases of random rates, limits and numbers of bands."""
     for _ in range(random.count):
         options = {
             "upper_frequency_limit": random.pick([4000, 1000, 8000]),
@@ -100,7 +100,7 @@ def _flexbuffer(options: dict[str, Any]) -> bytes:
 
 @cases_of("aeq.hadamard_rotation")
 def rotations(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Rotations of parts of the last axis."""
+    """Yield cases of rotations of parts of the last axis."""
     for _ in range(random.count):
         size = random.pick([1, 2, 4, 8, 16])
         shape = (*random.shape(1, 3, empty=0), size * random.pick([1, 1, 2, 3]))
@@ -111,7 +111,7 @@ def rotations(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL")
 def random_numbers(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Any shape, with seeds and without."""
+    """Yield cases of any shape, with and without seeds."""
     for _ in range(random.count):
         options = RandomOptions(seed=random.number(0, 3), seed2=random.number(0, 3))
         shape = given_or_fed(random, random.shape(0, 4), random.pick(["INT32", "INT32", "INT64"]))

@@ -49,7 +49,7 @@ def padded(shape: tuple[int, ...], more: int) -> Graph:
 
 @cases_of("IF")
 def branches(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Branches of equal and of different shapes, taken and not."""
+    """Yield cases of branches of equal and of different shapes, taken and not."""
     for _ in range(random.count):
         shape = random.shape(1, 3, empty=0)
         condition = tensor(random.pick([(), (1,)]), "BOOL")

@@ -49,7 +49,7 @@ def windows(random: RandomOperands, rank: int) -> list[list[int]]:
 
 @cases_of("REDUCE_WINDOW")
 def reduce_window(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every function and type; windows with strides and dilation."""
+    """Yield cases of every function and type, with strides and dilation."""
     for _ in range(random.count):
         type = random.pick(["FLOAT32", "INT32", "INT8", "UINT8", "INT16", "INT64", "BOOL"])
         shape = random.shape(1, 4, empty=0)
@@ -89,7 +89,7 @@ def stablehlo_reduce_window(op: str, random: RandomOperands) -> Iterator[Operato
 
 @cases_of("STABLEHLO_GATHER")
 def stablehlo_gather(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Slices of an operand, with and without collapsed axes; starts beyond the ends."""
+    """Yield cases of slices with and without collapsed axes, some out of range."""
     for _ in range(random.count):
         type = random.pick(["FLOAT32", "INT32", "INT8", "INT64", "BOOL", "UINT8"])
         shape = random.shape(1, 3, empty=0)

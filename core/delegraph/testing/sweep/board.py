@@ -70,10 +70,10 @@ class Board:
         return (time.monotonic_ns() - started) / 1e9 if started else 0.0
 
     def counts(self) -> Counter[str]:
-        """Return how many cases ended how."""
+        """Return the number of cases for each outcome."""
         return Counter(dict(zip(COUNTED, self._table.sum(axis=0).tolist(), strict=True)))
 
     def counts_of(self, group: str) -> Counter[str]:
-        """Return how many cases of a group ended how."""
+        """Return the number of cases of a group for each outcome."""
         found = self._table[self._rows[group]].tolist()
         return Counter(dict(zip(COUNTED, found, strict=True)))

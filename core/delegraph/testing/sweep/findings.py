@@ -26,8 +26,8 @@ class Finding:
     Attributes:
         case: the first of them, or what it was shrunk to.
         fault: what came of it.
-        numbers: of the first few cases.
-        count: of all cases.
+        numbers: numbers of the first few cases.
+        count: number of cases.
         state: ``as found``, ``shrunk``, or ``not repeated`` when a new process finds no fault.
     """
 

@@ -157,8 +157,8 @@ _PERTURB = -6
 def is_undefined(right: Run, run_official: Callable[[], Run], announce: Announce) -> bool:
     """Return whether the official interpreter alone gives different results in two runs.
 
-    Its kernels may leave places unwritten; where the C library can (glibc) memory is filled with
-    another pattern each time.
+    The interpreter's kernels may leave outputs unwritten. With glibc, new memory is filled with
+    another pattern in each run, which shows this.
     """
     try:
         fill = ctypes.CDLL(None).mallopt

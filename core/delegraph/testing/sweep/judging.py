@@ -65,8 +65,8 @@ class Run(NamedTuple):
     """Results of a case on one interpreter.
 
     Attributes:
-        outputs: of each invoke that ended well.
-        types: of the outputs.
+        outputs: outputs of each invoke without an error.
+        types: types of the outputs.
         error: what ended it; None if nothing did.
         delegated: whether a delegate had a node.
         incidents: what a delegate did wrong while the runtime went on, in words.

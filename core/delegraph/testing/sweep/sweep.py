@@ -32,10 +32,10 @@ class Plan:
     """Settings of a sweep.
 
     Attributes:
-        comparison: what is compared.
+        comparison: the comparison of each case.
         seed: with the number of a case, says what it is.
         first: number of the first case.
-        cases: how many; None for as many as time allows.
+        cases: number of cases; None for as many as time allows.
         seconds: after which no case is begun; None for no limit.
         operators: those that cases are about; empty for all.
         jobs: processes.
@@ -65,10 +65,10 @@ class SweepResult:
     """Result of a sweep.
 
     Attributes:
-        plan: what was asked for.
+        plan: settings of the sweep.
         counts: by operator: how many cases ended how.
         findings: what differed.
-        seconds: that the cases took.
+        seconds: duration of the cases.
     """
 
     plan: Plan

@@ -1,7 +1,7 @@
 """Worker processes that try cases one after the other; dead workers are replaced.
 
-What a worker is at stands in memory that it shares with the campaign: the number of the case, what
-runs, since when, and how many cases ended how. So nothing is lost when it dies.
+A worker's state is in memory that it shares with the campaign: the number of the case, the phase,
+its start, and the counts of outcomes. So nothing is lost when the worker dies.
 
 A case is whatever a campaign's function makes of a number. Workers are forked, which only POSIX
 systems can.
@@ -50,7 +50,7 @@ class Limits:
     """Limits of a case: processor time and memory.
 
     Attributes:
-        seconds: of processor time.
+        seconds: processor time in seconds.
         bytes: of address space, beside what the process has when it starts.
     """
 
@@ -89,7 +89,7 @@ class Worker:
 
     Args:
         work: what the process runs; its arguments are the worker, requests and answers.
-        limits: of a case.
+        limits: limits of a case.
         groups: which cases are counted apart.
     """
 
@@ -199,7 +199,7 @@ class Found:
     """A case with a fault.
 
     Attributes:
-        number: of the case.
+        number: number of the case.
         case: what the campaign makes of the number.
         fault: what came of it.
     """
@@ -217,7 +217,7 @@ class Campaign:
         case_of: returns the case with a number, the same one in any process.
         numbers: the first case and the one after the last.
         jobs: processes.
-        limits: of a case.
+        limits: limits of a case.
         groups: which cases are counted apart; an :class:`Ending` names its own.
     """
 
@@ -330,7 +330,7 @@ class Judge:
 
     Args:
         judge: tries a case, as for :class:`Campaign`.
-        limits: of a case.
+        limits: limits of a case.
     """
 
     def __init__(self, judge: Callable[[Any, Announce], Ending], limits: Limits) -> None:

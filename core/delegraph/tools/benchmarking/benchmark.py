@@ -33,8 +33,7 @@ def benchmark(
 ) -> BenchmarkResult:
     """Measure a set-up: time until it is ready, first run, and later runs.
 
-    Where the system lets it, this resets what it holds to be the most memory that this process ever
-    had, ``VmHWM``.
+    If the system allows it, the process's record of its peak memory, ``VmHWM``, is reset.
 
     Args:
         setup: a model and what runs it.

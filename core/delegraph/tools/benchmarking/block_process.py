@@ -109,7 +109,7 @@ def _marked(run: TimedRun, name: str, mark: Callable[[str], object]) -> TimedRun
 def block_in_a_process(request: BlockRequest, progress: Progress = untold) -> BlockTimes:
     """Measure a block in a separate process and return its times.
 
-    What ends that process is a failure of whoever ran then; the block begins anew without it.
+    If the process dies, the set-up that ran has failed; the block starts again without it.
 
     Raises:
         OSError: no process can be started.

@@ -173,7 +173,8 @@ def compare(
 ) -> Comparison:
     """Measure whether a set-up is faster than others, slower, or equally fast.
 
-    All take turns, the set-up itself twice: what it differs from itself is the noise floor. A
+    All set-ups take turns. The tested one takes two turns; the difference between these is the
+    noise floor. A
     set-up among *others* that fails is listed with its error.
 
     Args:

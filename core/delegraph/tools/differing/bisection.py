@@ -24,7 +24,7 @@ class Outcome:
     Attributes:
         kind: ``right``; or why not: the result ``differs``, an exception was ``raised``, the
             process ``crashed``, or it ``hung``.
-        text: more about it, in words; empty where all is right.
+        text: details in words; empty for a right result.
     """
 
     kind: OutcomeKind
@@ -50,7 +50,7 @@ class Probe:
         nodes: those that a delegate was given; it had none of the other candidates.
         outcome: what came of it.
         runs: numbers of the runs that were computed; the last one is where it failed.
-        seconds: how long it took.
+        seconds: duration of the probe.
     """
 
     nodes: Nodes
@@ -81,8 +81,8 @@ class Fault:
 
     Attributes:
         nodes: in the order of the model.
-        outcome: of the probe with these nodes only.
-        named_after: how many probes it had taken by then.
+        outcome: outcome of the probe with these nodes only.
+        named_after: number of probes before the fault was found.
         is_smallest: whether every one of them is needed; False where probes ran out.
     """
 
@@ -194,8 +194,8 @@ def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
 def contradictions(probes: Sequence[Probe]) -> Iterator[tuple[Probe, Probe]]:
     """Yield pairs of a failing probe, and a right one with more nodes on the same inputs.
 
-    Each failing one comes once, with the smallest that contradicts it. Then more counts than which
-    nodes a delegate has: how they are cut into partitions, or chance.
+    Each failing probe comes once, with the smallest probe that contradicts it. Then the outcome
+    depends on more than the nodes: on their partitions, or on chance.
     """
     right = sorted((p for p in probes if not p.outcome.fails), key=lambda p: len(p.nodes))
     for failing in probes:

@@ -36,12 +36,12 @@ def diff_command(
     A delegate that is an object has no words: its type stands in its place, in angle brackets.
 
     Args:
-        setup: what is tested.
+        setup: the tested set-up.
         model: path of the model, whatever the set-ups have.
-        reference: what is right.
+        reference: the set-up with right results.
         inputs: path of the inputs.
         rules: path of the rules, whatever the set-up has; empty for none.
-        tolerance: how far outputs may be off.
+        tolerance: tolerance of the outputs.
         signature: of the model; None for the whole model.
     """
     words = ["delegraph", "diff", model, *setup_words(setup)]

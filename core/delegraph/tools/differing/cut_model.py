@@ -35,9 +35,9 @@ def cut_model(
     The values are those that Delegraph's own kernels compute.
 
     Args:
-        setup: whose model it is.
-        nodes: they need not be neighbours.
-        values: of the model's inputs, in their order.
+        setup: set-up with the model.
+        nodes: nodes to cut out; they need not be neighbours.
+        values: values of the model's inputs, in order.
 
     Raises:
         DelegraphError: nodes of other subgraphs, or such as cannot stand alone; a model that the

@@ -223,7 +223,7 @@ def diff(
     Each run computes once on either side, in turn first; variables start from zero in each.
 
     Args:
-        setup: what is tested.
+        setup: the tested set-up.
         reference: what is right; None for :func:`own_kernels`. Its model may be another file with
             the same inputs; values are quantised for it, or back, where its types say so.
         inputs: what both are fed; a folder among the values stands for each of its files in turn.
@@ -238,7 +238,7 @@ def diff(
         ArgumentError: inputs that do not fit, a model without that signature, or a tolerance for an
             output that there is not.
         PluginError: a delegate is missing or broken.
-        DelegraphError: one of the set-ups cannot run its model on these inputs.
+        DelegraphError: a set-up cannot run its model on these inputs.
     """
     reference = own_kernels(setup) if reference is None else reference
     with ExitStack() as stack:
@@ -348,7 +348,7 @@ def outside(
 ) -> int:
     """Return how many elements differ by more than *tolerance*; all, if they cannot be compared.
 
-    It counts in stored values, or where these mean different things in the real numbers.
+    Stored values are compared, or real numbers where stored values are not comparable.
     """
     a, b = test, reference
     if difference.raw is None:
@@ -370,7 +370,7 @@ def require_known_outputs(tolerance: Tolerances | None, outputs: Sequence[Detail
     """Check that every output named by a tolerance exists.
 
     Raises:
-        ArgumentError: one is not.
+        ArgumentError: an output does not exist.
     """
     if tolerance is None or isinstance(tolerance, Tolerance):
         return

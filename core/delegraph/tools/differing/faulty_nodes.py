@@ -52,7 +52,7 @@ class Culprit(JsonRecord):
     Attributes:
         nodes: where they run when nothing keeps them off.
         outcome: what happens when the delegates have these nodes only.
-        named_after: how many probes it had taken by then.
+        named_after: number of probes before the nodes were found.
         is_smallest: whether every one of them is needed; False where probes ran out.
         reproduction: the files that show it; None where no folder was asked for.
     """

@@ -176,7 +176,7 @@ def diff_layers(
     Raises:
         ArgumentError: inputs that do not fit, or a model without that signature.
         PluginError: a delegate is missing or broken.
-        DelegraphError: one of the set-ups cannot run its model on these inputs.
+        DelegraphError: a set-up cannot run its model on these inputs.
     """
     reference = own_kernels(setup) if reference is None else reference
     with ExitStack() as stack:

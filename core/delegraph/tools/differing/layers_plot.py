@@ -22,7 +22,7 @@ def require_drawable(path: str | os.PathLike[str]) -> None:
     """Check that a plot file of this name can be drawn.
 
     Raises:
-        ArgumentError: another ending, or matplotlib is missing.
+        ArgumentError: the suffix is unknown, or matplotlib is missing.
     """
     if Path(path).suffix not in FORMATS:
         raise ArgumentError(f"--plot {path}: expected a file ending in {', '.join(FORMATS)}")

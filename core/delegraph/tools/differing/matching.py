@@ -20,8 +20,8 @@ def matched(
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Return pairs of matching positions, and the unmatched positions of each side.
 
-    They are paired by position where all names are the same or none is, else by those names that
-    are on both sides, once each.
+    Tensors are paired by position if all names are equal, or none is. Otherwise they are paired
+    by the names that each side has exactly once.
 
     >>> named = lambda *names: [{"name": name} for name in names]
     >>> matched(named("a", "b"), named("b", "a"))
@@ -63,7 +63,7 @@ def matched_inputs(test: Sequence[Details], reference: Sequence[Details]) -> lis
     By name where all names are the same, else by position.
 
     Raises:
-        ArgumentError: another number of inputs, or two that cannot take the same values.
+        ArgumentError: the numbers of inputs differ, or two inputs cannot take the same values.
     """
     if len(test) != len(reference):
         raise ArgumentError(

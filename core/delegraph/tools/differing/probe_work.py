@@ -39,9 +39,9 @@ class Job:
     """Set-up, reference, inputs and tolerance of all probes.
 
     Attributes:
-        setup: what is tested.
-        reference: what is right.
-        tolerance: how far outputs may be off.
+        setup: the tested set-up.
+        reference: the set-up with right results.
+        tolerance: tolerance of the outputs.
         inputs: what both are fed.
         runs: how many; as ``diff`` has it.
         signature: what is called; None for the whole model.
@@ -74,8 +74,8 @@ class ComparedRun:
 
     Attributes:
         words: what it was fed, in words.
-        names: of the inputs.
-        values: of the inputs.
+        names: names of the inputs.
+        values: values of the inputs.
         expected: outputs of the reference, by name.
     """
 
@@ -153,7 +153,7 @@ class ProbeWork:
         """Return the reference's outputs of another model, by name.
 
         Raises:
-            DelegraphError: it cannot compute it.
+            DelegraphError: the reference cannot compute the run.
         """
         return [(entry["name"], array) for entry, array in self._reference_outputs(model, values)]
 
@@ -185,7 +185,7 @@ class ProbeWork:
         """Return nodes as a separate model, and the values of its inputs in a run.
 
         Raises:
-            DelegraphError: they cannot stand alone.
+            DelegraphError: the nodes cannot be a separate model.
         """
         return cut_model(self._job.setup, nodes, self._fed().run(number).values)
 

@@ -146,7 +146,7 @@ def _answer(answer: Any) -> Any:
     """Return an answer of the reference's side, which must not die.
 
     Raises:
-        DelegraphError: it did.
+        DelegraphError: the process has ended.
     """
     if isinstance(answer, Death):
         raise DelegraphError(f"the reference cannot be computed: {answer.text}")

@@ -71,7 +71,7 @@ class Reproducer:
     """Writes the reproduction files of one bisection.
 
     Args:
-        folder: where to; made if it is not there.
+        folder: path of the folder; created if it does not exist.
         job: what was compared.
         process: has the probes' worker.
         probes: all that were made.

@@ -77,7 +77,7 @@ class ClassificationTask:
         """Return the picture converted to the model's input.
 
         Raises:
-            ArgumentError: it cannot be read.
+            ArgumentError: the picture cannot be read.
         """
         return [self.preprocessing.input(sample, details[0])]
 
@@ -150,7 +150,7 @@ def metadata_labels(model: str) -> tuple[str, ...]:
     """Return the class labels from the model's metadata.
 
     Raises:
-        ArgumentError: they have none.
+        ArgumentError: the metadata have no labels.
     """
     loaded = load_model(model)
     metadata = read_metadata(loaded)

@@ -87,7 +87,7 @@ def require_coco(truth: GroundTruth) -> None:
     """Check that COCO's figures can be computed: annotations in pixels, and the package.
 
     Raises:
-        ArgumentError: they cannot; the message says what is missing.
+        ArgumentError: something is missing; the message says what.
     """
     if not truth.has_pixels:
         raise ArgumentError(

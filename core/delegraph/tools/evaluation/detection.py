@@ -165,7 +165,7 @@ def _require_labels(truth: GroundTruth, labels: Sequence[str]) -> None:
     """Check that every class of the ground truth has a label, if labels are given.
 
     Raises:
-        ArgumentError: one has none, or is negative.
+        ArgumentError: a class has no label, or is negative.
     """
     for picture in truth.pictures:
         for kind in picture.classes.tolist():

@@ -69,7 +69,7 @@ class DetectionTask:
         """Return the picture converted to the model's input.
 
         Raises:
-            ArgumentError: it cannot be read.
+            ArgumentError: the picture cannot be read.
         """
         return [self.preprocessing.input(sample, details[0])]
 

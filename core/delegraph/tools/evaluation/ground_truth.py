@@ -60,7 +60,7 @@ class TruePicture:
     def as_prepared(self) -> TruePicture:
         """Return the picture without boxes that the official tool's script drops.
 
-        Those reach over the picture's edge.
+        The dropped boxes reach over the picture's edge.
 
         Source:
             preprocess_coco_minival.py, tflite/tools/evaluation/tasks/coco_object_detection.
@@ -96,7 +96,7 @@ class GroundTruth:
         """Return the pictures with the numbers *ids*.
 
         Raises:
-            ArgumentError: there is no picture with one of them.
+            ArgumentError: a number belongs to no picture.
         """
         known = {picture.id for picture in self.pictures}
         for number in ids:

@@ -109,7 +109,7 @@ def _require_same(path: str, kept: Entry, wanted: Entry) -> None:
     """Check that a journal's first line belongs to this evaluation.
 
     Raises:
-        ArgumentError: it is of another; the message names what differs.
+        ArgumentError: the journal belongs to another evaluation; the message names the differences.
     """
     if kept == wanted:
         return
@@ -125,7 +125,7 @@ def _lock(file: IO[bytes], path: str) -> None:
     """Lock the journal against other processes until the file is closed.
 
     Raises:
-        ArgumentError: one does.
+        ArgumentError: another process writes the journal.
     """
     if os.name != "posix":
         return  # Windows has no such lock

@@ -39,7 +39,7 @@ def read_words(path: str) -> list[str]:
     """Return the lines of a text file, without surrounding blanks.
 
     Raises:
-        ArgumentError: it cannot be read, is no text in UTF-8, or is empty.
+        ArgumentError: the file cannot be read, is no text in UTF-8, or is empty.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()

@@ -141,7 +141,7 @@ def named_metric(metric: Any, name: str | None = None) -> NamedMetric:
     """Make a metric of a function, of an object with ``row`` and ``total``, or of a class.
 
     Raises:
-        ArgumentError: it is none of these.
+        ArgumentError: the metric is none of these.
     """
     shown = name or str(getattr(metric, "__name__", type(metric).__name__))
     made = metric() if inspect.isclass(metric) else metric

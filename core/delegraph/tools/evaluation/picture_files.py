@@ -43,7 +43,7 @@ class PictureFile:
         """Digest of the file's content and the truth.
 
         Raises:
-            ArgumentError: it cannot be read.
+            ArgumentError: the file cannot be read.
         """
         return content_digest(self.truth.encode() + b"\0" + self._content())
 
@@ -81,7 +81,7 @@ def file_names(folder: str) -> list[str]:
     """Return the names of all files in a folder, sorted by bytes.
 
     Raises:
-        ArgumentError: it is no folder, or holds no file.
+        ArgumentError: the path is no folder, or the folder has no file.
 
     Source:
         GetSortedFileNames, tflite/tools/evaluation/utils.cc.

@@ -145,7 +145,7 @@ def picture_size(details: Details) -> tuple[int, int]:
     """Return height and width of an input that takes one RGB picture.
 
     Raises:
-        ArgumentError: it takes none.
+        ArgumentError: the input takes no picture.
     """
     shape = declared_shape(details)
     dtype = np.dtype(details["dtype"])

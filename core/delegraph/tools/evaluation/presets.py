@@ -67,7 +67,7 @@ def preset(name: str) -> Preprocessing:
     """Return the preset *name*.
 
     Raises:
-        ArgumentError: there is none.
+        ArgumentError: there is no such preset.
     """
     if name not in PRESETS:
         raise ArgumentError(

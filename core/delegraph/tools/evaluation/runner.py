@@ -192,7 +192,7 @@ def _require_unchanged(path: str, samples: Sequence[Sample], done: Mapping[str, 
     """Check that the samples in the journal have not changed since.
 
     Raises:
-        ArgumentError: one is not; the message names it.
+        ArgumentError: a sample has changed; the message names it.
     """
     for sample in samples:
         if sample.key in done and _digest(sample) != done[sample.key]["digest"]:

@@ -49,7 +49,7 @@ class Task(Protocol[AnySample]):
         """Check that a model suits the task; called once for each set-up.
 
         Raises:
-            ArgumentError: it is not; the message says what was expected.
+            ArgumentError: the model does not fit; the message says what was expected.
         """
 
     def inputs(self, sample: AnySample, details: Sequence[Details]) -> list[NDArray[Any]]:

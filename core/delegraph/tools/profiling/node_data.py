@@ -113,7 +113,8 @@ class NodeData:
 def graph_ids(model: Model) -> list[str]:
     """Return the id that Model Explorer gives to each subgraph of a ``.tflite`` file.
 
-    That is its name, else the key of its first signature, else ``main``, ``subgraph_1`` ...
+    The id is the subgraph's name, else the key of its first signature, else ``main``,
+    ``subgraph_1`` and so on.
     """
     keys: dict[int, str] = {}
     for signature in model.signatures:

@@ -17,8 +17,8 @@ _CLASSES = "ARG_MAX"
 def find_segmentation(seen: Seen) -> Findings | None:
     """Return the classes of pixels in a single output, or None when it holds none.
 
-    It does when ARG_MAX makes it, ``[1, h, w]``, or when it has as many scores for each pixel as
-    there are labels, ``[1, h, w, labels]``.
+    Such an output is the result of an ARG_MAX, ``[1, h, w]``, or has a score for each pixel and
+    label, ``[1, h, w, labels]``.
     """
     if len(seen.outputs) != 1 or seen.size is None:
         return None

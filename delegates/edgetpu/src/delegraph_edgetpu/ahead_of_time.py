@@ -25,7 +25,7 @@ def compile_partition(model: PartitionModel, options: EdgeTpuOptions) -> bytes:
     """Return the executable of a partition.
 
     Raises:
-        PartitionRejected: it cannot run.
+        PartitionRejected: the partition cannot run.
     """
     obstacle = obstacle_to(model.content, model.nodes)
     if obstacle is not None:
@@ -52,7 +52,7 @@ class LoadedKernel(SimpleDelegateKernelInterface):
     """Delegate kernel that runs an executable which :func:`compile_partition` made.
 
     Args:
-        executable: that; it is checked when it is first prepared.
+        executable: the executable in bytes; it is checked at the first prepare.
     """
 
     _run: Eval

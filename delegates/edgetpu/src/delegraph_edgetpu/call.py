@@ -17,7 +17,7 @@ class Call:
     """An operator with the tensors of its subgraph.
 
     Attributes:
-        operator: what is called.
+        operator: the operator.
         tensors: all tensors of the subgraph.
     """
 

@@ -54,16 +54,16 @@ class Compilation:
     Attributes:
         source: the file that was compiled, or ``model`` when it was given as bytes.
         source_bytes: its size.
-        name: of the compiled file, without a folder: ``mobilenet_edgetpu.tflite``.
+        name: file name of the compiled model: ``mobilenet_edgetpu.tflite``.
         model: the compiled file.
         operators: what became of each operator in it.
         executable: what the custom operator executes.
-        memory: where its parameters are.
+        memory: use of the parameter cache.
         work: multiply-adds.
         estimate: seconds on a device.
-        seconds: that compiling took.
-        segment: which one it is, from 0.
-        segments: of how many; 1 for a whole model.
+        seconds: duration of the compilation.
+        segment: number of the segment, from 0.
+        segments: number of segments; 1 for a whole model.
     """
 
     source: str
@@ -98,7 +98,7 @@ class Compilation:
         """Write the compiled file and its log into *folder*; return the path of the compiled file.
 
         Raises:
-            ArgumentError: they cannot be written there.
+            ArgumentError: a file cannot be written.
         """
         target = Path(folder) / self.name
         log = log_text(self.source, self.name, self.operators)

@@ -26,7 +26,7 @@ class Operands(NamedTuple):
 
     Attributes:
         inputs: variables among them.
-        outputs: what it writes.
+        outputs: output tensors.
         resize: gives an output, by its position, a shape.
     """
 
@@ -72,14 +72,14 @@ class CompiledNode:
 
     @classmethod
     def of(cls, node: Node, options: EdgeTpuOptions) -> CompiledNode:
-        """Runner of an ``edgetpu-custom-op``, whose options hold the executable."""
+        """Return the runner of an ``edgetpu-custom-op``, whose options store the executable."""
         return cls(options, partial(read_custom_options, node.custom_options))
 
     def prepare(self, context: OpContext, operands: Operands, num_threads: int | None) -> Eval:
         """Return the function that computes the node.
 
         Args:
-            context: of the subgraph.
+            context: context of the subgraph.
             operands: its tensors.
             num_threads: threads that may be used; None leaves it to ``via``.
 
@@ -234,7 +234,7 @@ def _require_same_type(what: str, inner: Tensor, tensor: Tensor) -> None:
 def _state_loans(subgraph: CallableSubgraph, state: Sequence[Tensor]) -> list[Loan]:
     """Pair each variable of the graph with a variable of the executable's model.
 
-    Those that have the same name, otherwise the first of the same type and shape.
+    Variables of equal names are paired, otherwise the first one of equal type and shape.
 
     Raises:
         OperatorError: a variable outside has no counterpart.

@@ -27,15 +27,15 @@ class CompiledSegment:
         name: file of the model that it belongs to.
         size: bytes of that file.
         record: records of that model.
-        part: which of its nodes are where.
+        part: node indices of the part.
         edge: what goes in and out of the custom operator.
         partition: the mapped nodes as a model.
         mapped: the mapped operators.
         unmapped: the others.
         mappings: what became of each operator.
-        segment: which part it is, from 0.
-        segments: of how many.
-        seconds: that it took so far.
+        segment: number of the segment, from 0.
+        segments: number of segments.
+        seconds: duration of the compilation so far.
     """
 
     name: str

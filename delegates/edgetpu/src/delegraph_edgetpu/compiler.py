@@ -37,11 +37,11 @@ def compile(
 
     Args:
         models: files or their bytes; one or several.
-        segments: how many devices a pipeline has; each runs a segment.
+        segments: number of devices in a pipeline; each runs a segment.
         balance: what segments get equal shares of.
         intermediate_tensors: names of tensors at which the mapped part ends.
         min_runtime_version: the oldest runtime version that has to run it, 10 to 14.
-        search: where the mapped part turns out not to run, try ever shorter ones.
+        search: try shorter mapped parts if a mapped part cannot run.
         search_step: operators that each try leaves out more.
 
     Raises:

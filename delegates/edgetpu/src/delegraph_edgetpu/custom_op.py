@@ -24,7 +24,7 @@ def edgetpu_custom_op(device: str = ":0", via: str = "", twin: str = "") -> Regi
         twin: the uncompiled model, run in place of what only a real device can run.
 
     Raises:
-        ArgumentError: no such device.
+        ArgumentError: there is no such device.
 
     Source:
         edgetpu::RegisterCustomOp, tflite/public/edgetpu.h of google-coral/libedgetpu.

@@ -27,7 +27,7 @@ width and the number of entries; values; types of the values; the root."""
 def write_custom_options(executable: bytes) -> bytes:
     """Return *executable* as custom options, in the byte layout of the real compiler.
 
-    It is written by hand: the library's builder takes text for a string, and this one is binary.
+    The bytes are written by hand: the library's builder takes only text, not binary strings.
     As an executable's length is a multiple of 4, only three offsets to what stands before its end
     depend on it. Offsets count backwards.
 
@@ -56,7 +56,7 @@ def read_custom_options(content: bytes) -> bytes:
     """Return the executable in the options of an ``edgetpu-custom-op``.
 
     Raises:
-        ExecutableError: they are no FlexBuffer map, or hold no executable.
+        ExecutableError: the options are not a FlexBuffer map, or have no executable.
     """
     what = f"the custom options of {CUSTOM_OP} ({len(content)} bytes)"
     if not content:

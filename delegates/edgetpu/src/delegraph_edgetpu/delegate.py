@@ -46,7 +46,7 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
         options: see :class:`~delegraph_edgetpu.options.EdgeTpuOptions`.
 
     Raises:
-        ArgumentError: no such device, or no such twin.
+        ArgumentError: there is no such device, or no such twin.
         PluginError: the delegate of ``via`` is not there.
     """
 
@@ -98,7 +98,7 @@ class EdgeTpuKernel(NodeByNodeKernel):
     """One partition: mostly a single node, since compilers make no more.
 
     Args:
-        options: of the delegate.
+        options: options of the delegate.
     """
 
     def __init__(self, options: EdgeTpuOptions) -> None:

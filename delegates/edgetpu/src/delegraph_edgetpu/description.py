@@ -12,10 +12,10 @@ from delegraph_edgetpu.real_executables import Layer, explain_refusal, read_real
 
 
 def describe_options(custom_options: bytes) -> dict[str, str]:
-    """Facts on the executable in the operator's options, names to texts.
+    """Return facts about the executable in the operator's options, as names and texts.
 
     Raises:
-        ExecutableError: it is damaged.
+        ExecutableError: the executable is damaged.
     """
     content = read_custom_options(custom_options)
     executable = parse(content)

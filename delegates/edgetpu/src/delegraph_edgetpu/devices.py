@@ -35,7 +35,7 @@ class Parameters:
     Attributes:
         key: the same for executables that are the same.
         caching_token: executables with equal ones share the cache.
-        cached_bytes: what its compiler put on the chip.
+        cached_bytes: bytes of parameters that the compiler assigns to the cache.
         streamed_bytes: what the host sends at each inference.
     """
 
@@ -51,14 +51,14 @@ class DeviceStatistics(JsonRecord):
 
     Attributes:
         device: its name, ``:0``.
-        kind: what it is connected by, with its number among those: ``usb:0``.
+        kind: kind of connection, with a number: ``usb:0``.
         inferences: executables that were run.
-        parameter_loads: how often parameters were brought into the cache.
+        parameter_loads: how many times parameters were loaded into the cache.
         loaded_bytes: bytes of these.
         streamed_bytes: bytes of parameters that were sent because the cache does not hold them.
         evictions: executables whose parameters were thrown out for those of another token.
-        caching_token: of what is in the cache; 0 when it is empty.
-        cached_executables: whose parameters are in the cache.
+        caching_token: token of the cached parameters; 0 for an empty cache.
+        cached_executables: number of executables with parameters in the cache.
         cached_bytes: bytes of these.
     """
 
@@ -149,7 +149,7 @@ def device_named(name: str) -> Device:
             text any at all.
 
     Raises:
-        ArgumentError: there is none of that name; the message lists those that there are.
+        ArgumentError: there is no device of that name; the message lists the devices.
     """
     there = devices()
     for device in there:

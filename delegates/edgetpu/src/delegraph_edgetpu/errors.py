@@ -26,7 +26,7 @@ class PipelineError(DelegraphError, RuntimeError):
     """A segment of a pipeline failed; the cause is chained.
 
     Attributes:
-        segment: which one, from 0.
+        segment: number of the segment, from 0.
     """
 
     def __init__(self, message: str, *, segment: int) -> None:

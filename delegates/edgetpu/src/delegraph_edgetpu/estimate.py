@@ -31,8 +31,8 @@ class Estimate(JsonRecord):
 
     Attributes:
         compute: the array's.
-        transfer: of inputs and outputs.
-        streaming: of parameters that the cache does not hold.
+        transfer: seconds for inputs and outputs.
+        streaming: seconds for parameters outside the cache.
     """
 
     json_properties: ClassVar = {"seconds": "seconds", "formula": "formula"}

@@ -64,8 +64,8 @@ class Executable:
         caching_token: executables with the same token share the parameter cache; 1 to 2**64 - 1.
         parameter_bytes: bytes of weights and biases.
         runtime_version: the oldest runtime that may execute it.
-        cached_bytes: how many of *parameter_bytes* stay on the chip; the rest is streamed.
-        multiply_adds: of one inference.
+        cached_bytes: the part of *parameter_bytes* in the cache; the others are streamed.
+        multiply_adds: multiply-adds of one inference.
 
     >>> executable = Executable(b"a model", 7, 100, 14)
     >>> len(executable.pack()), parse(executable.pack()) == executable

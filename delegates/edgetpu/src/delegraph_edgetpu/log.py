@@ -23,7 +23,7 @@ def log_text(source: str, name: str, operators: Sequence[OperatorMapping]) -> st
     """Return the text of the log file: operators, their counts and their statuses.
 
     Args:
-        source: the file that was compiled; its folder is left out.
+        source: path of the compiled model; the log has only the file name.
         name: the compiled file's.
         operators: what became of each operator.
     """

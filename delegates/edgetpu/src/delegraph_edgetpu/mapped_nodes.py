@@ -24,7 +24,7 @@ class MappedNodes(SimpleDelegateInterface):
     """Delegate that claims the part of a subgraph which ``delegraph edgetpu compile`` would map.
 
     Args:
-        options: of the delegate.
+        options: options of the delegate.
 
     Raises:
         PluginOptionError: one that is not the default: a compiled partition cannot keep it.

@@ -29,7 +29,7 @@ class OperatorMapping(JsonRecord):
     Attributes:
         index: its node index.
         name: ``CONV_2D``, or the custom code.
-        reasons: why it stays on the CPU; empty when it maps.
+        reasons: reasons why the operator stays on the CPU; empty if it maps.
     """
 
     json_properties: ClassVar = {"mapped": "is_mapped", "status": "status"}

@@ -115,7 +115,7 @@ def _batch_matmul(call: Call) -> Iterator[Product]:
 
 
 def _pixels(shape: tuple[int, ...]) -> int:
-    """Return the positions of a tensor: all dimensions but the last."""
+    """Return the number of positions of a tensor: all dimensions except the last."""
     return prod(shape[:-1])
 
 

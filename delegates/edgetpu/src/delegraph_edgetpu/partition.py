@@ -60,7 +60,7 @@ def obstacle_to(model: bytes, nodes: Sequence[int]) -> str | None:
 
     Args:
         model: the part.
-        nodes: which nodes of the source its operators are.
+        nodes: index in the source of each of the part's operators.
     """
     from delegraph import Interpreter
 

@@ -110,11 +110,11 @@ class PipelinedModelRunner:
         return PipelineStatistics(line.finished, seconds, tuple(line.busy_seconds))
 
     def set_input_queue_size(self, size: int) -> None:
-        """Let *size* inputs wait for the first segment; 0: any number."""
+        """Limit the inputs that wait for the first segment to *size*; 0 for no limit."""
         self._line.resize(0, size)
 
     def set_output_queue_size(self, size: int) -> None:
-        """Let *size* results wait for ``pop``; 0: any number."""
+        """Limit the results that wait for ``pop`` to *size*; 0 for no limit."""
         self._line.resize(len(self._threads), size)
 
     def push(self, input_tensors: Mapping[str, Any] | Sequence[Any]) -> bool:
@@ -149,7 +149,7 @@ class PipelinedModelRunner:
         Raises:
             PipelineError: a segment failed.
             StateError: the pipeline is closed.
-            TimeoutError: there was no result in time.
+            TimeoutError: no result arrived in time.
         """
         item = self._line.take(timeout)
         if item is None:

@@ -48,7 +48,7 @@ class PipelineSimulation:
         self.finished_at = 0.0
 
     def put(self, item: Any) -> bool:
-        """Append an item; waits for room. Returns False behind the end.
+        """Append an item, after waiting for room. Returns False after the end.
 
         Raises:
             PipelineError: a station failed.
@@ -84,7 +84,7 @@ class PipelineSimulation:
         Raises:
             PipelineError: a station failed at this item.
             StateError: the line is stopped.
-            TimeoutError: there was none within *timeout* seconds.
+            TimeoutError: no item arrived within *timeout* seconds.
         """
         with self._changed:
             queue = self._queues[-1]
@@ -114,7 +114,7 @@ class PipelineSimulation:
             self._changed.notify_all()
 
     def work(self, position: int) -> None:
-        """Be the thread of a station; returns at the end, after a failure, or when stopped."""
+        """Run the thread of a station until the end, a failure, or a stop."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._queues[position] or self._is_idle(position))

@@ -1,7 +1,7 @@
 """Reads executables of the real compiler (``DWN1``), and explains why they cannot run.
 
-They are flatbuffers: a package holds one or more executables, each with the parameters and the
-instructions of a processor that is not documented.
+Real executables are flatbuffers. A package has one or more executables, each with parameters and
+with instructions of an undocumented processor.
 
 Source:
     executable/executable.fbs of google-coral/libedgetpu.
@@ -132,7 +132,7 @@ def read_real(executable: RealExecutable) -> RealPackage:
     """Readable part of a real executable.
 
     Raises:
-        ExecutableError: it is damaged.
+        ExecutableError: the package is damaged.
     """
     content = executable.content
     what = "the package"
@@ -236,7 +236,7 @@ def _name(kind: type[IntEnum], value: int) -> str:
 
 
 def _slot(id: int) -> int:
-    """Return where a vtable keeps the place of a field."""
+    """Return the position of a field's entry in a vtable."""
     return 4 + 2 * id
 
 
@@ -267,7 +267,7 @@ def _text(table: Table, id: int) -> str:
 
 
 def _items(table: Table, id: int) -> Iterator[int]:
-    """Yield where the references of a vector stand."""
+    """Yield the positions of the references in a vector."""
     start, length = _vector(table, id)
     if length > _MOST:
         raise ValueError(f"a list of {length}, expected at most {_MOST}")

@@ -26,7 +26,7 @@ class Reason(JsonRecord):
 
     Attributes:
         rule: a short name that stays the same, for programs.
-        actual: what was found.
+        actual: the found value, as text.
         expected: the limit.
         remedy: what would make the operator map.
         status: what the real compiler would say.

@@ -60,7 +60,7 @@ class SegmentChain:
         results: names of the outputs of the last one, then of those that no segment reads.
 
     Raises:
-        ArgumentError: none, the same one twice, or segments that do not fit.
+        ArgumentError: there is no segment, one occurs twice, or two do not match.
     """
 
     def __init__(self, interpreters: Sequence[Interpreter]) -> None:

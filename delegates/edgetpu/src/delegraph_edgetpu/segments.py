@@ -86,7 +86,7 @@ def parts(
         weights: what each mapped node costs; the dearest part is made as cheap as it can be.
 
     Raises:
-        ArgumentError: there are fewer mapped nodes than parts.
+        ArgumentError: the model has fewer mapped nodes than parts.
     """
     if count == 1:
         return [

@@ -42,8 +42,8 @@ class SourceModel:
         """Return the source model for the file in *content*.
 
         Raises:
-            CannotCompile: it is not of the kind that can be compiled.
-            MalformedModelError: it is damaged.
+            CannotCompile: the model is not of a kind that can be compiled.
+            MalformedModelError: the model is damaged.
         """
         subgraph = require_compilable(parse_model(content))
         return cls(name, content, read_model(np.frombuffer(content, np.uint8)), subgraph)

@@ -24,13 +24,13 @@ def twin_model(path: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -
 
     Args:
         path: the uncompiled model.
-        inputs: of the custom operator, without variables.
-        outputs: of the custom operator.
+        inputs: inputs of the custom operator, without variables.
+        outputs: outputs of the custom operator.
 
     Raises:
         ArgumentError: the file cannot be opened.
-        MalformedModelError: it is no sound model.
-        OperatorError: it is not the twin: an input or output has no equal in it.
+        MalformedModelError: the twin is no valid model.
+        OperatorError: the twin has no match for an input or output.
     """
     model = load_model(path)
     if len(model.subgraphs) != 1:
@@ -56,8 +56,8 @@ class _Matching:
     """Finds tensors of the twin by type, shape and quantization, then by name and position.
 
     Args:
-        path: of the twin, for errors.
-        subgraph: of the twin.
+        path: path of the twin, for errors.
+        subgraph: subgraph of the twin.
         what: ``input`` or ``output``.
         ends: inputs or outputs of the twin, which are preferred.
         candidates: all the tensors that may be meant.
@@ -81,7 +81,7 @@ class _Matching:
         """Return the tensor of the twin for each of *wanted*, no tensor twice.
 
         Raises:
-            OperatorError: none agrees with one of them, or several do.
+            OperatorError: a tensor has no match, or several.
         """
         is_same_list = len(wanted) == len(self._ends)
         found: list[int] = []

@@ -22,14 +22,14 @@ def convert(
     allow_all: bool = False,
     **settings: Any,
 ) -> bytes:
-    """Model from TensorFlow's converter, with Flex operators where needed.
+    """Return the model that TensorFlow's converter writes, with Flex operators where needed.
 
     Args:
         source: a folder with a SavedModel, a ``.keras`` or ``.h5`` file, a Keras model, a
             ``tf.function`` with an input signature, or one or several concrete functions.
         supported_ops: names of ``tf.lite.OpsSet``. The default takes TensorFlow's operators only
             for what has no builtin one; ``["SELECT_TF_OPS"]`` alone takes them for everything.
-        signatures: of a SavedModel, those to convert; all of them unless named.
+        signatures: keys of the SavedModel's signatures to convert; all of them if empty.
         allow_all: let operators through that are not on the converter's allowlist; it is none for
             the delegate.
         settings: further attributes of the converter: ``optimizations``,

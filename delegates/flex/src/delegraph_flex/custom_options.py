@@ -20,7 +20,7 @@ def read_custom_options(data: bytes) -> NodeDef:
     """Return the NodeDef that is stored in the custom options of a Flex operator.
 
     Raises:
-        NodeDefError: they are not what the converter writes.
+        NodeDefError: the options are not in the form that the converter writes.
     """
     try:
         root = flexbuffers.GetRoot(bytes(data))

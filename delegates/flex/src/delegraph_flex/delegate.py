@@ -82,7 +82,7 @@ class FlexDelegate(SimpleDelegateInterface):
         """Return *node* as the FlexNode that executors take.
 
         Raises:
-            NodeDefError: it is none that the converter would write.
+            NodeDefError: the node is not in a form that the converter would write.
         """
         node_def = read_custom_options(node.custom_options)
         if -1 in node.inputs or -1 in node.outputs:

@@ -23,7 +23,7 @@ class Executor(ABC):
     """Runs operators one by one, on values in the executor's own representation.
 
     Attributes:
-        name: as the option ``executor`` has it.
+        name: name of the executor, as in the option ``executor``.
         retaining: operators that keep an input beyond the call, so they must not be given memory
             that others will write to.
     """

@@ -42,12 +42,12 @@ class NodeEnvironment:
     """State that the nodes of one interpreter share: resources, functions, threads, cancellation.
 
     Attributes:
-        resources: of the interpreter, for all its subgraphs; a key begins with ``"flex"``.
+        resources: values that all subgraphs of the interpreter share; a key begins with ``"flex"``.
         call: runs the function (subgraph) of a name on arrays, and returns its results, which the
             caller may keep. Never called twice at a time, but perhaps from another thread, while
             a step is waiting for the result.
         functions: signature of the function of a name; KeyError if there is none.
-        num_threads: that an executor may use; below 1 where the user leaves that open.
+        num_threads: number of threads for an executor; below 1 if the user gives none.
         raise_if_requested: raises the error of a call that is asked to stop; to be called from time
             to time by what may never end.
     """
@@ -79,11 +79,11 @@ class FlexNode:
     does not have the attribute, as TensorFlow does with the OpDef's.
 
     Attributes:
-        index: of the node in its subgraph.
+        index: index of the node in its subgraph.
         node_def: TensorFlow's operator and its attributes.
-        input_types: of its inputs, as the ``.tflite`` file has them.
-        output_types: of its outputs.
-        around: what it shares with other nodes.
+        input_types: types of the inputs, as in the ``.tflite`` file.
+        output_types: types of the outputs, as in the ``.tflite`` file.
+        around: state that the node shares with other nodes.
     """
 
     index: int
@@ -134,7 +134,7 @@ class FlexNode:
         """Value of the attribute *name*, a string that must be among *choices*.
 
         Raises:
-            Unsupported: it is another one.
+            Unsupported: the attribute is not among *choices*.
         """
         value = self.text(name, default)
         if value not in choices:
@@ -195,7 +195,7 @@ class FlexNode:
         return value
 
     def _check(self, name: str, value: Any, kind: str, prefix: str = "") -> None:
-        """Refuse a value of another kind; a bool is no int, and neither is a type."""
+        """Check the kind of an attribute's value; a bool does not count as an int."""
         is_right = type(value) in _KINDS[kind]
         if not is_right:
             raise Unsupported(f"attribute {name!r} is {value!r}, expected {prefix}{kind}")

@@ -141,7 +141,7 @@ class FlexKernel(SimpleDelegateKernelInterface):
 
 
 def _last_uses(nodes: list[Node], kept: set[int]) -> dict[int, list[int]]:
-    """Return the tensors made inside whose last use each node is, by node index."""
+    """Return, by node index, the tensors of the partition whose last reader each node is."""
     made = {i for node in nodes for i in node.outputs} - kept
     last = {i: node.index for node in nodes for i in (*node.outputs, *node.inputs) if i in made}
     done: dict[int, list[int]] = {}

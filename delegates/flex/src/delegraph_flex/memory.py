@@ -59,7 +59,7 @@ def require_bytes(wanted: int, what: str) -> None:
     """Check that *wanted* bytes for *what* are within the memory limit.
 
     Raises:
-        OperatorError: they are more than the limit.
+        OperatorError: *wanted* exceeds the limit.
     """
     LIMIT.get(_OTHERWISE).require(wanted, what)
 
@@ -93,8 +93,8 @@ def require_broadcast(*arrays: NDArray[Any], dtype: DTypeLike | None = None) -> 
     Shapes that do not broadcast are left to who broadcasts.
 
     Args:
-        arrays: what is broadcast.
-        dtype: of the result; None for that of the widest array.
+        arrays: arrays that will be broadcast.
+        dtype: dtype of the result; None for that of the widest array.
 
     Raises:
         OperatorError: more bytes than the limit.
@@ -123,7 +123,7 @@ def broadcasting_two(step: Step, dtype: DTypeLike | None = None) -> Step:
 
     Args:
         step: the function.
-        dtype: of its result; None for that of the widest array.
+        dtype: dtype of the result; None for that of the widest array.
     """
 
     def run(x: NDArray[Any], y: NDArray[Any]) -> Any:

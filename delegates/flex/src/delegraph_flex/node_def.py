@@ -27,8 +27,8 @@ class Function:
     """Value of an attribute that names a function of the model.
 
     Attributes:
-        name: of the subgraph that holds it.
-        attrs: the attributes it is called with.
+        name: name of the subgraph with the function's body.
+        attrs: attributes of the call.
     """
 
     name: str
@@ -51,7 +51,7 @@ class NodeDef:
     Attributes:
         op: TensorFlow's name of the operator.
         attrs: the attributes that are written down; TensorFlow's defaults are not among them.
-        num_inputs: how many inputs are written down.
+        num_inputs: number of inputs in the NodeDef.
     """
 
     op: str
@@ -60,10 +60,10 @@ class NodeDef:
 
     @classmethod
     def parse(cls, data: bytes) -> NodeDef:
-        """NodeDef in serialised bytes; unknown fields are skipped.
+        """Return the NodeDef in serialised bytes; unknown fields are skipped.
 
         Raises:
-            NodeDefError: they are no NodeDef.
+            NodeDefError: the bytes are not a NodeDef.
         """
         message = NodeDefMessage()
         try:

@@ -19,7 +19,7 @@ class OperatorUse:
         name: TensorFlow's.
         count: nodes of it, in all subgraphs.
         numpy: whether the NumPy executor has it.
-        refused: what it does that makes the delegate refuse it; empty where it does not.
+        refused: side effect for which the delegate rejects the operator; empty if there is none.
     """
 
     name: str
@@ -39,7 +39,7 @@ class OperatorReport:
     """Operators of a model: the number of builtin ones, and the uses of TensorFlow's.
 
     Attributes:
-        builtin: how many operators are TensorFlow Lite's own, or custom ones of others.
+        builtin: number of TensorFlow Lite's builtin operators and of other custom ones.
         flex: TensorFlow's operators, by name.
     """
 

@@ -21,8 +21,8 @@ class CannotFlexify(ArgumentError):
     """Error: TensorFlow has no equivalent of a builtin operator with these options.
 
     Args:
-        node: which operator.
-        reason: what of it.
+        node: the operator, as text.
+        reason: the unsupported property.
     """
 
     def __init__(self, node: str, reason: str) -> None:
@@ -36,7 +36,7 @@ class Rewrite:
 
     Attributes:
         operator: the builtin operator, with its typed options.
-        tensors: of its subgraph.
+        tensors: tensors of the subgraph.
         added: tensors made for the Flex operators, with their values where they are constants.
         calls: the Flex operators, in order: NodeDef, inputs, outputs.
     """
@@ -71,7 +71,7 @@ class Rewrite:
         return getattr(self.operator.options, name, default)
 
     def require(self, condition: bool, reason: str) -> None:
-        """Refuse the operator with *reason* unless *condition* holds."""
+        """Raise CannotFlexify with *reason* unless *condition* is true."""
         if not condition:
             raise CannotFlexify(f"node {self.operator.index} ({self.operator.name})", reason)
 
@@ -82,7 +82,7 @@ class Rewrite:
         return self._add(tables.Tensor(shape=values.shape, type=type, has_rank=True), values)
 
     def value(self, tensor: TensorSpec, what: str) -> NDArray[Any]:
-        """Return a constant's values; refuse the operator when *tensor* is computed."""
+        """Return a constant's values; raise CannotFlexify for a computed tensor."""
         self.require(tensor.data is not None, f"its {what} are no constant")
         data: Any = tensor.data
         return np.asarray(data.view(NUMPY_DTYPES[tensor.type])).reshape(tensor.shape)

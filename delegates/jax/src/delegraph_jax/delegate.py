@@ -31,7 +31,7 @@ CAPABILITIES = Capabilities(
 
 
 class JaxDelegate(SimpleDelegateInterface):
-    """Takes nodes whose operator has a function in ``operators``."""
+    """Delegate that claims nodes whose operator has a function in ``operators``."""
 
     def __init__(self, options: JaxOptions) -> None:
         self._options = options

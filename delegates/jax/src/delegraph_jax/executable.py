@@ -24,9 +24,9 @@ class Contents:
     """Properties of an executable that are known without loading it.
 
     Attributes:
-        device: what it was compiled for, as the option names it.
-        numerics: which official kernels it rounds like.
-        shapes: of its outputs.
+        device: device for which the executable is compiled, as in the option.
+        numerics: official kernels whose rounding the executable has.
+        shapes: shapes of the outputs.
         doubts: what each element of the last result is about, which follows the outputs.
     """
 
@@ -74,9 +74,9 @@ def loaded(content: bytes, inputs: int, outputs: int, device: jax.Device) -> Any
 
     Args:
         content: the bytes.
-        inputs: how many the partition has.
+        inputs: number of the partition's inputs.
         outputs: the same.
-        device: of the kind that it was compiled for.
+        device: a device of the kind in the executable.
     """
     payload = content.partition(b"\n")[2]
     return serialize_executable.deserialize_and_load(

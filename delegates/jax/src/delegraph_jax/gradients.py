@@ -43,7 +43,7 @@ def gradients(
         For each input an array of its shape and type; None for one that has no floats.
 
     Raises:
-        ArgumentError: another number of inputs or weights.
+        ArgumentError: the number of inputs or weights is wrong.
         OperatorError: the partition cannot be computed with such inputs, or has a WHILE that they
             go through: XLA does not say how often a loop turned, so there is no way back.
             ``jax.jvp`` and ``jax.jacfwd`` take such a partition, as they go forward.

@@ -108,7 +108,7 @@ class _Looks(Delegate):
 
 @contextmanager
 def prepared(model: PartitionModel) -> Iterator[list[DelegateContext]]:
-    """Give the subgraphs of a partition, prepared by Delegraph's kernels."""
+    """Yield the subgraphs of a partition, prepared by Delegraph's kernels."""
     looks = _Looks()
     with Interpreter(model_content=model.content, delegates=[]) as interpreter:
         interpreter.modify_graph_with_delegate(looks)

@@ -25,8 +25,8 @@ REASON = (
 def magnified_tensors(context: DelegateContext) -> frozenset[int]:
     """Indices of a subgraph's float tensors that reach a node which quantizes its input.
 
-    Such nodes are QUANTIZE and hybrid layers: floats by integer weights. In a subgraph that another
-    one calls, as the body of a loop, outputs may become inputs.
+    Such nodes are QUANTIZE and hybrid layers: floats by integer weights. In a called subgraph,
+    such as the body of a loop, outputs may become inputs.
     """
     found: set[int] = set()
     steps = [context.get_node_and_registration(i)[0] for i in context.get_execution_plan()]

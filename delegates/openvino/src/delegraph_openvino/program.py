@@ -62,7 +62,7 @@ def compiled(model: PartitionModel, options: OpenvinoOptions) -> ov.CompiledMode
     """Return a partition compiled by OpenVINO for the shapes of its tensors.
 
     Raises:
-        PartitionRejected: it cannot, or gives it other inputs or outputs.
+        PartitionRejected: OpenVINO cannot compile the partition, or changes its inputs or outputs.
     """
     graph = parse_model(model.content).subgraphs[0]
     inputs, outputs = ([graph.tensors[i] for i in ends] for ends in (graph.inputs, graph.outputs))

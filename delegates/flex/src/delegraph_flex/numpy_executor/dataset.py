@@ -35,7 +35,7 @@ def dataset_of(handle: Any) -> Dataset:
     """Return *handle* if it is a Dataset; a handle of a dataset is the Dataset object.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the handle is not a Dataset.
     """
     if not isinstance(handle, Dataset):
         raise ValueError(f"handle is no dataset but a {handle.__class__.__name__}")
@@ -46,7 +46,7 @@ def check_element(element: Sequence[Any], node: FlexNode, types: str = "output_t
     """Check that the values of an element have the types and shapes in the node's attributes.
 
     Raises:
-        ValueError: there are some.
+        ValueError: a type or a shape differs.
     """
     kinds, shapes = node.types(types), node.shapes("output_shapes")
     if not len(kinds) == len(shapes) == len(element):

@@ -15,7 +15,7 @@ def check_range(indices: NDArray[Any], size: int, name: str = "indices") -> None
     """Check that all *indices* are in [0, size).
 
     Raises:
-        ValueError: there is one.
+        ValueError: an index is out of range.
     """
     try:
         np.ravel_multi_index((indices,), (size,))  # the fastest check that NumPy has
@@ -30,7 +30,7 @@ def scalar(value: Any, name: str) -> int:
     """Return an array with a single element as an integer.
 
     Raises:
-        ValueError: it has several elements, or none.
+        ValueError: the array has not exactly one element.
     """
     if np.size(value) != 1:
         raise ValueError(f"{name} has {np.size(value)} elements, expected one")
@@ -38,10 +38,10 @@ def scalar(value: Any, name: str) -> int:
 
 
 def check_rank(array: NDArray[Any], rank: int, name: str) -> None:
-    """Refuse an array of another number of dimensions.
+    """Check that an array has *rank* dimensions.
 
     Raises:
-        ValueError: it has another.
+        ValueError: the array has another rank.
     """
     if array.ndim != rank:
         raise ValueError(f"{name} has shape {list(array.shape)}, expected {rank} dimensions")
@@ -51,7 +51,7 @@ def axis_of(value: Any, rank: int, name: str = "axis") -> int:
     """Return an axis from a tensor as an integer in [0, rank); negative values count from the end.
 
     Raises:
-        ValueError: it is no scalar, or an array of that rank does not have it.
+        ValueError: the value is no scalar, or not an axis of an array of that rank.
     """
     axis = scalar(value, name)
     if not -rank <= axis < rank:
@@ -87,7 +87,7 @@ def inside(indices: NDArray[Any], shape: Sequence[int], ignores: bool) -> NDArra
     """Return which rows of *indices* [..., n] address an element or slice of *shape*.
 
     Raises:
-        ValueError: some don't, and those are not ignored.
+        ValueError: an index is out of range, and is not ignored.
     """
     limits = np.array(shape[: indices.shape[-1]], np.int64)
     good = np.asarray(((indices >= 0) & (indices < limits)).all(axis=-1))
@@ -101,7 +101,7 @@ def check_depth(indices: NDArray[Any], rank: int) -> None:
     """Check that indices [..., n] have at most *rank* components each.
 
     Raises:
-        ValueError: they are, or they have no last dimension.
+        ValueError: the indices are too long, or have no last dimension.
     """
     if indices.ndim < 1 or indices.shape[-1] > rank:
         raise ValueError(

@@ -39,7 +39,7 @@ class Philox:
 
     Attributes:
         key: 64 bits.
-        counter: of the next group, 128 bits.
+        counter: number of the next group, 128 bits.
     """
 
     key: int

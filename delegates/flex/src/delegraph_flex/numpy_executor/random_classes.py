@@ -27,7 +27,7 @@ def draw_classes(
         logits: ``[rows, classes]``, real.
         count: a scalar.
         reserve: gives the place in the stream for that many outputs.
-        dtype: of the result.
+        dtype: dtype of the result.
 
     Raises:
         ValueError: shapes or a count that cannot be.

@@ -31,7 +31,7 @@ class Operator:
     Attributes:
         name: TensorFlow's.
         bind: makes the function for one node.
-        types: that its attribute ``T`` may have; None where it has none, or any will do.
+        types: allowed types of the attribute ``T``; None for any, or without ``T``.
         broadcasts: whether its inputs are broadcast, so that the result may be larger than each.
     """
 
@@ -56,7 +56,7 @@ def operator(
 
     Args:
         names: the operators.
-        types: that the attribute ``T`` may have; None for no check.
+        types: allowed types of the attribute ``T``; None for no check.
         broadcasts: whether inputs are broadcast: the result's memory is asked for then. What else
             is larger than the inputs, the function asks for itself, by ``delegraph_flex.memory``.
     """
@@ -73,7 +73,7 @@ def bind(node: FlexNode) -> Step:
     """Return the function that computes *node*, by its operator in the table.
 
     Raises:
-        Unsupported: no such operator here, or not with these attributes.
+        Unsupported: the table has no such operator, or not with these attributes.
     """
     found = OPERATORS.get(node.op)
     if found is None:

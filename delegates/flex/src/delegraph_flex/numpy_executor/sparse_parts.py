@@ -28,7 +28,7 @@ def check_parts(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]
     """Check that the shapes of the parts match; indices may be out of range, as in TensorFlow.
 
     Raises:
-        ValueError: they do not.
+        ValueError: the shapes do not match.
     """
     check_rank(values, 1, "values")
     _check_count(indices, values.size, shape)
@@ -49,7 +49,7 @@ def check_indices(indices: NDArray[Any], count: int, shape: NDArray[Any]) -> Non
     """Check that *indices* are *count* indices within *shape*.
 
     Raises:
-        ValueError: they are not *count* indices of its rank, or one is outside.
+        ValueError: there are not *count* indices of the shape's rank, or one is out of range.
     """
     _check_count(indices, count, shape)
     bad = ((indices < 0) | (indices >= shape)).any(axis=1)

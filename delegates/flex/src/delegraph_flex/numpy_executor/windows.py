@@ -46,7 +46,7 @@ class Sliding:
 
         Args:
             node: the operator.
-            rank: of its input.
+            rank: rank of the input.
             dilations: name of that attribute.
             data_format: the one that runs; None where there is no such attribute.
 

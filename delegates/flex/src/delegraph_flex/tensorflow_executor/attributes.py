@@ -57,7 +57,7 @@ def check_types(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue]) -> 
     """Check that number and types of the node's tensors match the attributes.
 
     Raises:
-        Unsupported: they are not.
+        Unsupported: a number or a type does not match.
     """
     sides = (
         ("input", op_def.input_arg, node.input_types),
@@ -108,7 +108,7 @@ def eager_attribute(value: AttrValue, functions: Mapping[str, str]) -> Any:
     """Return an attribute's value in the form that eager execution takes.
 
     Args:
-        value: of any kind but a tensor.
+        value: a value of any kind except a tensor.
         functions: TensorFlow's name of each function of the model.
     """
     if isinstance(value, list):

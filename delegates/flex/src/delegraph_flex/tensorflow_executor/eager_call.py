@@ -25,9 +25,9 @@ def eager_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> St
 
     Args:
         op_def: TensorFlow's OpDef.
-        count: of its outputs.
+        count: number of outputs.
         attrs: names and values in turn: types as integers, shapes as lists, functions by name.
-        device: that it runs on.
+        device: name of the device to run on.
     """
     if pywrap_tfe is None:
         return _public_call(op_def, count, attrs, device)

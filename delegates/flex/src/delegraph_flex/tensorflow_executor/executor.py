@@ -170,7 +170,7 @@ class TensorFlowExecutor(Executor):
 class Handle:
     """Wrapper of a resource or variant tensor, to pass it between partitions in an array.
 
-    It hides the tensor from NumPy, which would try to make numbers of it.
+    The wrapper hides the tensor from NumPy, which would try to convert it to numbers.
     """
 
     __slots__ = ("value",)
@@ -189,7 +189,7 @@ def _op_def(op: str) -> Any:
     """Return TensorFlow's definition of an operator; TensorFlow Text is imported where needed.
 
     Raises:
-        Unsupported: there is none.
+        Unsupported: TensorFlow has no such operator.
     """
     found = op_def_registry.get(op)
     effect = side_effects().get(op)
@@ -214,7 +214,7 @@ def _memory(value: Any) -> Any:
 
 
 def _limit_threads(num_threads: int) -> None:
-    """Let operators use as many threads, unless this process has set or used TensorFlow's."""
+    """Limit operators to *num_threads* threads, unless this process has used TensorFlow before."""
     if num_threads < 1 or tf.config.threading.get_intra_op_parallelism_threads() != 0:
         return
     try:

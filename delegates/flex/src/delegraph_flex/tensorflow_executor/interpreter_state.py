@@ -35,7 +35,7 @@ class InterpreterState:
     the interpreter, and with it this object, is gone, as soon as another node is bound.
 
     Attributes:
-        container: of its variables, tables and so on.
+        container: name of the container for variables, tables and other resources.
         failure: what a function of the model raised; TensorFlow passes on its text only.
     """
 

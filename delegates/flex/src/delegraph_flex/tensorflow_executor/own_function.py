@@ -28,10 +28,10 @@ def own_function(
     """Return the FunctionDef that has *node* as its only node.
 
     Args:
-        name: of the new function.
-        node: that it consists of.
-        op_def: of the node's operator.
-        attrs: of the node, all known to the OpDef.
+        name: name of the new function.
+        node: the only node of the function.
+        op_def: OpDef of the node's operator.
+        attrs: attributes of the node, all in the OpDef.
         functions: TensorFlow's name of each function of the model.
     """
     renamed = {key: _renamed(value, functions) for key, value in attrs.items()}

@@ -55,7 +55,7 @@ def case(call: Call) -> Any:
 
 @operator("STABLEHLO_COMPOSITE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def composite(call: Call) -> Any:
-    """Outputs of the decomposition, as part of the caller."""
+    """Return the outputs of the composite's decomposition."""
     decomposition = call.callee(call.options.decomposition_subgraph_index)
     values = call.inputs()
     found, wrong = decomposition(values)

@@ -106,7 +106,7 @@ class Call:
         """Return the value of input *i*.
 
         Raises:
-            OperatorError: it is absent.
+            OperatorError: the input is absent.
         """
         found = self.optional(i)
         if found is None:
@@ -164,7 +164,7 @@ class Call:
         """Return the output of Delegraph's own kernel for other inputs.
 
         Raises:
-            OperatorError: it refuses the node.
+            OperatorError: the kernel refuses the node.
         """
         registration = builtin_registration(self.name)
         if registration is None:

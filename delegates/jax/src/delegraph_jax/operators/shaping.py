@@ -45,7 +45,7 @@ def broadcast_to(call: Call) -> Any:
 
 @operator("TRANSPOSE", ANY, constants=(1,))
 def transpose(call: Call) -> Any:
-    """Return the axes in another order."""
+    """Return the elements with the axes permuted."""
     x = call.input(0)
     return jnp.transpose(x, [axis % x.ndim for axis in call.integers(1)])
 
@@ -63,7 +63,7 @@ def _padded(call: Call, margins: list[Sequence[int]]) -> Any:
 
 @operator("PADV2", MOVED, features=("computed-weights",), constants=(1,), lacks=("dynamic-shapes",))
 def pad_v2(call: Call) -> Any:
-    """Return the elements with input 2 around."""
+    """Return the elements padded with input 2."""
     fill = 0 if call.optional_tensor(2) is None else call.input(2).reshape(())
     return jnp.pad(call.input(0), call.constant(1), constant_values=fill)
 
@@ -77,7 +77,7 @@ def mirror_pad(call: Call) -> Any:
 
 @operator("SLICE", ANY, constants=(1, 2))
 def slice_(call: Call) -> Any:
-    """Return a box of the elements."""
+    """Return a block of the elements."""
     parts = zip(call.integers(1), call.shape, strict=True)
     return call.input(0)[tuple(slice(start, start + size) for start, size in parts)]
 

@@ -1,4 +1,4 @@
-"""Which bytes each kind of row touches: a rule a block, checked before a program may run.
+"""Bounds: a rule for each kernel declares the bytes that rows access, checked before a run.
 
 A rule follows from the kernel and the words of its block. It knows nothing of the lowering that
 wrote the row, so a lowering that is wrong raises here, and no kernel gets to run it.

@@ -25,7 +25,7 @@ def touch_images(row: Touched, tap_bytes: int) -> None:
 
 
 def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
-    """Return how much of the input windows reach."""
+    """Return the number of input bytes within reach of the windows."""
 
     def word(name: str) -> int:
         return row[prefix + name]

@@ -23,7 +23,7 @@ class Touched:
 
     Attributes:
         tiles: into how many parts the row is split.
-        workers: how many threads may run it.
+        workers: number of threads that may run the row.
         vector_bytes: bytes of the registers that its kernel works with.
         kernel: its name.
     """
@@ -48,7 +48,7 @@ class Touched:
         """Declare that the kernel reads bytes *start* to *stop*, counted from the address *name*.
 
         Raises:
-            Overrun: they are not all inside of the memory, or the room after it.
+            Overrun: the bytes are not all in the memory, or in the room after it.
         """
         memory = self._words[name].memory
         room = 0 if memory.tensor is not None or memory.is_constant else SLACK
@@ -58,7 +58,7 @@ class Touched:
         """Declare that the kernel writes, and may read, bytes *start* to *stop* from the address.
 
         Raises:
-            Overrun: they are not all inside of the memory, or it is a constant.
+            Overrun: the bytes are not all in the memory, or it is a constant.
         """
         memory = self._words[name].memory
         if memory.is_constant and stop > start:
@@ -75,7 +75,7 @@ class Touched:
         """Check that 0 <= *stop* <= *limit*; *what* names the checked memory in the error.
 
         Raises:
-            Overrun: it does not.
+            Overrun: *stop* is out of range.
         """
         if not 0 <= stop <= limit:
             raise Overrun(f"{self.kernel!r}: {what} takes {stop} bytes of {limit}")
@@ -84,7 +84,7 @@ class Touched:
         """Check a condition that the kernel relies on.
 
         Raises:
-            Overrun: it does not hold.
+            Overrun: the condition is false.
         """
         if not is_met:
             raise Overrun(f"{self.kernel!r}: {what}")
@@ -93,7 +93,7 @@ class Touched:
         """Return the int64 from the address of a constant on.
 
         Raises:
-            Overrun: it is none.
+            Overrun: the memory is no table of constants.
         """
         address = self._words[name]
         array = address.memory.array
@@ -106,7 +106,7 @@ class Touched:
         """Return the words of a record; the kernel reads *copies* records, *apart* bytes apart.
 
         Raises:
-            Overrun: there is none.
+            Overrun: the memory is no record.
         """
         memory = self._words[name].memory
         words = memory.words
@@ -119,7 +119,7 @@ class Touched:
         """Check that the rule has declared an access for each address of the row.
 
         Raises:
-            Overrun: it has not.
+            Overrun: an address has no declared access.
         """
         self.require(not self._unseen, f"no rule for the addresses {sorted(self._unseen)}")
 
@@ -158,11 +158,11 @@ def check_row(row: Row, workers: int, vector_bytes: int) -> None:
 
     Args:
         row: a row whose words are given; sizes of all its memory are known.
-        workers: how many threads may run it.
+        workers: number of threads that may run the row.
         vector_bytes: bytes of the registers that its kernel works with.
 
     Raises:
-        Overrun: it touches something else, or the touched bytes are unknown.
+        Overrun: the row accesses other memory, or has an unknown access.
     """
     touched = Touched(row.block.kernel, row.words, row.tiles, workers, vector_bytes)
     found = RULES.get((row.block.family, row.block.kernel))

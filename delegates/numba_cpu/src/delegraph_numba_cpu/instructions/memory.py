@@ -20,7 +20,7 @@ class Memory:
 
     Attributes:
         size: bytes.
-        address: where it is, once that is known; constants know it at once.
+        address: address in the process, once it is known; constants have one from the start.
         tensor: the tensor at the border of the partition, None for memory of the program's own.
         array: what keeps it alive.
         name: what messages call it.
@@ -76,7 +76,7 @@ class Row:
 
     Attributes:
         block: the kernel and its words.
-        tiles: into how many parts it is split.
+        tiles: number of parts of the row.
         words: the value of each word.
         nodes: indices of the nodes that it computes, or a part of.
         replaceable: words whose memory may become that of the word ``target``: the kernel has

@@ -37,14 +37,14 @@ def build(
     What another process compiles at the same time is waited for.
 
     Args:
-        families: which.
+        families: names of the families.
         level: the instructions to use.
-        cache: that of the level.
+        cache: cache of the level.
         progress: is told what is done; None for lines on standard error if that is a terminal,
             and else one in the log if it takes long.
 
     Raises:
-        DelegateError: one of them cannot be compiled; the message ends with the compiler's.
+        DelegateError: a family cannot be compiled; the message ends with the compiler's.
     """
     if progress is None:
         with _shown_progress() as tell:

@@ -42,7 +42,7 @@ def run_linker(command: Sequence[str], folder: Path) -> None:
     """Run a linker in a folder.
 
     Raises:
-        CompileError: it refuses; the message has its own.
+        CompileError: the linker fails; the message has the linker's.
     """
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if ran.returncode:
@@ -60,15 +60,15 @@ def compile_side_by_side(
     """Return the packed kernels of families, compiled in parallel, the largest families first.
 
     Args:
-        families: which.
+        families: names of the families.
         level: the instructions to use.
-        processes: how many compile at a time.
+        processes: number of processes.
         make: is called with a family and what compiles it, in a thread, and returns its kernels.
         done: is called with each family that is done.
         machine: for which family of processors, as ``host_platform`` names it; None for this one.
 
     Raises:
-        CompileError: one of them cannot be compiled.
+        CompileError: a family cannot be compiled.
     """
     found = {}
     count = min(len(families), processes)
@@ -173,7 +173,7 @@ class _Compiler:
         """Compile one family and return its packed kernels.
 
         Raises:
-            CompileError: it cannot be compiled; the process is gone.
+            CompileError: the family cannot be compiled; the process has ended.
         """
         process = self._process or self._started()
         assert process.stdin is not None

@@ -161,7 +161,7 @@ def level_named(name: str) -> CpuLevel:
     ``auto`` is the one that the environment names, or else the best there is.
 
     Raises:
-        DelegateError: this processor does not have it.
+        DelegateError: this processor does not support the level.
     """
     levels, asked = supported_levels(), f"cpu={name}"
     if name == "auto":
@@ -178,7 +178,7 @@ def level_named(name: str) -> CpuLevel:
 
 @cache
 def physical_cores() -> int:
-    """Return how many cores this process may use, counting two threads of a core once; >= 1.
+    """Number of physical cores that this process may use; >= 1.
 
     As it was when first asked: what a process may use seldom changes, and reading it takes long.
     """

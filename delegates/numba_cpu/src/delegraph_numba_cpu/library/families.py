@@ -23,8 +23,8 @@ def families() -> tuple[str, ...]:
 def source_digest(family: str) -> str:
     """Return a hash of all sources in this package that a family's machine code depends on.
 
-    That is what ``kernels/FAMILY.py`` imports, directly or not, and what compiles it: an edit to
-    one family leaves the others' objects valid.
+    The sources are the imports of ``kernels/FAMILY.py``, direct and indirect, and the compiler's
+    modules. An edit to one family leaves the objects of other families valid.
     """
     digest = hashlib.sha256()
     for module in sorted(_sources(f"{PACKAGE}.kernels.{family}", f"{PACKAGE}.codegen.compiling")):

@@ -56,7 +56,7 @@ class Library:
         """Return the address of a kernel; load or compile its family first if necessary.
 
         Raises:
-            DelegateError: it cannot be compiled; the message ends with the compiler's.
+            DelegateError: the family cannot be compiled; the message ends with the compiler's.
         """
         if family not in self._loaded:
             self.load([family])
@@ -71,12 +71,12 @@ class Library:
         """Load families and the executor; compile missing families in parallel.
 
         Args:
-            families: which.
+            families: names of the families.
             open_cache: ``DelegateContext.cache``, for kernels that are not in a library.
             progress: is told what is compiled; None for lines on a terminal.
 
         Raises:
-            DelegateError: one cannot be compiled; the message ends with the compiler's.
+            DelegateError: a family cannot be compiled; the message ends with the compiler's.
         """
         wanted = dict.fromkeys(["executor", *families])
         if self._loaded.issuperset(wanted):

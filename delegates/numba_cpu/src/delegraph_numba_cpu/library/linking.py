@@ -43,7 +43,7 @@ def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
         machine: the family, as ``host_platform`` names it; None for that of this processor.
 
     Raises:
-        CompileError: there is no such level for this family.
+        CompileError: the processor family has no such level.
     """
     machine = machine or host_machine()
     levels = {name: level for name, level in LEVELS.items() if level.machine in ("", machine)}
@@ -70,13 +70,13 @@ def make_libraries(
 ) -> Manifest:
     """Write libraries of kernels into a folder.
 
-    Those of the same sources stay as they are, also of other levels.
+    Existing libraries of the same sources stay unchanged, also those of other levels.
 
     Args:
-        folder: where; what it held of other sources is removed.
-        levels: which libraries it must have.
+        folder: path of the folder; libraries of other sources in it are deleted.
+        levels: levels of the libraries.
         in_place: whether the sources lie where they may be edited afterwards.
-        progress: is told how far it is.
+        progress: receives the progress.
         machine: for which family of processors, as ``host_platform`` names it; None for this one.
 
     Raises:

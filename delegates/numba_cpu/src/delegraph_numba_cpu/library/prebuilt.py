@@ -153,9 +153,9 @@ def read_manifest(folder: Path) -> Manifest:
     """Manifest of a folder of libraries.
 
     Raises:
-        FileNotFoundError: it holds none.
-        OSError: it cannot be read.
-        ValueError: it is damaged.
-        TypeError: it is damaged.
+        FileNotFoundError: the folder has no manifest.
+        OSError: the manifest cannot be read.
+        ValueError: the manifest is damaged.
+        TypeError: the manifest is damaged.
     """
     return Manifest(**json.loads((folder / MANIFEST).read_bytes()))

@@ -23,7 +23,7 @@ _RANGES = {
 
 
 def check_types(call: Call, *allowed: str) -> Rejection | None:
-    """Return a rejection for the first tensor whose type is not *allowed*."""
+    """Return a rejection for the first tensor whose type is not in *allowed*."""
     given = (i for i in (*call.node.inputs, *call.node.outputs) if i >= 0)
     return first_rejection(*(check_type(call.context.tensors[i], *allowed) for i in given))
 
@@ -81,7 +81,7 @@ def check_shapes(call: Call, inputs: int) -> Rejection | None:
 
 
 def check_bias(call: Call, position: int = 2) -> Rejection | None:
-    """Reject all but a bias with a value for each output of the weights, or none."""
+    """Return a rejection unless there is no bias, or one value per output of the weights."""
     weight, bias = call.input(1), call.optional_input(position)
     if bias is None or not weight.shape:
         return None
@@ -133,7 +133,7 @@ def require_asked(what: str, asked: Iterable[int], found: Iterable[int]) -> None
     """Check that the outputs have the sizes that the node's parameters request.
 
     Raises:
-        OperatorError: it has not.
+        OperatorError: the sizes differ.
     """
     asked, found = list(asked), list(found)
     if asked != found:

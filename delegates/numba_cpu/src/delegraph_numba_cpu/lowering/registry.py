@@ -40,7 +40,7 @@ class Call:
         """Return the tensor of input *i*.
 
         Raises:
-            OperatorError: it is absent.
+            OperatorError: the input is absent.
         """
         found = self.optional_input(i)
         if found is None:
@@ -56,7 +56,7 @@ class Call:
         """Return the tensor of output *i*.
 
         Raises:
-            OperatorError: it is absent.
+            OperatorError: the output is absent.
         """
         outputs = self.node.outputs
         if i >= len(outputs) or outputs[i] < 0:
@@ -120,7 +120,7 @@ def register(operators: Mapping[str, Operator]) -> None:
     """Add operators that do not depend on the types of their inputs.
 
     Raises:
-        ValueError: one of them is there already.
+        ValueError: an operator is already registered.
     """
     for name, operator in operators.items():
         OPERATORS.enter(name, operator)
@@ -135,7 +135,7 @@ def register_variants(type: str, operators: Mapping[str, Operator], position: in
         position: the input that tells variants apart; the same for all variants of an operator.
 
     Raises:
-        ValueError: one of them is there already, for this type or for all.
+        ValueError: an operator is already registered, for this type or for all types.
     """
     for name, operator in operators.items():
         other = OPERATORS.entered.get(name)

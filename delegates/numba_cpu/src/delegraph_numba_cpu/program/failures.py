@@ -17,7 +17,7 @@ class WrongPosition:
     Attributes:
         nodes: the nodes of the row that met it.
         position: itself, the first that was met.
-        size: how many positions there are.
+        size: number of positions to choose from.
     """
 
     nodes: tuple[int, ...]

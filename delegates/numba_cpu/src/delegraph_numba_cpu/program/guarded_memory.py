@@ -35,7 +35,7 @@ class GuardedMemory:
 
     Attributes:
         array: the piece, uint8.
-        address: where it is.
+        address: address of the first byte.
     """
 
     def __init__(self, size: int, room: int = 0) -> None:

@@ -1,6 +1,6 @@
 """A program that runs row by row, with guard bytes around its memory; see ``README.md``.
 
-It is slow, and tells which row has written before or after which tensor.
+The program is slow, and reports which row has written before or after which tensor.
 """
 
 from __future__ import annotations

@@ -203,8 +203,8 @@ class Program:
         table: address of the table of rows.
         header: the words that the table begins with; see ``instructions.executor``.
         rows: what the rows call, in order.
-        workers: how many threads may run it, the caller's among them.
-        run_time: how long it takes, once it has run.
+        workers: number of threads for a run, including the caller's.
+        run_time: estimate of the run time, learned from runs.
         tiles: largest number of parts that a row is split into.
         scratch_bytes: working memory that it needs.
     """
@@ -299,8 +299,8 @@ class Program:
     def brief_run(self, library: Library) -> Callable[[], bool | None]:
         """Return a function that runs the program by one native call, or returns None.
 
-        It returns None, and has done nothing, where it is not: memory has moved, or the rows take
-        long, or not known yet.
+        The function does nothing and returns None if memory has moved, or if the rows take long or
+        an unknown time.
         """
         table, run_time, header = c_void_p(self.table), self.run_time, self.header
         run_briefly = library.run_briefly
@@ -319,7 +319,7 @@ class Program:
         What is noted as bound is noted last: an interrupt may come in between.
 
         Raises:
-            DelegateError: that of a tensor is not what the program was made for.
+            DelegateError: a tensor's memory is not what the program was made for.
         """
         if not self._is_bound():
             self._bind()

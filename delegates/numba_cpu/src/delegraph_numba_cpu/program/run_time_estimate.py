@@ -22,8 +22,8 @@ class RunTimeEstimate:
 
     Attributes:
         is_known: whether that has been found out; while not, runs are to be timed.
-        is_brief: whether it is over in no time; False while not known.
-        takes_workers: whether it is to be given workers, for now.
+        is_brief: whether a run is very short; False while unknown.
+        takes_workers: whether runs should use workers, for now.
     """
 
     __slots__ = ("_alone", "_runs", "_together", "is_brief", "is_known", "takes_workers")

@@ -20,7 +20,7 @@ class SharedConstants:
     """The large constants of one program, without duplicates.
 
     Args:
-        limit: of what they take together.
+        limit: limit of the total size.
     """
 
     def __init__(self, limit: MemoryLimit) -> None:

@@ -26,7 +26,7 @@ class WorkingMemory:
         """Grow the buffer to at least *size* bytes; the buffer never shrinks.
 
         Raises:
-            OperatorError: they are more than the limit.
+            OperatorError: *size* exceeds the limit.
         """
         if size > self.buffer.nbytes:
             self.require(size)
@@ -36,7 +36,7 @@ class WorkingMemory:
         """Check that *size* bytes are within the limit.
 
         Raises:
-            OperatorError: they are more than the limit.
+            OperatorError: *size* exceeds the limit.
         """
         self.limit.require(size, "working memory")
 

@@ -21,14 +21,14 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 
 @operator("Relu", types=REAL)
 def relu(node: FlexNode) -> Step:
-    """max(x, 0); NaN of NaN."""
+    """Step that computes max(x, 0); NaN gives NaN."""
     zero = node.type("T").dtype.type(0)
     return lambda x: np.maximum(x, zero)
 
 
 @operator("Relu6", types=REAL)
 def relu6(node: FlexNode) -> Step:
-    """min(max(x, 0), 6); NaN of NaN."""
+    """Step that computes min(max(x, 0), 6); NaN gives NaN."""
     zero, six = map(node.type("T").dtype.type, (0, 6))
     return lambda x: np.minimum(np.maximum(x, zero), six)
 
@@ -48,7 +48,7 @@ def elu(node: FlexNode) -> Step:
 
 @operator("Selu", types=FLOATS)
 def selu(node: FlexNode) -> Step:
-    """The scaled ELU of self-normalising networks."""
+    """Step that computes SELU, the scaled ELU of self-normalising networks."""
     number = node.type("T").dtype.type
     scale, negative = number(SELU_SCALE), number(SELU_SCALE * SELU_ALPHA)
     return lambda x: np.where(x < 0, negative * np.expm1(x), scale * x)
@@ -106,49 +106,49 @@ def selu_gradient(node: FlexNode) -> Step:
 
 @operator("SoftplusGrad", types=FLOATS, broadcasts=True)
 def softplus_gradient(node: FlexNode) -> Step:
-    """The gradient dy / (1 + exp(-x))."""
+    """Step that computes the gradient dy / (1 + exp(-x))."""
     one = node.type("T").dtype.type(1)
     return lambda dy, x: np.divide(dy, one + np.exp(-x))
 
 
 @operator("SoftsignGrad", types=FLOATS, broadcasts=True)
 def softsign_gradient(node: FlexNode) -> Step:
-    """The gradient dy / (1 + |x|) squared."""
+    """Step that computes the gradient dy / (1 + |x|) squared."""
     one = node.type("T").dtype.type(1)
     return lambda dy, x: np.divide(dy, np.square(one + np.abs(x)))
 
 
 @operator("SigmoidGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def sigmoid_gradient(node: FlexNode) -> Step:
-    """The gradient dy y (1 - y), with y the sigmoid."""
+    """Step that computes the gradient dy y (1 - y), with y the sigmoid."""
     one = node.type("T").dtype.type(1)
     return lambda y, dy: dy * y * (one - y)
 
 
 @operator("TanhGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def tanh_gradient(node: FlexNode) -> Step:
-    """The gradient dy (1 - y y), with y the hyperbolic tangent."""
+    """Step that computes the gradient dy (1 - y y), with y the hyperbolic tangent."""
     one = node.type("T").dtype.type(1)
     return lambda y, dy: dy * (one - y * y)
 
 
 @operator("SqrtGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def square_root_gradient(node: FlexNode) -> Step:
-    """The gradient dy / (2 y), with y the square root; complex y conjugated."""
+    """Step for the gradient dy / (2 y), with y the square root; complex y conjugated."""
     half = node.type("T").dtype.type(0.5)
     return _of_conjugate(lambda y, dy: half * dy / y, node)
 
 
 @operator("RsqrtGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def reciprocal_square_root_gradient(node: FlexNode) -> Step:
-    """-dy y y y / 2, with y the reciprocal square root; complex y conjugated."""
+    """Step for -dy y y y / 2, with y the reciprocal square root; complex y conjugated."""
     half = node.type("T").dtype.type(-0.5)
     return _of_conjugate(lambda y, dy: half * dy * (y * y * y), node)
 
 
 @operator("ReciprocalGrad", "InvGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def reciprocal_gradient(node: FlexNode) -> Step:
-    """-dy y y, with y the reciprocal; complex y conjugated."""
+    """Step that computes -dy y y, with y the reciprocal; complex y conjugated."""
     return _of_conjugate(lambda y, dy: -dy * (y * y), node)
 
 

@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 @operator("Add", types=NUMBERS | {DataType.STRING}, broadcasts=True)
 def add(node: FlexNode) -> Step:
-    """The sum x + y, broadcast; strings are joined."""
+    """Step that computes x + y, broadcast; strings are joined."""
     if node.type("T") is not DataType.STRING:
         return np.add
     return _joined
@@ -82,7 +82,7 @@ def multiply(node: FlexNode) -> Step:
 
 @operator("Div", "TruncateDiv", types=NUMBERS, broadcasts=True)
 def divide(node: FlexNode) -> Step:
-    """The quotient x / y, broadcast; integers, and TruncateDiv of floats, drop the fraction."""
+    """Step that computes x / y, broadcast; integers and TruncateDiv drop the fraction."""
     if node.type("T") in INTEGERS:
         return _checked(_truncating_quotient)
     if node.op == "Div" or node.type("T") in COMPLEX:
@@ -98,7 +98,7 @@ def divide_reals(node: FlexNode) -> Step:
 
 @operator("FloorDiv", types=REAL, broadcasts=True)
 def divide_and_floor(node: FlexNode) -> Step:
-    """The largest whole number up to x / y, broadcast."""
+    """Step that computes the largest whole number up to x / y, broadcast."""
     if node.type("T") in INTEGERS:
         return _checked(np.floor_divide)
     return lambda x, y: np.floor(np.divide(x, y))
@@ -106,31 +106,31 @@ def divide_and_floor(node: FlexNode) -> Step:
 
 @operator("FloorMod", types=REAL, broadcasts=True)
 def floor_remainder(node: FlexNode) -> Step:
-    """The remainder x - floor(x / y) y, broadcast: has the sign of y."""
+    """Step that computes x - floor(x / y) y, broadcast; the result has the sign of y."""
     return _checked(np.remainder) if node.type("T") in INTEGERS else np.remainder
 
 
 @operator("Mod", "TruncateMod", types=REAL, broadcasts=True)
 def truncating_remainder(node: FlexNode) -> Step:
-    """The remainder x - trunc(x / y) y, broadcast: has the sign of x."""
+    """Step that computes x - trunc(x / y) y, broadcast; the result has the sign of x."""
     return _checked(np.fmod) if node.type("T") in INTEGERS else np.fmod
 
 
 @operator("Pow", types=NUMBERS, broadcasts=True)
 def power(node: FlexNode) -> Step:
-    """The power x ** y, broadcast; integers have no negative powers."""
+    """Step that computes x ** y, broadcast; integers have no negative powers."""
     return np.power
 
 
 @operator("Maximum", types=REAL, broadcasts=True)
 def maximum(node: FlexNode) -> Step:
-    """The larger of x and y, broadcast; NaN where either is."""
+    """Step that computes the larger of x and y, broadcast; NaN if either is NaN."""
     return np.maximum
 
 
 @operator("Minimum", types=REAL, broadcasts=True)
 def minimum(node: FlexNode) -> Step:
-    """The smaller of x and y, broadcast; NaN where either is."""
+    """Step that computes the smaller of x and y, broadcast; NaN if either is NaN."""
     return np.minimum
 
 
@@ -155,7 +155,7 @@ def arctangent2(node: FlexNode) -> Step:
 
 @operator("NextAfter", types=FLOATS, broadcasts=True)
 def next_after(node: FlexNode) -> Step:
-    """The next float after x towards y, broadcast."""
+    """Step that computes the next float after x towards y, broadcast."""
     return np.nextafter
 
 
@@ -191,25 +191,25 @@ def multiply_no_nan(node: FlexNode) -> Step:
 
 @operator("BitwiseAnd", types=INTEGERS, broadcasts=True)
 def bitwise_and(node: FlexNode) -> Step:
-    """The bits of x & y, broadcast."""
+    """Step that computes the bits x & y, broadcast."""
     return np.bitwise_and
 
 
 @operator("BitwiseOr", types=INTEGERS, broadcasts=True)
 def bitwise_or(node: FlexNode) -> Step:
-    """The bits of x | y, broadcast."""
+    """Step that computes the bits x | y, broadcast."""
     return np.bitwise_or
 
 
 @operator("BitwiseXor", types=INTEGERS, broadcasts=True)
 def bitwise_xor(node: FlexNode) -> Step:
-    """The bits of x ^ y, broadcast."""
+    """Step that computes the bits x ^ y, broadcast."""
     return np.bitwise_xor
 
 
 @operator("LeftShift", types=INTEGERS, broadcasts=True)
 def left_shift(node: FlexNode) -> Step:
-    """The bits of x << y, broadcast; y is taken to be between 0 and the highest bit."""
+    """Step that computes x << y, broadcast; y is clamped to the range of bit numbers."""
     return _shift(np.left_shift, node)
 
 

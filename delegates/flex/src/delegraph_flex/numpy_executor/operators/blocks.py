@@ -45,14 +45,14 @@ def batch_to_space(node: FlexNode) -> Step:
 
 @operator("BatchToSpace")
 def batch_to_space_2d(node: FlexNode) -> Step:
-    """The reverse for two dimensions of space and a square block."""
+    """Step that reverses space_to_batch_2d: two dimensions of space and a square block."""
     block = [_block_size(node)] * 2
     return lambda x, crops: _batch_to_space(x, block, crops)
 
 
 @operator("SpaceToDepth")
 def space_to_depth(node: FlexNode) -> Step:
-    """[n, h, w, c] as [n, h / block, w / block, block x block x c]."""
+    """Step that reorders [n, h, w, c] to [n, h / block, w / block, block x block x c]."""
     node.choice("data_format", ("NHWC",), "NHWC")
     size = _block_size(node)
 
@@ -68,7 +68,7 @@ def space_to_depth(node: FlexNode) -> Step:
 
 @operator("DepthToSpace")
 def depth_to_space(node: FlexNode) -> Step:
-    """[n, h, w, block x block x c] as [n, h block, w block, c]."""
+    """Step that reorders [n, h, w, block x block x c] to [n, h block, w block, c]."""
     node.choice("data_format", ("NHWC",), "NHWC")
     size = _block_size(node)
 

@@ -125,7 +125,7 @@ def _check(boxes: Floats, scores: Floats, most: Any, threshold: Any, least: Any)
 
 
 def _check_scores(boxes: int, scores: Floats, most: Any) -> int:
-    """Return how many boxes may stay."""
+    """Check the scores, and return the largest number of selected boxes."""
     if scores.shape != (boxes,):
         raise ValueError(f"scores have shape {list(scores.shape)}, expected [{boxes}]")
     if np.ndim(most) or most < 0:
@@ -200,7 +200,7 @@ def _padded(values: NDArray[Any], count: int) -> NDArray[Any]:
 
 @operator("CombinedNonMaxSuppression")
 def combined_non_max_suppression(node: FlexNode) -> Step:
-    """The best boxes of all classes, of each image: boxes, scores, classes, and how many."""
+    """Step for the best boxes of all classes per image: boxes, scores, classes and counts."""
     is_clipped = node.bool("clip_boxes", True)
     is_per_class = node.bool("pad_per_class", False)
 

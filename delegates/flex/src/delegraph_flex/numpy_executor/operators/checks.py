@@ -52,7 +52,7 @@ def check_numerics(node: FlexNode) -> Step:
 
 @operator("Timestamp")
 def timestamp(node: FlexNode) -> Step:
-    """The seconds since 1970, as float64."""
+    """Step that returns the seconds since 1970, as float64."""
     return lambda: np.float64(time.time())
 
 

@@ -23,7 +23,7 @@ _FLOAT32 = (DataType.FLOAT32,)
 
 @operator("RGBToHSV", types=FLOATS)
 def rgb_to_hsv(node: FlexNode) -> Step:
-    """Hue, saturation and value, in [0, 1], of red, green and blue."""
+    """Step that converts red, green and blue to hue, saturation and value in [0, 1]."""
     dtype = node.type("T", DataType.FLOAT32).dtype
     compute = np.float32 if dtype.itemsize == 2 else dtype
 
@@ -36,7 +36,7 @@ def rgb_to_hsv(node: FlexNode) -> Step:
 
 @operator("HSVToRGB", types=FLOATS)
 def hsv_to_rgb(node: FlexNode) -> Step:
-    """Red, green and blue of hue, saturation and value."""
+    """Step that converts hue, saturation and value to red, green and blue."""
     dtype = node.type("T", DataType.FLOAT32).dtype
     compute = np.float32 if dtype.itemsize == 2 else dtype
 
@@ -113,7 +113,7 @@ def adjust_saturation(node: FlexNode) -> Step:
 
 @operator("AdjustHue", types=_FLOAT32)
 def adjust_hue(node: FlexNode) -> Step:
-    """Colours turned on the circle of hues; 1 is a whole turn."""
+    """Step that rotates hues on the colour circle; 1 is a whole turn."""
 
     def run(x: Floats, delta: Any) -> Floats:
         _require_colors(x, 3)
@@ -128,7 +128,7 @@ def adjust_hue(node: FlexNode) -> Step:
 
 @operator("AdjustContrastv2", types=_FLOAT32)
 def adjust_contrast(node: FlexNode) -> Step:
-    """Distances from the mean of each channel of each image, multiplied."""
+    """Step that multiplies the differences from the mean, per channel and image."""
 
     def run(x: Floats, factor: Any) -> Floats:
         _require_scalar(factor, "contrast factor")

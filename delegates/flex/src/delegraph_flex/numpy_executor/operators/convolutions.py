@@ -31,13 +31,13 @@ Convolve = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 @operator("Conv2D", types=FLOATS | {DataType.INT32})
 def conv2d(node: FlexNode) -> Step:
-    """Convolution of images with filters ``[KH, KW, C / groups, O]``."""
+    """Step that convolves images with filters ``[KH, KW, C / groups, O]``."""
     return convolution(node, Sliding.of(node, 4, data_format="NHWC"))
 
 
 @operator("Conv3D", types=FLOATS)
 def conv3d(node: FlexNode) -> Step:
-    """Convolution of volumes with filters ``[KD, KH, KW, C, O]``."""
+    """Step that convolves volumes with filters ``[KD, KH, KW, C, O]``."""
     sliding = Sliding.of(node, 5, data_format="NDHWC")
     require_no_dilations(sliding)
     return convolution(node, sliding)
@@ -63,7 +63,7 @@ def require_no_dilations(sliding: Sliding) -> None:
     """Check that there are no dilations; TensorFlow's CPU kernels do not support them.
 
     Raises:
-        Unsupported: there are some.
+        Unsupported: a dilation is not 1.
     """
     if any(step != 1 for step in sliding.dilations):
         raise Unsupported(f"attribute 'dilations' is {list(sliding.dilations)}, expected 1")
@@ -167,7 +167,7 @@ def require_depthwise(shape: Sequence[int], weight: NDArray[Any]) -> None:
     """Check that the shape of depthwise filters fits the shape of an image.
 
     Raises:
-        ValueError: they do not.
+        ValueError: the filters do not fit the image.
     """
     if len(shape) != 4 or weight.ndim != 4 or shape[3] != weight.shape[2] or 0 in weight.shape:
         shapes = f"{list(shape)} and {list(weight.shape)}"

@@ -32,7 +32,7 @@ def bincount(node: FlexNode) -> Step:
 
 @operator("DenseBincount", types=_TYPES)
 def dense_bincount(node: FlexNode) -> Step:
-    """How often each number below a size occurs in a vector, or in each row of a matrix."""
+    """Step that counts each number in [0, size), in a vector or in each row of a matrix."""
     dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
 
     def run(values: NDArray[Any], size: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
@@ -48,7 +48,7 @@ def dense_bincount(node: FlexNode) -> Step:
 
 @operator("SparseBincount", types=_TYPES)
 def sparse_bincount(node: FlexNode) -> Step:
-    """How often each number below a size occurs in a sparse vector, or in rows of a matrix."""
+    """Step that counts each number in [0, size), in a sparse vector or in rows of a matrix."""
     dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
 
     def run(
@@ -76,7 +76,7 @@ def sparse_bincount(node: FlexNode) -> Step:
 
 @operator("RaggedBincount", types=_TYPES)
 def ragged_bincount(node: FlexNode) -> Step:
-    """How often each number below a size occurs in each row of a ragged matrix."""
+    """Step that counts each number in [0, size), in each row of a ragged matrix."""
     dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
 
     def run(
@@ -102,7 +102,7 @@ def _bins(
     dtype: np.dtype[Any],
     is_binary: bool,
 ) -> NDArray[Any]:
-    """Return [count, size]: in each row, how often each value occurs; larger values drop out."""
+    """Return the counts of each value in each row, [count, size]; larger values are ignored."""
     require((count, size), np.int64)
     flat = values.reshape(-1)
     if flat.size and flat.min() < 0:

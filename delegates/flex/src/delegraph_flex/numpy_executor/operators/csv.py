@@ -153,6 +153,6 @@ class _Layout:
 
 
 def _field_start(record: bytes, at: int) -> int:
-    """Return the first place from *at* on where no line ends."""
+    """Return the first position from *at* on that is no line end."""
     found = _NO_LINE_END.search(record, at)
     return found.start() if found else len(record)

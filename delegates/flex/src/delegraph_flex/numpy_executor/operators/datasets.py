@@ -47,7 +47,7 @@ def _read(node: FlexNode, handle: Any) -> Iterator[Element]:
 
 @operator("RangeDataset")
 def range_dataset(node: FlexNode) -> Step:
-    """The numbers from a start up to a stop, by a step."""
+    """Step that makes a dataset of the numbers from start to before stop, by a step."""
     (type,) = node.types("output_types") or (DataType.INT64,)
     if type not in REAL:
         raise Unsupported(f"RangeDataset of {type.name}", "dtype")
@@ -77,7 +77,7 @@ def tensor_dataset(node: FlexNode) -> Step:
 
 @operator("TensorSliceDataset")
 def tensor_slice_dataset(node: FlexNode) -> Step:
-    """The rows of the inputs, which have equally many."""
+    """Step that makes a dataset of the inputs' rows; inputs have equal numbers of rows."""
     shapes = node.shapes("output_shapes")
 
     def run(*components: Array) -> Dataset:
@@ -127,7 +127,7 @@ def _predicate(node: FlexNode) -> Callable[[Element], bool]:
 
 @operator("FilterDataset")
 def filter_dataset(node: FlexNode) -> Step:
-    """The elements for which a function gives true."""
+    """Step that makes a dataset of the elements whose predicate is true."""
     is_kept = _predicate(node)
 
     def run(source: Any, *captured: Any) -> Dataset:
@@ -181,7 +181,7 @@ def scan_dataset(node: FlexNode) -> Step:
 
 @operator("BatchDataset", "BatchDatasetV2")
 def batch_dataset(node: FlexNode) -> Step:
-    """Several elements at a time, as rows; the last may have fewer, or is dropped."""
+    """Step that makes a dataset of batches; a smaller last batch is kept or dropped."""
 
     def run(source: Any, size: Array, drops: Any = False) -> Dataset:
         dataset_of(source)
@@ -226,7 +226,7 @@ def _stacked(column: tuple[Any, ...]) -> Array:
 
 @operator("RepeatDataset")
 def repeat_dataset(node: FlexNode) -> Step:
-    """The elements several times over; without end for a negative number."""
+    """Step that makes a dataset of repeated elements; a negative count repeats without end."""
 
     def run(source: Any, count: Array) -> Dataset:
         dataset_of(source)
@@ -249,7 +249,7 @@ def repeat_dataset(node: FlexNode) -> Step:
 
 @operator("TakeDataset")
 def take_dataset(node: FlexNode) -> Step:
-    """The first elements; all for a negative number."""
+    """Step that makes a dataset of the first elements; all for a negative count."""
 
     def run(source: Any, count: Array) -> Dataset:
         dataset_of(source)
@@ -261,7 +261,7 @@ def take_dataset(node: FlexNode) -> Step:
 
 @operator("SkipDataset")
 def skip_dataset(node: FlexNode) -> Step:
-    """The elements after the first; none for a negative number."""
+    """Step that makes a dataset without the first elements; empty for a negative count."""
 
     def run(source: Any, count: Array) -> Dataset:
         dataset_of(source)
@@ -286,7 +286,7 @@ def concatenate_dataset(node: FlexNode) -> Step:
 
 @operator("ZipDataset")
 def zip_dataset(node: FlexNode) -> Step:
-    """The elements of several datasets side by side, as far as all have some."""
+    """Step that makes a dataset of tuples from several datasets, up to the shortest one."""
 
     def run(*sources: Any) -> Dataset:
         datasets = [dataset_of(source) for source in sources]

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 @operator("CTCGreedyDecoder", types=(DataType.FLOAT32, DataType.FLOAT64))
 def ctc_greedy_decoder(node: FlexNode) -> Step:
-    """The best label at each time without blanks: indices, values, shape, and minus the score."""
+    """Step for the best label per time without blanks: indices, values, shape, -score."""
     merges = node.bool("merge_repeated", False)
     blank = node.int("blank_index", -1)
 

@@ -18,7 +18,7 @@ from delegraph_flex.numpy_executor.registry import operator
 
 @operator("Cholesky", types=WIDE)
 def cholesky(node: FlexNode) -> Step:
-    """Lower triangles l with l @ l^H = x, of which the lower triangle is read.
+    """Step for lower triangular l with l @ l^H = x; only the lower triangle of x is read.
 
     A matrix that is not positive definite gives NaN, as in TensorFlow.
     """
@@ -45,7 +45,7 @@ def _cholesky_or_nan(x: NDArray[Any]) -> NDArray[Any]:
 
 @operator("Qr", types=WIDE)
 def qr(node: FlexNode) -> Step:
-    """Orthonormal q and upper triangular r with q @ r = x, by Householder reflections."""
+    """Step for orthonormal q and upper triangular r with q @ r = x (Householder)."""
     is_full = node.bool("full_matrices", False)
     mode: Any = "complete" if is_full else "reduced"
 
@@ -62,7 +62,7 @@ def qr(node: FlexNode) -> Step:
 
 @operator("Svd", types=WIDE)
 def svd(node: FlexNode) -> Step:
-    """Singular values s, falling, and u and v with u @ diag(s) @ v^H = x.
+    """Step for singular values s, descending, and u and v with u @ diag(s) @ v^H = x.
 
     A matrix with infinities or NaN gives NaN, as in TensorFlow.
     """
@@ -103,7 +103,7 @@ def _finite(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
 
 @operator("SelfAdjointEigV2", types=WIDE)
 def self_adjoint_eig(node: FlexNode) -> Step:
-    """Eigenvalues, rising, and eigenvectors of matrices whose lower triangle is read."""
+    """Step for ascending eigenvalues, and eigenvectors; only the lower triangle is read."""
 
     def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         _check_finite(x)

@@ -18,15 +18,15 @@ from delegraph_flex.numpy_executor.registry import NUMBERS, operator
 
 
 class Band(NamedTuple):
-    """Where the elements of some diagonals are, in matrices and in the packed form.
+    """Positions of diagonals' elements, in matrices and in the packed form.
 
     The packed form has a row for each diagonal, from the highest to the lowest, each as long as
     the longest of them.
 
     Attributes:
-        shape: of the packed form; one dimension for a single diagonal.
+        shape: shape of the packed form; one dimension for a single diagonal.
         packed: indices into it, after those of the batch.
-        rows: of the same elements in a matrix.
+        rows: row of each packed element in the matrix.
         columns: likewise.
     """
 
@@ -38,11 +38,11 @@ class Band(NamedTuple):
 
 @lru_cache(maxsize=64)
 def band(rows: int, columns: int, low: int, high: int, align: str) -> Band:
-    """Return where diagonals *low* to *high* of matrices are.
+    """Return the positions of diagonals *low* to *high* of matrices.
 
     Args:
-        rows: of a matrix.
-        columns: of a matrix.
+        rows: number of rows of a matrix.
+        columns: number of columns of a matrix.
         low: lowest diagonal; negative below the main one.
         high: highest diagonal.
         align: where in their rows diagonals above and below the main one stand:
@@ -97,7 +97,7 @@ def _check_matrices(x: NDArray[Any]) -> None:
 
 @operator("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def matrix_diag_part(node: FlexNode) -> Step:
-    """One or several diagonals of matrices."""
+    """Step that returns one or several diagonals of matrices."""
     align = _align(node)
 
     def run(x: NDArray[Any], k: NDArray[Any], padding: NDArray[Any]) -> NDArray[Any]:
@@ -219,7 +219,7 @@ def _inside_band(rows: int, columns: int, low: int, high: int) -> NDArray[np.boo
 
 @operator("Diag", types=NUMBERS)
 def diag(node: FlexNode) -> Step:
-    """A tensor of twice the dimensions, with the input where both halves of the index agree."""
+    """Step that makes a tensor of twice the rank, with the input on its diagonal."""
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
         if not x.ndim:
@@ -234,7 +234,7 @@ def diag(node: FlexNode) -> Step:
 
 @operator("DiagPart", types=NUMBERS)
 def diag_part(node: FlexNode) -> Step:
-    """The elements where both halves of the index agree."""
+    """Step that returns the elements where both halves of the index are equal."""
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
         half = x.ndim // 2

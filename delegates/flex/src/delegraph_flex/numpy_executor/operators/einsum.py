@@ -53,7 +53,7 @@ def einsum(node: FlexNode) -> Step:
 
 
 def _parsed(equation: str) -> tuple[list[str], str]:
-    """Labels of the operands and of the result of an equation."""
+    """Return the labels of an equation's operands and of its result."""
     parts = equation.split("->")
     terms = parts[0].split(",")
     if len(parts) != 2 or len(terms) > 2:

@@ -48,7 +48,7 @@ def negative(node: FlexNode) -> Step:
 
 @operator("Sign", types=FLOATS | SIGNED | COMPLEX)
 def sign(node: FlexNode) -> Step:
-    """-1, 0 or 1; x / |x| of complex numbers; NaN of NaN."""
+    """Step that computes -1, 0 or 1; x / |x| for complex x; NaN gives NaN."""
     if node.type("T") not in COMPLEX:
         return np.sign
 
@@ -78,7 +78,7 @@ def logarithm(node: FlexNode) -> Step:
 
 @operator("Log1p", types=FLOATS | COMPLEX)
 def logarithm_of_1_plus(node: FlexNode) -> Step:
-    """The natural logarithm of 1 + x."""
+    """Step that computes log(1 + x)."""
     return np.log1p
 
 
@@ -182,19 +182,19 @@ def hyperbolic_tangent(node: FlexNode) -> Step:
 
 @operator("Asinh", types=FLOATS | COMPLEX)
 def inverse_hyperbolic_sine(node: FlexNode) -> Step:
-    """The inverse of the hyperbolic sine."""
+    """Step that computes the inverse hyperbolic sine of x."""
     return np.arcsinh
 
 
 @operator("Acosh", types=FLOATS | COMPLEX)
 def inverse_hyperbolic_cosine(node: FlexNode) -> Step:
-    """The inverse of the hyperbolic cosine."""
+    """Step that computes the inverse hyperbolic cosine of x."""
     return np.arccosh
 
 
 @operator("Atanh", types=FLOATS | COMPLEX)
 def inverse_hyperbolic_tangent(node: FlexNode) -> Step:
-    """The inverse of the hyperbolic tangent."""
+    """Step that computes the inverse hyperbolic tangent of x."""
     return np.arctanh
 
 
@@ -223,7 +223,7 @@ def is_infinite(node: FlexNode) -> Step:
 
 @operator("IsFinite", types=FLOATS)
 def is_finite(node: FlexNode) -> Step:
-    """Whether x is neither an infinity nor NaN."""
+    """Step that computes whether x is neither an infinity nor NaN."""
     return np.isfinite
 
 
@@ -235,7 +235,7 @@ def invert(node: FlexNode) -> Step:
 
 @operator("PopulationCount", types=INTEGERS)
 def population_count(node: FlexNode) -> Step:
-    """How many bits of x are set, as uint8."""
+    """Step that computes the number of set bits in x, as uint8."""
 
     def run(x: Array) -> Any:
         octets = np.ascontiguousarray(x).reshape(*np.shape(x), 1).view(np.uint8)
@@ -279,7 +279,7 @@ def imaginary_part(node: FlexNode) -> Step:
 
 @operator("Angle", types=COMPLEX)
 def angle(node: FlexNode) -> Step:
-    """The angle to the real axis."""
+    """Step that computes the angle of complex x to the real axis."""
     _check_part(node)
     return lambda x: np.arctan2(x.imag, x.real)
 
@@ -299,7 +299,7 @@ def conjugate(node: FlexNode) -> Step:
 
 @operator("Complex", broadcasts=True)
 def complex_number(node: FlexNode) -> Step:
-    """The complex number x + iy, broadcast."""
+    """Step that computes the complex number x + iy, broadcast."""
     types = (node.type("T", DataType.FLOAT32), node.type("Tout", DataType.COMPLEX64))
     if types not in _PARTS.items():
         raise Unsupported(f"Complex makes {types[1].name} of {types[0].name}", "dtype")

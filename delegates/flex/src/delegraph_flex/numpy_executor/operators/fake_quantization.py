@@ -29,7 +29,7 @@ _WIDE = (DataType.FLOAT32, DataType.FLOAT64)
 
 @operator("FakeQuantWithMinMaxArgs")
 def fake_quant_args(node: FlexNode) -> Step:
-    """Floats rounded to the steps between two attributes."""
+    """Step that rounds floats to the quantization steps of a range in the attributes."""
     low, high = (np.float32(node.float(name, value)) for name, value in (("min", -6), ("max", 6)))
     if not low < high:
         raise Unsupported(f"attributes 'min' and 'max' are {low} and {high}")
@@ -43,7 +43,7 @@ def fake_quant_args(node: FlexNode) -> Step:
 
 @operator("FakeQuantWithMinMaxVars")
 def fake_quant_vars(node: FlexNode) -> Step:
-    """Floats rounded to the steps between two scalars."""
+    """Step that rounds floats to the quantization steps of a range, given as two scalars."""
     steps = _steps(node)
 
     def run(x: Floats, low: Any, high: Any) -> Floats:
@@ -57,7 +57,7 @@ def fake_quant_vars(node: FlexNode) -> Step:
 
 @operator("FakeQuantWithMinMaxVarsPerChannel")
 def fake_quant_per_channel(node: FlexNode) -> Step:
-    """Floats rounded to the steps between two numbers for each channel."""
+    """Step that rounds floats to the quantization steps of a range per channel."""
     steps = _steps(node)
 
     def run(x: Floats, low: Floats, high: Floats) -> Floats:
@@ -168,7 +168,7 @@ def _given(x: Array, low: Array, high: Array, axis: int) -> tuple[Array, Array]:
 
 
 def _found(x: Array, axis: int) -> tuple[Array, Array]:
-    """Return the least and the most of an array, or of each channel; NaN is neither."""
+    """Return minimum and maximum of an array, or of each channel, ignoring NaN."""
     axes = tuple(i for i in range(x.ndim) if i != axis)
     least = np.fmin.reduce(x, axes, keepdims=True, initial=np.inf)
     return least, np.fmax.reduce(x, axes, keepdims=True, initial=-np.inf)

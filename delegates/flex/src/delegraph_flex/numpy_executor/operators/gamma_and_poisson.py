@@ -1,7 +1,6 @@
 """Random numbers of the gamma and Poisson distributions, equal to TensorFlow's bit for bit.
 
-They are found by trial and error, one by one, in double precision; each has a stretch of the stream
-for itself.
+Each number is found by rejection sampling in double precision, from its own part of the stream.
 
 Source:
     core/kernels/random_op.cc, stateless_random_gamma_op.cc, random_poisson_op.cc.
@@ -40,7 +39,7 @@ _COUNTS = (*_FLOATS, DataType.INT32, DataType.INT64)
 
 @operator("RandomGamma", types=_FLOATS)
 def random_gamma(node: FlexNode) -> Step:
-    """Numbers of the gamma distribution, of a shape and the distribution's."""
+    """Step that draws gamma random numbers; the output shape is shape + alpha's shape."""
     stream, dtype = stream_of(node), node.type("T").dtype
 
     def run(shape: Array, alpha: Array) -> Array:
@@ -65,7 +64,7 @@ def stateless_random_gamma(node: FlexNode) -> Step:
 
 @operator("StatelessRandomGammaV3")
 def stateless_random_gamma_v3(node: FlexNode) -> Step:
-    """Numbers of the gamma distribution, of a shape, key, counter and algorithm."""
+    """Step that draws gamma random numbers, from key, counter and algorithm."""
     dtype = result_type(node, "dtype", DataType.FLOAT32, _FLOATS)
 
     def run(shape: Array, key: Array, counter: Array, alg: Array, alpha: Array) -> Array:
@@ -76,7 +75,7 @@ def stateless_random_gamma_v3(node: FlexNode) -> Step:
 
 @operator("RandomPoissonV2")
 def random_poisson(node: FlexNode) -> Step:
-    """Numbers of the Poisson distribution, of a shape and the distribution's."""
+    """Step that draws Poisson random numbers; the output shape is shape + rate's shape."""
     stream, dtype = stream_of(node), result_type(node, "dtype", DataType.INT64, _COUNTS)
     result_type(node, "R", DataType.FLOAT64, _COUNTS)
 
@@ -132,7 +131,7 @@ def _endless(first: list[list[float]], random: Philox) -> Pairs:
 
 
 def _gamma(pairs: Pairs, alpha: float) -> float:
-    """Return a number by Marsaglia and Tsang's method."""
+    """Return a gamma random number by Marsaglia and Tsang's method."""
     if alpha == 0:
         return 0.0
     if alpha == 1:

@@ -34,7 +34,7 @@ def gather(node: FlexNode) -> Step:
 
 @operator("GatherV2")
 def gather_v2(node: FlexNode) -> Step:
-    """Slices of *params* along an axis, for each element of the leading batch dimensions."""
+    """Step that takes slices of *params* along an axis, with leading batch dimensions."""
     batch_dims = node.int("batch_dims", 0)
 
     def run(params: NDArray[Any], indices: NDArray[Any], axis: NDArray[Any]) -> Any:
@@ -82,7 +82,7 @@ def _take_in_batches(
 
 @operator("GatherNd")
 def gather_nd(node: FlexNode) -> Step:
-    """Elements or slices of *params*, each by the index in the last dimension of *indices*."""
+    """Step that takes elements or slices of *params*, by index tuples."""
     ignores = ignores_bad_indices(node)
 
     def run(params: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:

@@ -34,7 +34,7 @@ Array = NDArray[Any]
 
 @operator("BiasAddGrad", types=FLOATS)
 def bias_add_grad(node: FlexNode) -> Step:
-    """Sums over all but the channels."""
+    """Step that sums over all axes except the channels."""
     is_last = node.choice("data_format", ("NHWC", "NCHW"), "NHWC") == "NHWC"
 
     def run(dy: Array) -> Array:
@@ -89,7 +89,7 @@ def _of_filters(
     """Return the step that computes a convolution's gradient with respect to its filters.
 
     Args:
-        sliding: how windows slide.
+        sliding: geometry of the windows.
         gather: makes one tap's gradient of what the tap reads and the output's gradient.
         fits: whether the last two sizes of filters suit a number of output channels.
     """
@@ -142,7 +142,7 @@ def max_pool_grad(node: FlexNode) -> Step:
 
 @operator("AvgPoolGrad", types=FLOATS)
 def average_pool_grad(node: FlexNode) -> Step:
-    """Gradient of means of windows, of the input's shape and the output's gradient."""
+    """Step for the gradient of average pooling, from the input's shape and dy."""
     sliding = Sliding.of(node, 4, data_format="NHWC")
     kernel = spatial(node, "ksize", node.ints("ksize"), 4)
 

@@ -20,7 +20,7 @@ class Reader:
     """State of an iterator; the iterator's handle is this object.
 
     Attributes:
-        elements: those that are still to come; None before it is given a dataset.
+        elements: iterator over the remaining elements; None before the reader has a dataset.
     """
 
     elements: Iterator[Element] | None = None

@@ -80,14 +80,14 @@ def concatenate_rows(node: FlexNode) -> Step:
 
 @operator("Pad")
 def pad(node: FlexNode) -> Step:
-    """The input with zeros (empty strings) around."""
+    """Step that pads the input with zeros or empty strings."""
     zero = zero_of(node.type("T"))
     return lambda x, paddings: _padded(x, paddings, zero)
 
 
 @operator("PadV2")
 def pad_with_value(node: FlexNode) -> Step:
-    """The input with a value around."""
+    """Step that pads the input with a value."""
     return lambda x, paddings, value: _padded(x, paddings, value[()])
 
 
@@ -144,7 +144,7 @@ def mirror_pad_gradient(node: FlexNode) -> Step:
 
 @operator("Tile")
 def tile(node: FlexNode) -> Step:
-    """The input repeated along each axis."""
+    """Step that repeats the input along each axis."""
 
     def run(x: Array, multiples: Array) -> Array:
         counts = multiples.tolist()
@@ -162,7 +162,7 @@ def tile(node: FlexNode) -> Step:
 
 @operator("BroadcastTo")
 def broadcast_to(node: FlexNode) -> Step:
-    """The input repeated along new axes and axes of 1, up to a shape."""
+    """Step that broadcasts the input to a shape."""
 
     def run(x: Array, dims: Array) -> Array:
         shape = requested_shape(dims, x.dtype)
@@ -177,7 +177,7 @@ def broadcast_to(node: FlexNode) -> Step:
 
 @operator("Fill")
 def fill(node: FlexNode) -> Step:
-    """A value repeated to a shape."""
+    """Step that fills a shape with a value."""
 
     def run(dims: Array, value: Array) -> Array:
         result = np.empty(requested_shape(dims, value.dtype), value.dtype)
@@ -196,7 +196,7 @@ def empty(node: FlexNode) -> Step:
 
 @operator("ZerosLike", types=ALL)
 def zeros_like(node: FlexNode) -> Step:
-    """Zeros (empty strings) in the shape of the input."""
+    """Step that returns zeros or empty strings in the shape of the input."""
     if node.type("T") is DataType.STRING:
         return lambda x: np.full(x.shape, b"", object)
     return lambda x: np.zeros(x.shape, x.dtype)

@@ -25,7 +25,7 @@ def check_square(x: NDArray[Any]) -> None:
     """Check that *x* is a batch of square matrices.
 
     Raises:
-        ValueError: it is not.
+        ValueError: *x* is not a batch of square matrices.
     """
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"input has shape {list(x.shape)}, expected square matrices")
@@ -72,7 +72,7 @@ def matrix_determinant(node: FlexNode) -> Step:
 
 @operator("LogMatrixDeterminant", types=WIDE)
 def log_matrix_determinant(node: FlexNode) -> Step:
-    """Signs, and logarithms of the magnitude, of determinants."""
+    """Step for the signs of determinants, and the logarithms of their magnitudes."""
 
     def run(x: NDArray[Any]) -> tuple[Any, Any]:
         check_square(x)
@@ -92,7 +92,7 @@ def _unknown(x: NDArray[Any]) -> NDArray[np.bool_]:
 
 @operator("MatrixSolve", types=WIDE)
 def matrix_solve(node: FlexNode) -> Step:
-    """Solutions of a @ x = b, or of the adjoint's equations."""
+    """Step that solves a @ x = b, or the equations of the adjoint of a."""
     flip = node.bool("adjoint", False)
 
     def run(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
@@ -137,7 +137,7 @@ def _triangular_solve(lower: bool, flip: bool) -> Step:
 
 @operator("MatrixSolveLs", types=WIDE)
 def matrix_solve_least_squares(node: FlexNode) -> Step:
-    """Least squares solutions: by the normal equations, with a penalty, or by the SVD without."""
+    """Step for least squares solutions: by normal equations with a penalty, or by SVD."""
     is_fast = node.bool("fast", True)
 
     def run(a: NDArray[Any], b: NDArray[Any], penalty: NDArray[Any]) -> NDArray[Any]:
@@ -160,7 +160,7 @@ def matrix_solve_least_squares(node: FlexNode) -> Step:
 
 @operator("TridiagonalSolve", types=WIDE)
 def tridiagonal_solve(node: FlexNode) -> Step:
-    """Solutions of equations whose matrices are three diagonals: above, main, below."""
+    """Step that solves equations whose matrices are given as three diagonals."""
 
     def run(diagonals: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
         above, main, below = _three(diagonals, b)

@@ -60,7 +60,7 @@ def batch_matmul(node: FlexNode) -> Step:
 
 @operator("BatchMatMulV3")
 def batch_matmul_v3(node: FlexNode) -> Step:
-    """Products in batches, of matrices converted to the type of the result first."""
+    """Step that multiplies batches of matrices, converted to the result type first."""
     type = node.type("Tout")
     dtype, multiply = type.dtype, product(type)
 

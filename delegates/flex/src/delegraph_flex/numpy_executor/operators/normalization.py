@@ -95,7 +95,7 @@ def _statistics(
 
 @operator("LRN", types=(DataType.FLOAT32, DataType.FLOAT16))
 def local_response_normalization(node: FlexNode) -> Step:
-    """Values over a power of the squares in the channels around."""
+    """Step that divides values by a power of the squares in neighbouring channels."""
     radius = node.int("depth_radius", 5)
     bias, alpha = (np.float32(node.float(name, 1.0)) for name in ("bias", "alpha"))
     beta = np.float32(node.float("beta", 0.5))
@@ -117,7 +117,7 @@ def local_response_normalization(node: FlexNode) -> Step:
 
 @operator("BiasAdd", types=NUMBERS)
 def bias_add(node: FlexNode) -> Step:
-    """Input 1 added to each channel."""
+    """Step that adds input 1 to each channel."""
     if node.choice("data_format", ("NHWC", "NCHW"), "NHWC") == "NHWC":
         return _add_bias
 
@@ -133,7 +133,7 @@ def bias_add(node: FlexNode) -> Step:
 
 @operator("BiasAddV1", types=NUMBERS)
 def bias_add_v1(node: FlexNode) -> Step:
-    """Input 1 added to each channel; channels are last."""
+    """Step that adds input 1 to each channel, which is the last axis."""
     return _add_bias
 
 

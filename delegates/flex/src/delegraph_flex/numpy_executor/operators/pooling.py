@@ -28,7 +28,7 @@ _3D = frozenset({DataType.FLOAT32, DataType.BFLOAT16})
 
 @operator("MaxPool", types=_POOLED)
 def max_pool(node: FlexNode) -> Step:
-    """Maxima of windows, over height and width or over channels."""
+    """Step for the maximum of each window, over height and width or over channels."""
     kernel, strides = node.ints("ksize"), node.ints("strides")
     if len(kernel) == 4 and kernel[3] != 1:
         return _max_of_channels(kernel, strides)
@@ -37,7 +37,7 @@ def max_pool(node: FlexNode) -> Step:
 
 @operator("MaxPoolV2", types=_POOLED)
 def max_pool_v2(node: FlexNode) -> Step:
-    """Maxima of windows whose sizes and strides are inputs."""
+    """Step for the maximum of each window; window sizes and strides are inputs."""
     node.choice("data_format", ("NHWC",), "NHWC")
     padding = node.choice("padding", ("SAME", "VALID"))
 
@@ -166,7 +166,7 @@ def inputs_of_windows(window: Window) -> NDArray[np.int64]:
 
 @operator("MaxPoolWithArgmax", types=REAL)
 def max_pool_with_argmax(node: FlexNode) -> Step:
-    """Maxima of windows, and the flat index of the first of each."""
+    """Step for the maximum of each window, and the flat index of its first maximum."""
     sliding = Sliding.of(node, 4)
     kernel = spatial(node, "ksize", node.ints("ksize"), 4)
     index_dtype = node.type("Targmax", DataType.INT64).dtype
@@ -205,7 +205,7 @@ def taps_inside(windows: Sequence[Window]) -> list[tuple[tuple[slice, ...], tupl
 
 @operator("Dilation2D", types=REAL)
 def dilation2d(node: FlexNode) -> Step:
-    """Maxima of windows to which a filter, ``[KH, KW, C]``, is added."""
+    """Step that adds a filter ``[KH, KW, C]`` to each window and takes the maximum."""
     sliding = Sliding.of(node, 4, dilations="rates")
     lowest = _lowest(node.type("T").dtype)
 
@@ -229,7 +229,7 @@ def dilation2d(node: FlexNode) -> Step:
 
 @operator("ExtractImagePatches", types=REAL | COMPLEX)
 def extract_image_patches(node: FlexNode) -> Step:
-    """The values of each window side by side: ``[N, OH, OW, KH * KW * C]``."""
+    """Step that collects each window's values: ``[N, OH, OW, KH * KW * C]``."""
     sliding = Sliding.of(node, 4, dilations="rates")
     kernel = spatial(node, "ksizes", node.ints("ksizes"), 4)
 

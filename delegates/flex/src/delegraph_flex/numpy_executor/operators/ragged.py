@@ -35,7 +35,7 @@ def check_nested(nested: Sequence[NDArray[Any]], values: NDArray[Any]) -> None:
     """Check that nested row splits fit each other, and that the last ones fit the values.
 
     Raises:
-        ValueError: they do not.
+        ValueError: the splits do not fit.
     """
     counts = [splits.size - 1 for splits in nested[1:]] + [len(values) if values.ndim else 0]
     for splits, count in zip(nested, counts, strict=True):
@@ -53,7 +53,7 @@ def _within(lengths: NDArray[Any]) -> NDArray[Any]:
 
 @operator("RaggedRange", types=_RANGES)
 def ragged_range(node: FlexNode) -> Step:
-    """The numbers from start to limit in steps, a row for each: row splits and values."""
+    """Step that makes rows of numbers from start to limit: row splits and values."""
     dtype, splits_dtype = node.type("T").dtype, node.type("Tsplits", DataType.INT64).dtype
 
     def run(*bounds: NDArray[Any]) -> list[NDArray[Any]]:
@@ -95,7 +95,7 @@ def _lengths(starts: NDArray[Any], limits: NDArray[Any], deltas: NDArray[Any]) -
 
 @operator("RaggedGather")
 def ragged_gather(node: FlexNode) -> Step:
-    """Rows of a ragged tensor by index: row splits and values."""
+    """Step that takes rows of a ragged tensor by index: row splits and values."""
     rank, out_rank = node.int("PARAMS_RAGGED_RANK"), node.int("OUTPUT_RAGGED_RANK")
     if rank < 1:
         raise Unsupported(f"PARAMS_RAGGED_RANK is {rank}, expected at least 1")

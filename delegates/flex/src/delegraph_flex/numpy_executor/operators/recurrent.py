@@ -51,7 +51,7 @@ def block_lstm(node: FlexNode) -> Step:
 
 @operator("BlockLSTMV2", types=_TYPES)
 def block_lstm_v2(node: FlexNode) -> Step:
-    """An LSTM over a sequence, with the gates in another order and no bias for the forget gate."""
+    """Step for an LSTM over a sequence, with another gate order and no forget bias."""
     return _block_lstm(_lstm_cell(node, "IFCO", forget_bias=0.0, clip=0.0))
 
 
@@ -81,9 +81,9 @@ def _lstm_cell(node: FlexNode, order: str, forget_bias: float, clip: float) -> C
 
     Args:
         node: with the attributes, of which the version without a forget bias has no such one.
-        order: of the gates in matrix and bias.
-        forget_bias: where the attribute is left out.
-        clip: where the attribute is left out.
+        order: order of the gates in matrix and bias.
+        forget_bias: forget bias for a node without the attribute.
+        clip: cell clip for a node without the attribute.
     """
     type = node.type("T")
     multiply, sigmoid = product(type), through_float32(special.expit, type)
@@ -130,7 +130,7 @@ def _check_shapes(names: str, arrays: list[Array], expected: list[tuple[int, ...
 
 @operator("GRUBlockCell", types=[DataType.FLOAT32])
 def gru_cell(node: FlexNode) -> Step:
-    """One step of a GRU: reset, update, candidate and state, ``[batch, cell]`` each."""
+    """Step for one time step of a GRU: reset, update, candidate, state ``[batch, cell]``."""
 
     def run(x: Array, h: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array) -> list[Array]:
         if x.ndim != 2 or h.ndim != 2:

@@ -28,7 +28,7 @@ Reduce = Callable[[Array, Axes, bool], Any]
 
 @operator("Sum", types=NUMBERS)
 def total(node: FlexNode) -> Step:
-    """The sum over axes; integers wrap around, 16-bit floats are summed as float32."""
+    """Step for the sum over axes; integers wrap around, 16-bit floats use float32."""
     type = node.type("T")
     dtype = type.dtype
     add: Any = np.add.reduce
@@ -39,7 +39,7 @@ def total(node: FlexNode) -> Step:
 
 @operator("Prod", types=NUMBERS)
 def product(node: FlexNode) -> Step:
-    """The product over axes; integers wrap around."""
+    """Step for the product over axes; integers wrap around."""
     dtype = node.type("T").dtype
     multiply: Any = np.multiply.reduce
     return _reduction(lambda x, axes, keep: multiply(x, axes, dtype, None, keep), node)
@@ -78,21 +78,21 @@ def smallest(node: FlexNode) -> Step:
 
 @operator("All")
 def all_true(node: FlexNode) -> Step:
-    """Whether all values over axes are true."""
+    """Step that computes whether all values over axes are true."""
     every: Any = np.logical_and.reduce
     return _reduction(lambda x, axes, keep: every(x, axes, np.bool_, None, keep), node)
 
 
 @operator("Any")
 def any_true(node: FlexNode) -> Step:
-    """Whether any value over axes is true."""
+    """Step that computes whether any value over axes is true."""
     some: Any = np.logical_or.reduce
     return _reduction(lambda x, axes, keep: some(x, axes, np.bool_, None, keep), node)
 
 
 @operator("EuclideanNorm", types=NUMBERS)
 def euclidean_norm(node: FlexNode) -> Step:
-    """The square root of the sum of squares over axes."""
+    """Step that computes the square root of the sum of squares over axes."""
     type = node.type("T")
     add: Any = np.add.reduce
     if type in COMPLEX:
@@ -111,7 +111,7 @@ def euclidean_norm(node: FlexNode) -> Step:
 
 @operator("L2Loss", types=FLOATS)
 def half_the_squares(node: FlexNode) -> Step:
-    """Half the sum of all squares; 16-bit floats are summed as float32."""
+    """Step that computes half the sum of all squares; 16-bit floats use float32."""
     dtype = node.type("T").dtype
     wide = np.result_type(dtype, np.float32)
 
@@ -123,13 +123,13 @@ def half_the_squares(node: FlexNode) -> Step:
 
 @operator("ArgMax", types=REAL | {DataType.BOOL})
 def index_of_largest(node: FlexNode) -> Step:
-    """Where along an axis the first of the largest values is; NaN never is."""
+    """Step for the index of the first largest value along an axis; NaN is ignored."""
     return _index(np.argmax, -np.inf, node)
 
 
 @operator("ArgMin", types=REAL | {DataType.BOOL})
 def index_of_smallest(node: FlexNode) -> Step:
-    """Where along an axis the first of the smallest values is; NaN never is."""
+    """Step for the index of the first smallest value along an axis; NaN is ignored."""
     return _index(np.argmin, np.inf, node)
 
 

@@ -122,7 +122,7 @@ def _matched(pattern: Any) -> Step:
 
 @operator("RegexFullMatch")
 def full_match(node: FlexNode) -> Step:
-    """Whether whole strings match a pattern."""
+    """Step that computes whether a whole string matches a pattern."""
     return lambda x, pattern: _matched(_compiled(pattern.item()))(x)
 
 

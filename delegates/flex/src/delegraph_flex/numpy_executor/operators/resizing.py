@@ -36,7 +36,7 @@ class Taps(NamedTuple):
 
 @operator("ResizeBilinear", types=_RESIZED)
 def resize_bilinear(node: FlexNode) -> Step:
-    """Images with each pixel mixed of four."""
+    """Step that resizes images by bilinear interpolation."""
     align, half = _corners(node)
 
     def run(x: NDArray[Any], size: NDArray[Any]) -> Floats:
@@ -68,7 +68,7 @@ def resize_nearest_neighbor(node: FlexNode) -> Step:
 
 @operator("ResizeBicubic", types=_RESIZED)
 def resize_bicubic(node: FlexNode) -> Step:
-    """Images with each pixel mixed of sixteen."""
+    """Step that resizes images by bicubic interpolation."""
     align, half = _corners(node)
 
     def run(x: NDArray[Any], size: NDArray[Any]) -> Floats:

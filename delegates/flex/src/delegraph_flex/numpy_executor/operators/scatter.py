@@ -32,7 +32,7 @@ _UPDATES = {
 
 @operator("ScatterNd")
 def scatter_nd(node: FlexNode) -> Step:
-    """Zeros of a shape, with updates added at indices."""
+    """Step that adds updates at indices to zeros of a shape."""
     ignores = ignores_bad_indices(node)
 
     def run(indices: NDArray[Any], updates: NDArray[Any], shape: NDArray[Any]) -> NDArray[Any]:
@@ -108,7 +108,7 @@ def _scatter(
 
 @operator("InplaceUpdate", "InplaceAdd", "InplaceSub")
 def inplace(node: FlexNode) -> Step:
-    """A copy of a tensor, with rows set, increased or decreased; indices wrap around."""
+    """Step that sets, increases or decreases rows of a copy; indices wrap around."""
     combine = {"InplaceAdd": np.add, "InplaceSub": np.subtract}.get(node.op)
 
     def run(x: NDArray[Any], i: NDArray[Any], v: NDArray[Any]) -> NDArray[Any]:

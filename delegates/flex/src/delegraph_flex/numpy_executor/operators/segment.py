@@ -30,7 +30,7 @@ _MANY = 1 << 14
 @operator("SegmentSum", "SegmentProd", "SegmentMean", types=NUMBERS)
 @operator("SegmentMax", "SegmentMin", types=REAL)
 def segment(node: FlexNode) -> Step:
-    """The rows of each segment reduced; segments are runs of equal, increasing numbers."""
+    """Step that reduces each segment, a run of rows with equal ascending ids."""
     kind = node.op.removeprefix("Segment")
     reduce = {"Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}.get(kind, np.add)
     is_mean, empty = kind == "Mean", 1 if kind == "Prod" else 0
@@ -144,7 +144,7 @@ def unsorted_segment(node: FlexNode) -> Step:
 
 @operator("UnsortedSegmentJoin")
 def unsorted_segment_join(node: FlexNode) -> Step:
-    """The strings of each segment, joined in order."""
+    """Step that joins the strings of each segment, in order."""
     separator = node.bytes("separator", b"")
 
     def run(data: NDArray[Any], ids: NDArray[Any], count: NDArray[Any]) -> NDArray[Any]:

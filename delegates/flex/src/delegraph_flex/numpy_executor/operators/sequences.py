@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 @operator("Range")
 def range_(node: FlexNode) -> Step:
-    """start, start + delta, start + 2 delta, ... before limit."""
+    """Step that returns start, start + delta, start + 2 delta, ... before limit."""
     dtype = node.type("Tidx", DataType.INT32).dtype
 
     def run(start: Array, limit: Array, delta: Array) -> Any:
@@ -43,7 +43,7 @@ def range_(node: FlexNode) -> Step:
 
 @operator("LinSpace", types=FLOATS)
 def linspace(node: FlexNode) -> Step:
-    """Numbers from start to stop, both included, at equal distances."""
+    """Step that returns equally spaced numbers from start to stop, both included."""
     dtype = node.type("T").dtype
 
     def run(start: Array, stop: Array, num: Array) -> Any:
@@ -87,7 +87,7 @@ def one_hot(node: FlexNode) -> Step:
 
 @operator("Bucketize")
 def bucketize(node: FlexNode) -> Step:
-    """How many boundaries are not above each value, as int32."""
+    """Step for the number of boundaries up to each value, as int32."""
     boundaries = np.array(node.floats("boundaries"), np.float32)
     if (boundaries[1:] < boundaries[:-1]).any():
         raise Unsupported("attribute 'boundaries' is not sorted")

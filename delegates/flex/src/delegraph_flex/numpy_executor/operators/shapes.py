@@ -69,7 +69,7 @@ def shape(node: FlexNode) -> Step:
 
 @operator("ShapeN")
 def shapes(node: FlexNode) -> Step:
-    """The dimensions of each input, as vectors."""
+    """Step that returns the shape of each input."""
     dtype = node.type("out_type", DataType.INT32).dtype
     return lambda *values: [np.array(x.shape, dtype) for x in values]
 
@@ -111,7 +111,7 @@ def squeeze(node: FlexNode) -> Step:
 
 @operator("ExpandDims")
 def expand_dims(node: FlexNode) -> Step:
-    """The input with a dimension of 1 more."""
+    """Step that inserts a dimension of size 1."""
 
     def run(x: Array, axis: Array) -> Array:
         shape = x.shape
@@ -152,7 +152,7 @@ def map_data_format_axes(node: FlexNode) -> Step:
 
 @operator("DataFormatVecPermute")
 def permute_data_format(node: FlexNode) -> Step:
-    """A vector, or the rows of a matrix, for each axis (or axis of space) in another format."""
+    """Step that permutes a vector, or a matrix's rows, from one data format to another."""
     source, target = _data_formats(node)
 
     def run(x: Array) -> Array:
@@ -178,7 +178,7 @@ def broadcast_shapes(node: FlexNode) -> Step:
 
 @operator("BroadcastGradientArgs")
 def broadcast_axes(node: FlexNode) -> Step:
-    """The axes over which the gradient of a broadcast operator is summed, for each input."""
+    """Step for the axes over which each gradient of a broadcast operator is summed."""
 
     def run(x: Array, y: Array) -> list[Array]:
         shape = np.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist()))

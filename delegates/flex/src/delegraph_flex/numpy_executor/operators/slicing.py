@@ -53,7 +53,7 @@ def strided_slice(node: FlexNode) -> Step:
 
 @operator("StridedSliceGrad")
 def strided_slice_gradient(node: FlexNode) -> Step:
-    """Zeros of a shape, with the gradient where the slice was."""
+    """Step that returns zeros with the gradient at a strided slice."""
     make_index = StridedIndex(node)
 
     def run(shape: Array, begin: Array, end: Array, strides: Array, dy: Array) -> Array:
@@ -133,7 +133,7 @@ def unpack(node: FlexNode) -> Step:
 
 @operator("ReverseV2")
 def reverse_axes(node: FlexNode) -> Step:
-    """The elements in reverse order along some axes."""
+    """Step that reverses elements along some axes."""
 
     def run(x: Array, axes: Array) -> Array:
         index: list[slice] = [slice(None)] * x.ndim

@@ -56,14 +56,14 @@ def _largest(x: NDArray[Any], k: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any
 
 
 def _falling(x: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers whose rising order is the falling order of *x*."""
+    """Return numbers whose ascending order is the descending order of *x*."""
     if x.dtype.kind in "iu":
         return ~x
     return -(x.astype(np.float32) if x.dtype.itemsize == 2 else x)
 
 
 def _first_of_many(x: NDArray[Any], k: int) -> NDArray[np.intp]:
-    """Return where the *k* smallest of each long row are, in stable order."""
+    """Return the positions of the *k* smallest numbers in long rows, in stable order."""
     rows = x.reshape(-1, x.shape[-1])
     result = np.empty((len(rows), k), np.intp)
     for row, places in zip(rows, result, strict=True):
@@ -75,7 +75,7 @@ def _first_of_many(x: NDArray[Any], k: int) -> NDArray[np.intp]:
 
 @operator("NthElement", types=REAL)
 def nth_element(node: FlexNode) -> Step:
-    """The n-th smallest number of each row, or the n-th largest."""
+    """Step for the n-th smallest or n-th largest number of each row."""
     is_reverse = node.bool("reverse", False)
 
     def run(x: NDArray[Any], n: NDArray[Any]) -> NDArray[Any]:
@@ -102,7 +102,7 @@ def in_top_k_v2(node: FlexNode) -> Step:
 
 
 def _is_among(predictions: NDArray[Any], targets: NDArray[Any], k: int) -> NDArray[np.bool_]:
-    """Return for each row whether; false where a prediction is not finite or a target unknown."""
+    """Return, for each row, whether the target is among the top k; False for invalid values."""
     if predictions.ndim != 2 or targets.shape != predictions.shape[:1]:
         raise ValueError(
             f"predictions {list(predictions.shape)} and targets {list(targets.shape)}, expected"

@@ -40,7 +40,7 @@ _CHUNKS_BEFORE_FORMAT = (
 
 @operator("AudioSpectrogram")
 def audio_spectrogram(node: FlexNode) -> Step:
-    """Magnitudes of frequencies in overlapping windows: ``[channels, windows, frequencies]``."""
+    """Step for a spectrogram of overlapping windows: ``[channels, windows, frequencies]``."""
     size, stride = node.int("window_size"), node.int("stride")
     if size < 2 or stride < 1 or size > 1 << 24:
         raise Unsupported(f"attributes 'window_size' and 'stride' are {size} and {stride}")
@@ -63,7 +63,7 @@ def audio_spectrogram(node: FlexNode) -> Step:
 
 @operator("Mfcc")
 def mfcc(node: FlexNode) -> Step:
-    """Cepstral coefficients of a spectrogram and a sample rate: ``[channels, windows, count]``."""
+    """Step for cepstral coefficients of a spectrogram: ``[channels, windows, count]``."""
     upper = node.float("upper_frequency_limit", 4000.0)
     lower = node.float("lower_frequency_limit", 20.0)
     bands = node.int("filterbank_channel_count", 40)
@@ -194,7 +194,7 @@ def _chunks(data: bytes) -> Any:
 
 @operator("EncodeWav")
 def encode_wav(node: FlexNode) -> Step:
-    """A 16-bit WAV file of samples, ``[samples, channels]``, and a sample rate."""
+    """Step that encodes samples ``[samples, channels]`` and a rate as a 16-bit WAV file."""
 
     def run(sound: Floats, rate: NDArray[Any]) -> NDArray[Any]:
         if sound.ndim != 2 or not 1 <= sound.shape[1] < 1 << 16 or np.ndim(rate) or rate < 1:

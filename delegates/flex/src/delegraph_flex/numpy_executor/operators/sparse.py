@@ -112,7 +112,7 @@ def sparse_fill_empty_rows(node: FlexNode) -> Step:
 
 @operator("SparseFillEmptyRowsGrad", types=NUMBERS)
 def sparse_fill_empty_rows_gradient(node: FlexNode) -> Step:
-    """The gradients of the values, and of the default."""
+    """Step for the gradients of the values and of the default."""
 
     def run(places: NDArray[Any], grad: NDArray[Any]) -> list[Any]:
         check_rank(grad, 1, "gradient")
@@ -127,7 +127,7 @@ def sparse_fill_empty_rows_gradient(node: FlexNode) -> Step:
 
 @operator("SparseReorder")
 def sparse_reorder(node: FlexNode) -> Step:
-    """Indices and values, row by row."""
+    """Step that sorts indices and values by row."""
 
     def run(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> list[NDArray[Any]]:
         check(indices, values, shape)

@@ -157,7 +157,7 @@ def sparse_tensor_dense_matmul(node: FlexNode) -> Step:
 
 @operator("SparseReduceSum", types=NUMBERS - {DataType.BFLOAT16, DataType.FLOAT16})
 def sparse_reduce_sum(node: FlexNode) -> Step:
-    """The dense sum of a sparse tensor over some axes."""
+    """Step that sums a sparse tensor over some axes to a dense one."""
     keeps = node.bool("keep_dims", False)
 
     def run(

@@ -67,25 +67,25 @@ def _floats(node: FlexNode, distribution: Callable[..., NDArray[Any]]) -> Step:
 
 @operator("RandomUniform")
 def random_uniform(node: FlexNode) -> Step:
-    """Floats in [0, 1), of a shape."""
+    """Step that draws floats in [0, 1), of a given shape."""
     return _floats(node, uniform)
 
 
 @operator("RandomStandardNormal")
 def random_standard_normal(node: FlexNode) -> Step:
-    """Standard normal floats, of a shape."""
+    """Step that draws standard normal floats, of a given shape."""
     return _floats(node, normal)
 
 
 @operator("TruncatedNormal")
 def random_truncated_normal(node: FlexNode) -> Step:
-    """Normal floats within two standard deviations, of a shape."""
+    """Step that draws normal floats within two standard deviations, of a given shape."""
     return _floats(node, truncated_normal)
 
 
 @operator("RandomUniformInt")
 def random_uniform_int(node: FlexNode) -> Step:
-    """Integers between two limits, of a shape."""
+    """Step that draws integers between two limits, of a given shape."""
     result_type(node, "Tout", DataType.INT64, (DataType.INT32, DataType.INT64))
     stream = stream_of(node)
 
@@ -99,7 +99,7 @@ def random_uniform_int(node: FlexNode) -> Step:
 
 @operator("Multinomial")
 def multinomial(node: FlexNode) -> Step:
-    """Classes drawn by the logits in each row, of a number."""
+    """Step that draws classes by the logits in each row."""
     dtype = result_type(node, "output_dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
     stream = stream_of(node)
     return lambda logits, count: draw_classes(logits, count, stream.reserve_outputs, dtype)
@@ -107,7 +107,7 @@ def multinomial(node: FlexNode) -> Step:
 
 @operator("RandomShuffle")
 def random_shuffle(node: FlexNode) -> Step:
-    """Slices along the first axis in another order."""
+    """Step that shuffles slices along the first axis."""
     stream = stream_of(node)
 
     def run(values: NDArray[Any]) -> NDArray[Any]:

@@ -46,7 +46,7 @@ def result_type(node: FlexNode, name: str, default: DataType, types: Any) -> np.
     """Return the dtype in the attribute *name*.
 
     Raises:
-        Unsupported: none of *types*.
+        Unsupported: the dtype is not in *types*.
     """
     type = node.type(name, default)
     if type not in types:
@@ -89,37 +89,37 @@ def _floats(node: FlexNode, distribution: Callable[..., NDArray[Any]]) -> Draw:
 
 @operator("StatelessRandomUniform")
 def stateless_random_uniform(node: FlexNode) -> Step:
-    """Floats in [0, 1), of a shape and a seed."""
+    """Step that draws floats in [0, 1) from a seed."""
     return _seeded(_floats(node, uniform))
 
 
 @operator("StatelessRandomUniformV2")
 def stateless_random_uniform_v2(node: FlexNode) -> Step:
-    """Floats in [0, 1), of a shape, key, counter and algorithm."""
+    """Step that draws floats in [0, 1) from key, counter and algorithm."""
     return _placed(_floats(node, uniform))
 
 
 @operator("StatelessRandomNormal")
 def stateless_random_normal(node: FlexNode) -> Step:
-    """Standard normal floats, of a shape and a seed."""
+    """Step that draws standard normal floats from a seed."""
     return _seeded(_floats(node, normal))
 
 
 @operator("StatelessRandomNormalV2")
 def stateless_random_normal_v2(node: FlexNode) -> Step:
-    """Standard normal floats, of a shape, key, counter and algorithm."""
+    """Step that draws standard normal floats from key, counter and algorithm."""
     return _placed(_floats(node, normal))
 
 
 @operator("StatelessTruncatedNormal")
 def stateless_truncated_normal(node: FlexNode) -> Step:
-    """Normal floats within two standard deviations, of a shape and a seed."""
+    """Step that draws normal floats within two standard deviations from a seed."""
     return _seeded(_floats(node, truncated_normal))
 
 
 @operator("StatelessTruncatedNormalV2")
 def stateless_truncated_normal_v2(node: FlexNode) -> Step:
-    """Normal floats within two standard deviations, of a shape, key, counter and algorithm."""
+    """Step that draws normal floats within two deviations from key, counter and algorithm."""
     return _placed(_floats(node, truncated_normal))
 
 
@@ -154,21 +154,21 @@ def integers_between(
 
 @operator("StatelessRandomUniformFullInt")
 def stateless_random_uniform_full_int(node: FlexNode) -> Step:
-    """Integers of all bits, of a shape and a seed."""
+    """Step that draws integers of all bits from a seed."""
     dtype = result_type(node, "dtype", DataType.UINT64, _INTEGERS)
     return _seeded(partial(integers, dtype=dtype))
 
 
 @operator("StatelessRandomUniformFullIntV2")
 def stateless_random_uniform_full_int_v2(node: FlexNode) -> Step:
-    """Integers of all bits, of a shape, key, counter and algorithm."""
+    """Step that draws integers of all bits from key, counter and algorithm."""
     dtype = result_type(node, "dtype", DataType.UINT64, _INTEGERS)
     return _placed(partial(integers, dtype=dtype))
 
 
 @operator("StatelessRandomUniformInt")
 def stateless_random_uniform_int(node: FlexNode) -> Step:
-    """Integers between two limits, of a shape and a seed."""
+    """Step that draws integers between two limits from a seed."""
     result_type(node, "dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
 
     def run(shape: NDArray[Any], seed: NDArray[Any], low: Any, high: Any) -> Any:
@@ -179,7 +179,7 @@ def stateless_random_uniform_int(node: FlexNode) -> Step:
 
 @operator("StatelessRandomUniformIntV2")
 def stateless_random_uniform_int_v2(node: FlexNode) -> Step:
-    """Integers between two limits, of a shape, key, counter and algorithm."""
+    """Step that draws integers between two limits from key, counter and algorithm."""
     result_type(node, "dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
 
     def run(shape: Any, key: Any, counter: Any, alg: Any, low: Any, high: Any) -> Any:
@@ -215,7 +215,7 @@ def stateless_random_get_key_counter_alg(node: FlexNode) -> Step:
 
 @operator("StatelessMultinomial")
 def stateless_multinomial(node: FlexNode) -> Step:
-    """Classes drawn by the logits in each row, of a number and a seed."""
+    """Step that draws classes by the logits in each row, from a seed."""
     dtype = result_type(node, "output_dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
 
     def run(logits: NDArray[Any], count: NDArray[Any], seed: NDArray[Any]) -> NDArray[Any]:

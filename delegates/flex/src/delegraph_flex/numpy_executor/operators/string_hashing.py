@@ -26,7 +26,7 @@ def _buckets(node: FlexNode) -> int:
 
 @operator("StringToHashBucketFast")
 def fast_bucket(node: FlexNode) -> Step:
-    """Bucket of each string by FarmHash."""
+    """Step that assigns each string to a bucket by FarmHash."""
     count = _buckets(node)
 
     def one(value: bytes) -> int:
@@ -66,7 +66,7 @@ def _hashes(strings: NDArray[Any]) -> NDArray[np.uint64]:
 
 @operator("StringToHashBucketStrong")
 def strong_bucket(node: FlexNode) -> Step:
-    """Bucket of each string by SipHash with a key."""
+    """Step that assigns each string to a bucket by SipHash with a key."""
     count, key = _buckets(node), node.ints("key")
     if len(key) != 2:
         raise Unsupported(f"key has {len(key)} numbers, expected 2")

@@ -24,7 +24,7 @@ _PRINTED_FLOATS = (DataType.FLOAT32, DataType.FLOAT64)
 
 @operator("AsString")
 def as_string(node: FlexNode) -> Step:
-    """Numbers as text, in the formats of C's ``printf``."""
+    """Step that converts numbers to text, in the formats of C's ``printf``."""
     type = node.type("T")
     if type is DataType.BOOL:
         return _each_number(lambda value: b"true" if value else b"false")
@@ -93,7 +93,7 @@ def to_number(node: FlexNode) -> Step:
 
 @operator("EncodeBase64")
 def encode_base64(node: FlexNode) -> Step:
-    """Strings in the base 64 of web addresses, padded with ``=`` on demand."""
+    """Step that encodes strings in URL-safe base 64, optionally padded with ``=``."""
     if node.bool("pad", False):
         return each(base64.urlsafe_b64encode)
     return each(lambda value: base64.urlsafe_b64encode(value).rstrip(b"="))
@@ -104,7 +104,7 @@ _BASE64 = re.compile(rb"[A-Za-z0-9_-]*={0,2}")
 
 @operator("DecodeBase64")
 def decode_base64(node: FlexNode) -> Step:
-    """Strings from the base 64 of web addresses, padded or not."""
+    """Step that decodes strings in URL-safe base 64, padded or not."""
 
     def one(value: bytes) -> bytes:
         text = value.rstrip(b"=")

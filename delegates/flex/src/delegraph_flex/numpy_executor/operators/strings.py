@@ -41,19 +41,19 @@ def _by_encoding(
 
 @operator("StringLower")
 def lower(node: FlexNode) -> Step:
-    """Strings in lower case, of ASCII letters or all."""
+    """Step that converts strings to lower case, ASCII letters or all."""
     return _by_encoding(node, str.lower, bytes.lower)
 
 
 @operator("StringUpper")
 def upper(node: FlexNode) -> Step:
-    """Strings in upper case, of ASCII letters or all."""
+    """Step that converts strings to upper case, ASCII letters or all."""
     return _by_encoding(node, str.upper, bytes.upper)
 
 
 @operator("StringStrip")
 def strip(node: FlexNode) -> Step:
-    """Strings without blanks at either end."""
+    """Step that removes blanks at both ends of strings."""
     return each(lambda value: value.strip(b" \t\n\v\f\r"))
 
 
@@ -68,7 +68,7 @@ def character_starts(value: bytes) -> list[int]:
 
 @operator("StringLength")
 def length(node: FlexNode) -> Step:
-    """Lengths of strings, in bytes or UTF-8 characters."""
+    """Step for the lengths of strings, in bytes or UTF-8 characters."""
     if _unit(node) == "BYTE":
         return each(len, np.int32)
     return each(lambda value: len(character_starts(value)), np.int32)
@@ -140,7 +140,7 @@ def _axis(axis: int, rank: int) -> int:
 
 @operator("Substr")
 def substring(node: FlexNode) -> Step:
-    """A part of each string, by position and length in bytes or UTF-8 characters."""
+    """Step for substrings, by position and length in bytes or UTF-8 characters."""
     in_bytes = _unit(node) == "BYTE"
 
     def one(value: bytes, position: int, count: int) -> bytes:

@@ -23,12 +23,12 @@ class Table:
     """A look-up table from keys to values.
 
     Attributes:
-        name: that its handle has.
-        key_type: of the keys.
-        value_type: of the values.
-        value_shape: of one value; tables of single values have ().
+        name: name in the table's handle.
+        key_type: type of the keys.
+        value_type: type of the values.
+        value_shape: shape of one value; () for scalar values.
         is_mutable: whether it can be written to again; else once.
-        items: what it holds; None for a table that waits for its one initialisation.
+        items: the entries; None for a table before its initialisation.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Table:
         """Entries of the table, from key to value.
 
         Raises:
-            ValueError: it is not initialised.
+            ValueError: the table is not initialised.
         """
         if self.items is None:
             raise ValueError(f"table {self.name!r} is not initialized")

@@ -28,7 +28,7 @@ class TensorList:
     """An immutable list of tensors of one type.
 
     Attributes:
-        type: of the elements.
+        type: type of the elements.
         shape: that all elements have, -1 where they differ; None when not even the rank is known.
         items: the elements; None for one that was never set.
         most: number of elements it may have; below 0 for any.
@@ -74,7 +74,7 @@ def merged(a: Shape, b: Shape) -> Shape:
     """Return the shape that matches both *a* and *b*, in which -1 and None match any size.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the shapes do not match.
     """
     if a is None or b is None:
         return b if a is None else a
@@ -121,7 +121,7 @@ def _type(node: FlexNode) -> DataType:
 
 @operator("EmptyTensorList")
 def empty(node: FlexNode) -> Step:
-    """A list without elements, to be pushed to."""
+    """Step that makes an empty list."""
     type = _type(node)
     return lambda shape, most: TensorList(type, _shape(shape), (), int(most))
 
@@ -259,7 +259,7 @@ def gather(node: FlexNode) -> Step:
 
 @operator("TensorListFromTensor")
 def from_tensor(node: FlexNode) -> Step:
-    """The rows of a tensor as a list."""
+    """Step that makes a list of a tensor's rows."""
     type = _type(node)
 
     def run(tensor: Array, shape: Array) -> TensorList:
@@ -313,7 +313,7 @@ def scatter_to_length(node: FlexNode) -> Step:
 
 @operator("TensorListScatterIntoExistingList")
 def scatter_into(node: FlexNode) -> Step:
-    """A list with some elements replaced by rows of a tensor."""
+    """Step that replaces some elements of a list by rows of a tensor."""
     type = _type(node)
     return lambda handle, tensor, indices: _scattered(_list(handle, type), tensor, indices)
 

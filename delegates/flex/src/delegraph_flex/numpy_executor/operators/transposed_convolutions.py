@@ -31,7 +31,7 @@ Spread = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 @operator("Conv2DBackpropInput", types=FLOATS | {DataType.INT32})
 def conv2d_backprop_input(node: FlexNode) -> Step:
-    """Transposed convolution, to the sizes in input 0; filters are ``[KH, KW, C, O]``."""
+    """Step for a transposed convolution to the sizes in input 0; filters ``[KH, KW, C, O]``."""
     sliding = Sliding.of(node, 4, data_format="NHWC")
     require_no_dilations(sliding)
     return _sized(node, sliding)
@@ -39,7 +39,7 @@ def conv2d_backprop_input(node: FlexNode) -> Step:
 
 @operator("Conv3DBackpropInputV2", types=FLOATS)
 def conv3d_backprop_input(node: FlexNode) -> Step:
-    """Transposed convolution of volumes; filters are ``[KD, KH, KW, C, O]``."""
+    """Step for a transposed 3D convolution, with filters ``[KD, KH, KW, C, O]``."""
     sliding = Sliding.of(node, 5, data_format="NDHWC")
     require_no_dilations(sliding)
     return _sized(node, sliding)
@@ -83,7 +83,7 @@ def _sized(node: FlexNode, sliding: Sliding) -> Step:
 def _gradient(
     node: FlexNode, sliding: Sliding, spread: Spread
 ) -> Callable[[Sequence[int], NDArray[Any], NDArray[Any]], NDArray[Any]]:
-    """Return the gradient, of the input's shape, filters and the output's gradient."""
+    """Return the step of the gradient, from the input's shape, filters and dy."""
     dtype = node.type("T").dtype
     compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
     spatial = len(sliding.strides)

@@ -96,7 +96,7 @@ def decode_with_offsets(node: FlexNode) -> Step:
 
 @operator("UnicodeEncode")
 def encode(node: FlexNode) -> Step:
-    """Strings of code points, which splits divide."""
+    """Step that encodes code points, divided by splits, as strings."""
     codec = _OUTPUT_CODECS[node.choice("output_encoding", tuple(_OUTPUT_CODECS))]
     errors = node.choice("errors", ("strict", "replace", "ignore"), "replace")
     replacement = node.int("replacement_char", 0xFFFD)

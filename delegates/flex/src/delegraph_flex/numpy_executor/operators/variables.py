@@ -24,9 +24,9 @@ class Variable:
     """Value and properties of a TensorFlow variable.
 
     Attributes:
-        name: that its handle has.
-        type: of its values.
-        shape: that it may have, -1 where that is open.
+        name: name in the variable's handle.
+        type: type of the variable's values.
+        shape: declared shape, with -1 for unknown dimensions.
         value: None before anything is assigned.
     """
 
@@ -39,7 +39,7 @@ class Variable:
         """Current value of the variable.
 
         Raises:
-            ValueError: there is none yet.
+            ValueError: the variable has no value yet.
         """
         if self.value is None:
             raise ValueError(f"variable {self.name!r} is read before it is assigned")
@@ -54,7 +54,7 @@ class Variable:
 def shared(node: FlexNode, kind: str, make: Any) -> Any:
     """Return the resource of a node's container and name; call *make* if there is none yet.
 
-    One without a name is the node's own.
+    A resource without a name belongs to the node alone.
     """
     container = node.bytes("container", b"").decode(errors="replace")
     name = node.bytes("shared_name", b"").decode(errors="replace")

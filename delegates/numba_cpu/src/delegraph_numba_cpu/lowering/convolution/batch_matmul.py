@@ -85,8 +85,8 @@ def _emit_rows(
 ) -> None:
     """Emit products of single rows and matrices, which are not packed.
 
-    Such are the keys and values that a decoder has kept: packing them takes longer than the
-    products. *sizes* are how many, depth, and columns.
+    An example are the keys and values of a decoder: packing would take longer than the products.
+    *sizes* are the number of products, depth, and columns.
     """
     images, depth, columns = sizes
     builder.emit(
@@ -117,7 +117,7 @@ def _emit_products(
         builder: gets the call.
         sizes: how many products, rows of the left, depth, and columns of the right matrices.
         x: the left matrices.
-        y: where the results go.
+        y: memory of the results.
         weight: the right matrices in blocks of columns.
         is_stack: whether there are several left ones, and several right ones; else one is for all.
     """

@@ -60,12 +60,12 @@ def emit_conv(
     Args:
         call: the CONV_2D node.
         builder: gets the call.
-        source: where the input is.
-        shape: of the input, ``[N, H, W, C]``.
+        source: memory of the input.
+        shape: shape of the input, ``[N, H, W, C]``.
         windows: along height and width.
         limits: clamping range.
-        target: where the result goes; None for the node's output.
-        residual: what is added to the result, of the result's shape; None for nothing.
+        target: memory of the result; None for the node's output.
+        residual: tensor to add to the result, of its shape; None for none.
         sum_limits: clamping range of the result with the residual.
     """
     weight, bias = call.input(1), call.optional_input(2)
@@ -87,7 +87,7 @@ def emit_conv(
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Reject all but convolutions without groups."""
+    """Return a rejection of convolutions with groups."""
     return first_rejection(
         check_images(call), check_one_group(call), conv_hybrid.check_product(call)
     )

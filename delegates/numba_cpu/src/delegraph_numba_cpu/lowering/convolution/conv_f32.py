@@ -42,7 +42,7 @@ UNCLAMPED = {
 
 
 def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> Rejection | None:
-    """Reject all but float32 with dense weights of a rank and a fused clamp."""
+    """Return a rejection unless types are float32, weights dense and of *rank*, and a clamp."""
     found = first_rejection(check_types(call, "FLOAT32"), check_bias(call))
     if found is not None:
         return found
@@ -113,7 +113,7 @@ def emit_dense(
     Args:
         call: the node.
         builder: gets the call.
-        target: where the result goes.
+        target: memory of the result.
         bias: added to the result, or None.
         limits: clamping range.
     """

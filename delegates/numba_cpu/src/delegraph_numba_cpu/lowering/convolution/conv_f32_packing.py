@@ -124,7 +124,7 @@ def emit_packed(
     Args:
         builder: gets the call.
         source: the matrices.
-        sizes: how many, their rows and columns.
+        sizes: number of matrices, their rows and columns.
         is_transposed: whether they are stored column by column.
         bias: one value for each column, or 0 for zeros.
     """

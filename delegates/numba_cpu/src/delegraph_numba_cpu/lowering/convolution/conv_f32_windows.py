@@ -33,7 +33,7 @@ class Windows:
     Attributes:
         down: along the height.
         across: along the width.
-        images: how many images.
+        images: number of images.
         pixel: bytes of an input pixel.
         columns: values of an output pixel.
     """
@@ -144,7 +144,7 @@ def window_words(
 
     Args:
         windows: the windows.
-        split: how the work is divided.
+        split: division of the work.
         taps: rows and columns of taps, and the bytes between columns.
         builder: gives the scratch memory.
         tables: into how many tables the pixels of a chunk go; each ends with copies of its last.

@@ -110,8 +110,8 @@ def joined_groups(weight: Array, groups: int, together: int) -> Array:
 
     Args:
         weight: ``[O, taps, C / groups]``.
-        groups: how many.
-        together: how many make a matrix.
+        groups: number of groups.
+        together: number of groups in a matrix.
 
     Returns:
         ``[groups / together, O / groups * together, K]``.

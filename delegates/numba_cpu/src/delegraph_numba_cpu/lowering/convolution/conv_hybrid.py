@@ -92,7 +92,7 @@ def check_types_and_weights(call: Call) -> Rejection | None:
 
 
 def check_sums(weight: Tensor) -> Rejection | None:
-    """Reject all but weights whose products with any activations have sums of 32 bits."""
+    """Return a rejection if sums of products may exceed 32 bits."""
     is_short = math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM
     if is_short or have_short_sums(weight_matrix(weight)):
         return None
@@ -117,7 +117,7 @@ def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> 
     Args:
         call: the node; its options say whether rows have zero points.
         builder: gets the calls.
-        rows: how many.
+        rows: number of rows.
         words: as of :func:`emit_product`.
     """
     outputs, depth = call.input(1).shape

@@ -46,7 +46,7 @@ def is_packed(weight: Tensor) -> bool:
 
 
 def check_parts(call: Call) -> Rejection | None:
-    """Reject all but constant 4-bit weights whose parts fill whole steps of the kernels."""
+    """Return a rejection unless weights are constant 4-bit, with parts of whole kernel steps."""
     found = first_rejection(check_types_and_weights(call), check_constants(call))
     if found is not None:
         return found

@@ -193,7 +193,7 @@ def _groups(call: Call) -> int:
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Reject all but int16 with constant symmetric weights whose sums are scaled exactly."""
+    """Return a rejection unless int16, with constant symmetric weights and exact scaling."""
     x, weight, bias, y = call.input(0), call.input(1), call.optional_input(2), call.output()
     found = first_rejection(
         check_type(x, "INT16"), check_type(y, "INT16"), check_type(weight, "INT8"),
@@ -216,7 +216,7 @@ def check_product(call: Call) -> Rejection | None:
 
 
 def check_conv(call: Call) -> Rejection | None:
-    """Reject all but convolutions without groups."""
+    """Return a rejection of convolutions with groups."""
     found = first_rejection(check_images(call), check_one_group(call))
     return check_product(call) if found is None else found
 
@@ -247,7 +247,7 @@ def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_dense(call: Call) -> Rejection | None:
-    """Reject all but weights ``[O, K]`` in the default order."""
+    """Return a rejection unless the weights are ``[O, K]`` in the default order."""
     weight, form = call.input(1), call.options.weights_format
     if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
         return Rejection("weights-format", expected="[O, K] in the default order of weights")
@@ -285,7 +285,7 @@ def emit_product(
         builder: gets the call.
         product: the node's constants.
         windows: along height and width.
-        channels: of the input.
+        channels: channels of the input.
         is_depthwise: whether each output is of the channel of the same number.
     """
     x, y = call.input(0), call.output()

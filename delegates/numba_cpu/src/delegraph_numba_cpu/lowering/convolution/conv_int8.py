@@ -96,7 +96,7 @@ class Stack:
     """Several products of equal sizes, with the distances between their inputs.
 
     Attributes:
-        images: how many.
+        images: number of products.
         in_image: bytes from one input to the next.
         matrix_image: bytes from one record of a matrix to the next.
     """

@@ -28,7 +28,7 @@ def emit_packed(
         builder: gets the call.
         product: see :func:`computed_product`.
         source: the matrices, ``[images, O, K], int8``.
-        images: how many.
+        images: number of matrices.
         weight_zero: their zero point.
     """
     outputs, depth = product.weight.shape

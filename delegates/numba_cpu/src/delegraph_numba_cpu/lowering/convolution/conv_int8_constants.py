@@ -110,7 +110,7 @@ class Product:
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
         """Factor, rounding term and bias of each channel; constant channels have factor 0.
 
-        Those are channels with the same result at both ends, and a factor below 1: with a larger
+        Constant channels have the same result at both ends, and a factor below 1: with a larger
         one the core's integers may wrap around in between.
 
         Pruned channels keep weights of zero, a tiny scale and a bias of 30 bits: too many for
@@ -233,7 +233,7 @@ class Product:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Reject all but 8-bit integers with constant weights, which kernels compute exactly."""
+    """Return a rejection unless types are 8-bit, weights constant, and kernels exact."""
     x, y = call.input(_input(call)), call.output()
     weight, bias = call.input(1), call.optional_input(_input(call, bias=True))
     if x.type.name not in TYPES or y.type != x.type:

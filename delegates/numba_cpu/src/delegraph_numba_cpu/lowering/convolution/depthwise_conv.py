@@ -54,8 +54,8 @@ def emit_depthwise(
     Args:
         call: the DEPTHWISE_CONV_2D node.
         builder: gets the call.
-        source: where the input is.
-        shape: of the input, ``[N, H, W, C]``.
+        source: memory of the input.
+        shape: shape of the input, ``[N, H, W, C]``.
         windows: along height and width.
     """
     weight, bias = call.input(1), call.optional_input(2)
@@ -98,7 +98,7 @@ def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Reject all but constant 8-bit weights with a scale for each output."""
+    """Return a rejection unless weights are constant 8-bit, with a scale per output."""
     weight = call.input(1)
     found = first_rejection(
         conv_hybrid.check_types_and_weights(call),

@@ -31,7 +31,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Reject all but weights in the default order."""
+    """Return a rejection unless the weights are in the default order."""
     return conv_f32.check_weighted(call, rank=2, may_be_computed=True)
 
 
@@ -42,7 +42,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Reject all but weights in the default order."""
+    """Return a rejection unless the weights are in the default order."""
     weight, form = call.input(1), call.options.weights_format
     if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
         return Rejection("weights-format", expected="[O, K] in the default order of weights")
@@ -64,7 +64,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Reject all but weights in the default order."""
+    """Return a rejection unless the weights are in the default order."""
     weight = call.input(1)
     if call.options.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         return Rejection("weights-format", expected="the default order of weights")

@@ -149,7 +149,7 @@ def _packed_taps(call: Call, builder: ProgramBuilder, down: Phase, across: Phase
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Reject all but transposed convolutions whose output shape is known before the data."""
+    """Return a rejection unless the output shape is a constant."""
     if not call.input(0).is_constant:
         return Rejection("computed-shape", expected="a constant shape", tensor=call.input(0).index)
     return check_constants(call)

@@ -88,7 +88,7 @@ def geometry(shape: Sequence[int], target: Sequence[int]) -> Geometry:
     Geometry(shape=(60,), strides=(1,))
 
     Raises:
-        OperatorError: it cannot be.
+        OperatorError: the shapes do not broadcast.
     """
     padded = (1,) * (len(target) - len(shape)) + tuple(shape)
     if len(shape) > len(target) or any(
@@ -160,7 +160,7 @@ class Chain:
 
     @property
     def is_full(self) -> bool:
-        """Whether another step might find no room."""
+        """Return whether another step might not fit."""
         return len(self._sources) > SOURCES - 3 or len(self._steps) >= SLOTS - SOURCES - 2
 
     def emit(self, builder: ProgramBuilder, target: Place, itemsize: int) -> None:

@@ -41,7 +41,7 @@ def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_division(call: Call) -> Rejection | None:
-    """Reject all but INT32 and constant divisors without zeros: a kernel cannot raise."""
+    """Return a rejection unless INT32 is divided by nonzero constants, as kernels cannot raise."""
     found, divisor = check_arithmetic(call), call.input(1)
     if found is None and (not divisor.is_constant or (divisor.data == 0).any()):
         return Rejection("divisor", expected="a constant without zeros", tensor=divisor.index)

@@ -31,7 +31,7 @@ LARGEST_RANK_OF_QUOTIENTS = 4
 
 
 def check_division(call: Call) -> Rejection | None:
-    """Reject all but constant divisors without zeros: a kernel cannot raise."""
+    """Return a rejection unless divisors are nonzero constants, as kernels cannot raise."""
     b, rank = call.input(1), len(call.output().shape)
     if rank > LARGEST_RANK_OF_QUOTIENTS:
         return Rejection("rank", actual=rank, expected=f"at most {LARGEST_RANK_OF_QUOTIENTS}")

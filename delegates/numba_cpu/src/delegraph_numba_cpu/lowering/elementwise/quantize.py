@@ -103,7 +103,7 @@ REQUANTIZE_LANES = 16
 
 
 def check_requantize(call: Call) -> Rejection | None:
-    """Reject all but 8- and 16-bit integers, if the result is not wider, and INT16 to INT32."""
+    """Return a rejection unless 8- and 16-bit integers are not widened, or INT16 to INT32."""
     x, y = call.input(0), call.output()
     if x.type is TensorType.INT16 and y.type is TensorType.INT32:
         return _check_widened(call)

@@ -27,7 +27,7 @@ SELECTED = {1: Operation.SELECT_8_BIT, 4: Operation.SELECT_32_BIT, 8: Operation.
 
 
 def check_select(call: Call) -> Rejection | None:
-    """Reject all but elements of 1, 4 and 8 bytes."""
+    """Return a rejection unless elements have 1, 4 or 8 bytes."""
     return first_rejection(
         check_types(call, *SELECTED_TYPES),
         check_shapes(call, 3),
@@ -40,7 +40,7 @@ def check_select(call: Call) -> Rejection | None:
 def check_kept_shape(call: Call) -> Rejection | None:
     """Return a rejection if a one-element output has a stale shape.
 
-    It keeps whatever shape it had before, as in LiteRT.
+    Such an output keeps its old shape, as in LiteRT.
     """
     condition, a, b = (call.input(i).shape for i in range(3))
     if any(math.prod(shape) != 1 for shape in (condition, a, b)):

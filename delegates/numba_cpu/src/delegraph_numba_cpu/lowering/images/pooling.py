@@ -26,7 +26,7 @@ LARGEST = {
 
 
 def check_pool(call: Call) -> Rejection | None:
-    """Reject all but windows over images whose means are exact."""
+    """Return a rejection unless the window is small enough for exact means and types fit."""
     options = call.options
     if len(call.node.inputs) != 1:
         return Rejection("operands", expected="one input")

@@ -37,7 +37,7 @@ WORK_A_TILE = 1 << 14
 
 
 def check_bilinear(call: Call) -> Rejection | None:
-    """Reject all but a constant size."""
+    """Return a rejection unless the size is a constant."""
     if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs")
     x, size = call.input(0), call.input(1)

@@ -86,7 +86,7 @@ def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
     """Emit a copy of each element of *source* to the same position of *target*.
 
     Raises:
-        OperatorError: they do not have the same shape, or elements of the same size.
+        OperatorError: the shapes or the element sizes differ.
     """
     _check_alike(source.array, target.array)
     if not source.array.size:

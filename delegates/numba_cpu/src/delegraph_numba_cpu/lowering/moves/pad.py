@@ -18,7 +18,7 @@ QUANTIZED = ("UINT8", "INT8", "INT16")
 
 
 def lower_pad(call: Call, builder: ProgramBuilder) -> None:
-    """Fill the borders, disjoint blocks, and move the input to the interior."""
+    """Emit stores of the borders, in disjoint blocks, and a move of the input to the interior."""
     x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     pads = _pads(call)
     interior = tuple(

@@ -31,7 +31,7 @@ def _axes(call: Call) -> list[int]:
 
 
 def lower_reverse(call: Call, builder: ProgramBuilder) -> None:
-    """Move with negative steps along the axes.
+    """Emit a move with negative steps along the axes.
 
     Raises:
         OperatorError: an axis that the input does not have.

@@ -21,7 +21,7 @@ def lower_space_to_depth(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_depth_to_space(call: Call, builder: ProgramBuilder) -> None:
-    """Move the channels of each pixel to the pixels of a block."""
+    """Emit a move of each pixel's channels to the pixels of a block."""
     x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     n, h, w, _ = x.array.shape
     size = int(call.options.block_size)

@@ -19,7 +19,7 @@ def lower_split_v(call: Call, builder: ProgramBuilder) -> None:
     """Emit a copy of each part to its output; the sizes are an input.
 
     Raises:
-        OperatorError: those are not what is asked for, or not as many.
+        OperatorError: the sizes, or their number, differ from the node's parameters.
     """
     axis = normalized_axis(integers(call.input(2))[0], len(call.input(0).shape))
     found = [call.output(i).shape[axis] for i in range(len(call.node.outputs))]

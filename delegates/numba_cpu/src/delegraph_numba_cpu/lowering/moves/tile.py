@@ -29,7 +29,7 @@ def lower_tile(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_broadcast_to(call: Call, builder: ProgramBuilder) -> None:
-    """Move with steps of no bytes where the input is repeated.
+    """Emit a move with a step of 0 bytes where the input is repeated.
 
     Raises:
         OperatorError: the output does not have the shape that is asked for.

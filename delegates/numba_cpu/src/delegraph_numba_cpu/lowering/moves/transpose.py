@@ -10,7 +10,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def lower_transpose(call: Call, builder: ProgramBuilder) -> None:
-    """Move with the axes in another order."""
+    """Emit a move with the axes permuted."""
     x = Part.of(builder, call.input(0))
     move(
         builder,

@@ -62,7 +62,7 @@ _ACTIVATIONS = {
 
 
 def check(call: Call) -> Rejection | None:
-    """Reject all but layers with an activation and matrices all of floats, or all of int8."""
+    """Return a rejection unless matrices are all float or all int8, with an activation."""
     rejection = _check_hybrid(call) if _is_hybrid(call) else check_layer(call, "FLOAT32")
     if rejection is None and call.options.fused_activation_function not in _ACTIVATIONS:
         actual = ActivationFunctionType(call.options.fused_activation_function).name

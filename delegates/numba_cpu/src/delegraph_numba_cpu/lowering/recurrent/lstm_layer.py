@@ -18,7 +18,7 @@ from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
 
 
 def check_layer(call: Call, *types: str) -> Rejection | None:
-    """Reject all but layers with constant dense weights of some types, and variables as states."""
+    """Return a rejection unless weights are constant and dense, and states are variables."""
     states = (LstmInput.OUTPUT_STATE, LstmInput.CELL_STATE)
     if len(call.node.inputs) not in (20, 24):
         return Rejection("operands", actual=len(call.node.inputs), expected="20 or 24 inputs")

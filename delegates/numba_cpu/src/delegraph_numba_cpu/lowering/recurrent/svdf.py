@@ -19,7 +19,7 @@ CURVES = {Act.TANH: instructions.TANH, Act.SIGN_BIT: instructions.SIGN_BIT}
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Reject all but layers with float or 8-bit weights."""
+    """Return a rejection unless the weights are float or 8-bit."""
     found = check_layer(call)
     if found is not None:
         return found

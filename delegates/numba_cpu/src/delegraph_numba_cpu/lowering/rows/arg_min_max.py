@@ -15,7 +15,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def check_arg(call: Call) -> Rejection | None:
-    """Reject all but a known axis."""
+    """Return a rejection unless the axis is a constant."""
     if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs")
     x, axis = call.input(0), call.input(1)

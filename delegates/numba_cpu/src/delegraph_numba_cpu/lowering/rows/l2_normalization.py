@@ -11,7 +11,7 @@ from delegraph_numba_cpu.program.program import ProgramBuilder
 
 
 def check_l2_normalization(call: Call) -> Rejection | None:
-    """Reject all but rows of float32 without a fused activation."""
+    """Return a rejection unless rows are float32, without a fused activation."""
     activation = activation_of(call)
     if activation:
         return Rejection("activation", actual=activation.name, expected="NONE")

@@ -128,7 +128,7 @@ def reduce_int32(builder: ProgramBuilder, axes: Axes, target: Memory, operation:
 
 
 def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
-    """Emit a largest or a smallest."""
+    """Emit the kernel call for the largest or smallest element."""
     axes, y = Axes.of(call, builder), call.output()
     target, type = builder.tensor(y.index), axes.x.type.name
     if not axes.count:

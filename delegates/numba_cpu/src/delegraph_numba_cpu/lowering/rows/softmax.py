@@ -35,7 +35,7 @@ JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Reject all but rows of float32 with a positive beta."""
+    """Return a rejection unless rows are float32, with a positive beta."""
     if not call.options.beta > 0:
         return Rejection("beta", actual=call.options.beta, expected="above 0")
     return check_float_rows(call)
@@ -73,7 +73,7 @@ def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection |
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the kernel, with a table of exponentials."""
+    """Emit the kernel call, with a table of exponentials."""
     x, y = call.input(0), call.output()
     is_wider = y.type.name == "INT16"
     zero_point = 0 if y.type.name == "UINT8" else y.zero_point
@@ -104,7 +104,7 @@ def check_int16(call: Call) -> Rejection | None:
 
 
 def lower_int16(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the kernel, with tables of points to interpolate between."""
+    """Emit the kernel call, with tables for interpolation."""
     softmax = int16_softmax(call.input(0).scale, float(call.options.beta))
     emit_rows(
         call,
