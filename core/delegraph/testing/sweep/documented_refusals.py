@@ -28,8 +28,8 @@ REFUSALS: dict[str, str] = {
     "sparse-constants-for-dense-ones": r"is a sparse constant, expected a dense one",
     "strides-of-another-count": r"begin, end and strides as INT32 vectors of one length",
     "variables-of-another-shape": r"variable is \[.*\], expected \[",
-    "weights-of-other-types": r"\((PRELU|SVDF|CONV_2D|\w+_SEQUENCE_RNN)\).*has type INT[24], "
-    r"|\(LSH_PROJECTION\).*has type FLOAT16",
+    "weights-of-other-types": r"\((PRELU|SVDF|\w*CONV_2D|\w+_SEQUENCE_\w+)\).*has type INT[24],"
+    r"|\((LSH_PROJECTION|EMBEDDING_LOOKUP)\).*has type FLOAT16",
     "zero-points-beyond-their-type": r"zero point -?\d+",
 }
 """Pattern of the error, by the id of the entry that says why."""
