@@ -90,7 +90,7 @@ class DepthwiseTaps:
     def tiles(
         self, image: NDArray[Any], weights: list[NDArray[Any]], pad_value: float = 0
     ) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Yield output rows and their sums ``[rows, OW * O]``, valid until the next tile.
+        """Yield slices of output rows, with depthwise sums ``[rows, OW * O]`` until the next tile.
 
         Args:
             image: ``[H, W, C]``.

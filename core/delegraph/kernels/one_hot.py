@@ -32,7 +32,7 @@ _TYPES = {
 
 @kernel("ONE_HOT")
 def prepare_one_hot(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of ONE_HOT: the on value where the new axis' position is the index.
+    """Return the evaluation of ONE_HOT: on value at each index along a new axis, else off value.
 
     Inputs: indices, depth, on value, off value. An index outside ``[0, depth)`` gives off values.
 

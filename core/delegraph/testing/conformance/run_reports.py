@@ -87,7 +87,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Working:
-    """Sign that the kit itself is computing the right results."""
+    """Heartbeat: the kit is busy computing the expected results."""
 
 
 Sign = CheckBegins | PhaseBegins | TimeIsLimited | ModelBegins | Suspect | Working

@@ -1,4 +1,4 @@
-"""Any task: a function of the user's judges each row of a data set, and figures of all rows follow.
+"""User-defined metrics: a function of the user scores each row, and figures of all rows follow.
 
 A metric is a function, or an object with two methods::
 

@@ -55,7 +55,7 @@ def check_magnified(name: str, node: Node, magnified: frozenset[int]) -> bool | 
 
 
 def _quantizes(node: Node, context: DelegateContext) -> bool:
-    """Whether a node makes integers of floats, or multiplies floats by integers."""
+    """Whether a node quantizes floats: it reads floats, and reads or writes small integers."""
     reads = {context.tensors[i].type.name for i in node.inputs if i >= 0}
     writes = {context.tensors[i].type.name for i in node.outputs if i >= 0}
     return "FLOAT32" in reads and not INTEGERS.isdisjoint(reads | writes)

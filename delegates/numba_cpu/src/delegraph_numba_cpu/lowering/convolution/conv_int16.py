@@ -183,7 +183,7 @@ def weights_of(call: Call) -> Weights:
 
 
 def _groups(call: Call) -> int:
-    """Return the number of groups that are joined; 1 for true depthwise convolutions."""
+    """Return how many channel groups become one matrix; 1 if each output reads its own channel."""
     if call.name == "CONV_2D":
         return groups_of(call)
     if call.name == "DEPTHWISE_CONV_2D" and call.input(0).shape:
