@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from delegraph.schema.options import LeakyReluOptions
-from delegraph.testing import tensor
+from delegraph.testing import delegraph_outputs, one_op_model, tensor
 from delegraph.testing.operator_case import fed
 from support.agreement import assert_agrees, assert_both_refuse
 from support.quantized_pairs import LIMITS, every_value, random_floats
@@ -31,6 +31,15 @@ SCALES = [(0.1, 0.1), (0.05, 0.09), (0.0321, 0.5), (0.4, 0.011), (0.0235, 0.0039
 def test_floats(op, options):
     x = np.concatenate([random_floats(1, (3000,)), np.float32([0, -0.0, 100, -100, 1e-30])])
     assert_agrees(op, [fed(x)], ["FLOAT32"], options, tolerance=2e-6)
+
+
+def test_logistic_is_above_0_as_far_as_exp_is():
+    x = np.float32([-88, -89, -100, -103, -200, -np.inf, np.nan, 1])
+    model = one_op_model("LOGISTIC", [tensor(x.shape)], [tensor(x.shape)])
+    (found,) = delegraph_outputs(model, [x])
+    with np.errstate(invalid="ignore"):
+        expected = (1 / (1 + np.exp(-x.astype(np.float64)))).astype(np.float32)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("scales", SCALES, ids=str)

@@ -302,6 +302,8 @@ def _logistic(x: NDArray[Any], y: NDArray[Any]) -> None:
     np.exp(y, y)
     np.add(y, _ONE, y)
     np.divide(_ONE, y, y)
+    if not y.all():  # exp(-x) is infinite below -88.7, where exp(x) is not yet 0
+        np.exp(x, out=y, where=y == 0)
 
 
 def _half_logistic(x: Tensor, y: Tensor) -> None:
