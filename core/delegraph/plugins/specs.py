@@ -61,7 +61,7 @@ class DelegateSpec:
             whose engine may crash or hang.
         timeout: seconds that its kernels may take for an invoke there, unless users say otherwise;
             None for any.
-        default_rank: its place among the delegates that may compute, though nobody names them, the
+        default_rank: its place among the delegates that may compute, without being named, the
             nodes that all others reject: the lowest that is ready is applied. It counts in the
             distributions of Delegraph alone; users make any other delegate a default by their
             configuration or environment. None: it is none of them.

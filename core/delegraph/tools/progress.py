@@ -19,4 +19,4 @@ class Progress(Protocol):
 
 
 def untold(what: str, done: float, total: float | None) -> None:
-    """Do nothing, for work whose progress nobody watches."""
+    """Do nothing: for work without a progress bar."""

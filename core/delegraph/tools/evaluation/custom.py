@@ -83,7 +83,7 @@ class MetricTask:
         return fitted(values, entry, f"{sample.key}: {name}")
 
     def judge(self, sample: NpzRow, outputs: Outputs) -> Row:
-        """Return what the metric records of the row.
+        """Return the metric's record of the row.
 
         Raises:
             ArgumentError: the metric failed.
