@@ -144,7 +144,7 @@ def test_damaged_and_swapped_files_are_compiled_again(
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Callable[..., Path]]:
-    """Return what mounts a disk of 64 kB, or changes how it is mounted."""
+    """Function that mounts a disk of 64 kB, or mounts it again with other options."""
     place = tmp_path / "disk"
     place.mkdir()
 

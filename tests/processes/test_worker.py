@@ -100,7 +100,7 @@ def test_what_it_has_started_is_killed_too(forked: bool) -> None:
             assert other.ends()
 
 
-def test_a_grandchild_that_holds_the_pipe_keeps_nobody_waiting() -> None:
+def test_a_grandchild_that_holds_the_pipe_does_not_delay_the_answer() -> None:
     pids: list[int] = []
     with Worker(Served, "", time_limit=60) as worker:
         assert worker.ask("leave_another", heard=pids.append) == Death("exit code 4")

@@ -18,7 +18,7 @@ from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker, itself
 from delegraph.scale.batching import Batching
 from delegraph.scale.job_folder import JobFolder, Record
-from delegraph.scale.job_process import Work
+from delegraph.scale.job_work import Work
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import ERROR, Predictor
 from delegraph.scale.sources import Source
