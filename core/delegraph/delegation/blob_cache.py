@@ -1,9 +1,9 @@
 """Cache of compiled partitions on disk, shared by all processes of a user.
 
-An entry is a file of its own, ``NAMESPACE/VERSION/KEY-DIGEST.blob``: a hash of the key, and the
-SHA-256 of the content, by which it is checked when it is read. Files are written in one step and
-never changed. Which files may be used at all is the matter of
-:mod:`delegraph.delegation.cache_files`.
+Each entry is a file of its own, ``NAMESPACE/VERSION/KEY-DIGEST.blob``. KEY is a hash of the
+entry's key, and DIGEST the SHA-256 of the content, which is checked when the file is read. Files
+are written in one step and never changed. :mod:`delegraph.delegation.cache_files` decides which
+files are safe to use.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _ENTRY = re.compile(r"([0-9a-f]{32})-([0-9a-f]{64})\.blob")
 _LEFT_OVER = re.compile(rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+{re.escape(UNFINISHED)}")
 _PATIENCE = 600
-"""Seconds to wait for another process that makes the same."""
+"""Seconds to wait for another process that makes the same entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,11 @@ class CacheEntry:
     """One file of the cache, which holds one compiled partition.
 
     Attributes:
-        namespace, version: whose it is.
-        path: where.
-        size: bytes.
-        used: when it was used last, seconds since 1970.
+        namespace: name of the delegate that made the entry.
+        version: version that the delegate gave to its entries.
+        path: the file.
+        size: bytes of the file.
+        used: time of the last use, in seconds since 1970.
     """
 
     namespace: str
@@ -65,21 +66,22 @@ class BlobCache:
     """The compiled partitions of one version of one delegate.
 
     Where the folder cannot be used (it belongs to somebody else, the disk is full), entries live in
-    a folder of this process, which ends with it; the log says so once.
+    a temporary folder, which is removed when this process ends; the log says so once.
 
     Args:
-        namespace: whose entries: the delegate's name; letters, digits, ``.``, ``_``, ``-``.
+        namespace: the delegate's name; letters, digits, ``.``, ``_``, ``-``.
         version: all that entries depend on besides their key, such as the versions of the delegate
             and its engine, and the device. Entries of other versions are never returned.
-        folder: where; None: ``$DELEGRAPH_CACHE``, else the configured one, else the user's.
-        limit: bytes for all entries of the folder, of every delegate; None: what is configured,
-            else :data:`LIMIT`.
+        folder: the cache folder; None means ``$DELEGRAPH_CACHE``, else the configured folder, else
+            the user's cache folder.
+        limit: bytes that the entries of all delegates in the folder may take together; None means
+            the configured size, else :data:`LIMIT`.
 
     Attributes:
-        root: the folder of all entries, as it was given.
+        root: the argument *folder*.
 
     Raises:
-        ArgumentError: a namespace or a version of other characters, or too long.
+        ArgumentError: the namespace or the version has other characters or is too long.
     """
 
     def __init__(
@@ -108,7 +110,8 @@ class BlobCache:
     def get_or_make(self, key: str, make: Callable[[], bytes]) -> Path:
         """Return the file for *key*; if there is none, write the result of *make* to a new file.
 
-        Processes that ask for the same at a time wait for the one that makes it.
+        Processes that ask for the same key at the same time wait for the one that makes the
+        content.
 
         Args:
             key: what the content depends on, such as ``PartitionModel.digest`` and options.
@@ -131,12 +134,12 @@ class BlobCache:
     def read_or_make(self, key: str, make: Callable[[], bytes]) -> bytes:
         """Return the content for *key*; if there is none, keep and return the result of *make*.
 
-        For what is read whole, and must go on where no file can be written: then it is made, and
-        the log says that it is not kept.
+        For content that is read as a whole. Where no file can be written, the content is made and
+        returned all the same, and the log says that it is not kept.
 
         Args:
             key: as for :meth:`get_or_make`.
-            make: as for it.
+            make: as for :meth:`get_or_make`.
 
         Raises:
             Exception: what *make* raises.
@@ -226,7 +229,7 @@ class BlobCache:
         return f"{self._subfolder}/{self._hash(key)}-{digest}.blob"
 
     def _hash(self, key: str) -> str:
-        """Return the key in a file's name; a file that was moved from elsewhere fits none."""
+        """Return the hash of *key* that stands in the names of its files."""
         return _digest(f"{self._subfolder}\0{key}".encode())[:32]
 
     @property
@@ -314,7 +317,7 @@ def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[Path,
     """Return the file and content for the hash of a key, or None if missing or changed.
 
     Raises:
-        OSError: it cannot be used.
+        OSError: the file cannot be used.
     """
     try:
         names = sorted(path.name for path in (folder.place() / subfolder).glob(f"{key}-*.blob"))
@@ -345,7 +348,10 @@ def _digest(content: bytes) -> str:
 
 
 def _trim(folder: CacheFolder, limit: int) -> None:
-    """Remove the entries used longest ago until *limit* bytes hold; keep the newest entry."""
+    """Remove the least recently used entries until the others take at most *limit* bytes.
+
+    The newest entry is always kept.
+    """
     entries = cache_entries(folder.path)
     total = sum(entry.size for entry in entries)
     for entry in reversed(entries[1:]):
@@ -381,7 +387,7 @@ def _content(made: object) -> bytes:
 
 
 warned_of: set[str] = set()
-"""What was said already."""
+"""Messages that were logged already."""
 
 
 def _warn(error: OSError) -> None:

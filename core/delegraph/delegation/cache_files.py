@@ -37,15 +37,15 @@ UNFINISHED = ".unfinished"
 """Ending of the names of half-written files; any process may remove an old one."""
 
 _MAX_LINKS = 40
-"""As many as Linux follows."""
+"""Largest number of symbolic links in a path, the same as Linux's."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheFolder:
     """A folder that only this user may write to; it need not exist.
 
-    Methods raise ``OSError``, with ``filename`` and ``strerror`` fit for a message, for
-    whatever goes wrong. ``PermissionError`` is also for what exists and must not be used.
+    When something goes wrong, methods raise ``OSError`` with ``filename`` and ``strerror`` fit for
+    a message. A file that exists but is not safe to use gives a ``PermissionError``.
 
     Attributes:
         path: the folder; absolute.
@@ -54,7 +54,7 @@ class CacheFolder:
     path: Path
 
     def place(self) -> Path:
-        """Return where the folder really is.
+        """Return the real path of the folder, after following links.
 
         Raises:
             FileNotFoundError: it is not there.

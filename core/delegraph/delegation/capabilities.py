@@ -1,7 +1,8 @@
 """Declaration of a delegate's abilities: operators, forms, features and tolerances.
 
-The conformance kit tries everything that is claimed here, the shadow policy compares within the
-tolerances, and ``Capabilities.check`` turns the claims into an answer with a reason.
+The conformance kit tries everything that a delegate claims here. The shadow policy compares results
+within the tolerances. ``Capabilities.check`` decides from the claims about a node, and gives the
+reason.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _DEFAULT_TOLERANCES = {
 
 
 _MOST_SHOWN = 12
-"""Operators or types that a reason names; a delegate may claim a hundred."""
+"""Largest number of operators or types in a reason; a delegate may claim a hundred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,11 @@ class Claim(JsonRecord):
 
     Attributes:
         operators: names, ``"ADD"``, custom ones by their custom code.
-        types: names of the TensorTypes that operands may have whose role is not in *roles*, biases
-            and indices included. None named: any that the operator has.
-        features: what else may occur, names of :data:`FEATURES`.
-        roles: role and the types that its operands may have: ``weights="INT8"``. The roles of each
+        types: names of the TensorTypes that operands may have, biases and indices included, except
+            operands whose role is in *roles*. Empty means all types that the operator has.
+        features: names of :data:`FEATURES` that nodes may have.
+        roles: mapping from a role to the types that its operands may have: ``weights="INT8"``. The
+            roles of each
             operator are in ``delegraph.operators.roles``.
         versions: first and last version of the operators; None for any.
         activations: activation functions that may be fused, beside ``NONE``. The feature
@@ -115,8 +117,7 @@ class Claim(JsonRecord):
     def misfit(self, form: NodeTraits) -> int | None:
         """Return the first property of a node that the claim excludes; None if it allows all.
 
-        Properties are counted: first the node's operands in their order, then the version, and then
-        the activation.
+        The properties are numbered in this order: the node's operands, the version, the activation.
         """
         fits = [not self.types_of(role) or type in self.types_of(role) for role, type in form.types]
         first, last = self.versions or (form.version, form.version)
@@ -180,9 +181,10 @@ class Capabilities(JsonRecord):
     Tolerance(relative=1e-06, absolute=0.0)
 
     Attributes:
-        claims: what it takes.
-        tolerance: TensorType name to tolerance. Not named: exact for integers, strings and BOOL,
-            the usual rounding of a few operations for floats.
+        claims: the claims of the delegate.
+        tolerance: mapping from the name of a TensorType to its tolerance. By default integers,
+            strings and BOOL are exact, and floats may be off by the usual rounding of a few
+            operations.
     """
 
     claims: tuple[Claim, ...] = ()
@@ -198,11 +200,12 @@ class Capabilities(JsonRecord):
                 raise ArgumentError(f"tolerance: no TensorType {name!r}")
 
     def tolerance_of(self, type: TensorType, form: NodeTraits | None = None) -> Tolerance:
-        """Return how far results of a type may be off.
+        """Return the tolerance for results of a type.
 
         Args:
-            type: of the result.
-            form: of the node that computes it: the first claim that names it may say otherwise.
+            type: type of the result.
+            form: form of the node that computes the result; the first claim that names its operator
+                may have a tolerance of its own.
         """
         claims = () if form is None else (claim for claim in self.claims if claim.covers(form))
         special = (claim.tolerance for claim in claims if claim.tolerance is not None)
@@ -216,8 +219,8 @@ class Capabilities(JsonRecord):
     def check(self, registration: Registration, node: Node, context: OpContext) -> bool | Rejection:
         """Return True when a claim covers the node's form, else the reason for the rejection.
 
-        The reason is about the claims that fit best: what the node would need to be for one of them
-        to go further. Features are the matter of :meth:`check_features`.
+        The reason names the property in which the node differs from the claims that fit it best.
+        Features are checked by :meth:`check_features` only.
         """
         name = registration.name
         if registration.builtin_code == BuiltinOperator.DELEGATE:
@@ -239,7 +242,8 @@ class Capabilities(JsonRecord):
     ) -> bool | Rejection:
         """Return True when a claim covers the node's form and all its features, else a rejection.
 
-        Shapes are those there are now. ``subgraph`` and ``extreme-values`` are not looked at.
+        The check uses the tensors' present shapes. It ignores the features ``subgraph`` and
+        ``extreme-values``.
         """
         form = NodeTraits.of(registration.name, node, context.tensors)
         features = sorted(node_features(registration.name, node, context.tensors))
@@ -260,8 +264,8 @@ def _refusal(
 
     Args:
         form: of the node.
-        position: of the property, as :meth:`Claim.misfit` counts.
-        claims: those that fit as far.
+        position: number of the property, as :meth:`Claim.misfit` returns it.
+        claims: the claims that fit the properties before it.
         tensors: the node's operands.
     """
     if position < len(tensors):

@@ -1,8 +1,8 @@
 """Format of partitions that a delegate compiled ahead of time, inside a model file.
 
-Each is one custom operator, ``delegraph-compiled``. It reads what the partition read and, as its
-last input, the blob: a UINT8 constant with what the delegate's compiler returned. Its custom
-options are JSON, in UTF-8, that says who compiled what.
+Each compiled partition is one custom operator, ``delegraph-compiled``. Its inputs are those of the
+partition and, as the last one, the blob: a UINT8 constant with what the delegate's compiler
+returned. Its custom options are a :class:`CompiledPartition` as JSON, in UTF-8.
 
 A file is untrusted: everything is checked here before it is used or shown.
 """
@@ -37,7 +37,7 @@ _VERSION = re.compile(r"[\x20-\x7e]{0,200}")
 _TEXT = re.compile(r"[^\x00-\x1f\x7f]{0,4000}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MAX_NUMBER = (1 << 31) - 1
-"""Of dimensions in a file, so of the bytes of a blob, too."""
+"""Largest dimension in a file, and so the largest number of bytes of a blob."""
 
 Shape = tuple[int, ...]
 
@@ -49,15 +49,15 @@ class CompiledPartition:
     Attributes:
         delegate: name of the delegate.
         distribution: the distribution that provides it.
-        distribution_version: its version when this was compiled; may be empty.
-        version: of the blob; only a compiler of the same version loads it.
-        options: of the delegate, ``key=value,key=value``.
-        operators: names of the operators that were compiled, each with its number.
-        inputs: shapes of the node's inputs, the blob left out.
-        outputs: shapes of its outputs; None where a shape was known only while invoking.
-        partition_digest: ``PartitionModel.digest`` of what was compiled.
-        blob_digest: SHA-256 of the blob, in hexadecimal digits.
-        blob_bytes: its length.
+        distribution_version: version of the distribution that compiled the partition; may be empty.
+        version: version of the blob's format; only a compiler of the same version loads it.
+        options: the delegate's options, ``key=value,key=value``.
+        operators: mapping from the name of each compiled operator to the number of its nodes.
+        inputs: shapes of the node's inputs, without the blob.
+        outputs: shapes of the node's outputs; None for a shape that is known only while invoking.
+        partition_digest: ``PartitionModel.digest`` of the partition.
+        blob_digest: SHA-256 of the blob, as hexadecimal digits.
+        blob_bytes: length of the blob.
     """
 
     delegate: str
@@ -86,7 +86,7 @@ class CompiledPartition:
         """Return the custom options of the operator.
 
         Raises:
-            DelegraphError: a text that readers would refuse, or too many bytes.
+            DelegraphError: a text that readers would refuse, or the options have too many bytes.
         """
         content = json.dumps({"format": FORMAT, **asdict(self)}, separators=(",", ":")).encode()
         try:
@@ -96,7 +96,7 @@ class CompiledPartition:
         return content
 
     def facts(self) -> dict[str, str]:
-        """Facts about the partition for commands to print: name to text."""
+        """Facts about the partition for commands to print, a mapping from a name to a text."""
         counts = sorted(self.operators.items(), key=lambda item: (-item[1], item[0]))
         return {
             "compiled for": f"delegate {self.address}, by {self.provider}",
@@ -110,7 +110,7 @@ class CompiledPartition:
         """Return the blob that the node's last input holds.
 
         Raises:
-            MalformedModelError: it is damaged.
+            MalformedModelError: the blob is damaged.
         """
         data = tensor.data
         if data is None or not tensor.is_constant or data.dtype != np.uint8:
@@ -257,4 +257,4 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "blob_digest": _text(_DIGEST),
     "blob_bytes": _blob_bytes,
 }
-"""How each field is read; ``ValueError`` or ``TypeError`` for what it may not be."""
+"""Functions that read the fields; they raise ``ValueError`` or ``TypeError`` for a wrong value."""

@@ -1,6 +1,6 @@
 """The user's configuration file, ``delegraph.toml``: defaults of interpreters and caches.
 
-Arguments win over it, and so do options of the command line and environment variables. Example:
+Arguments, options of the command line and environment variables win over the file. Example:
     ::
 
         delegates = ["openvino:device=GPU", "numba_cpu"]
@@ -12,9 +12,9 @@ Arguments win over it, and so do options of the command line and environment var
         folder = "~/compiled"
         size = "2G"
 
-It decides which code runs, so it is read only where this user and root alone may write it, as
-:mod:`delegraph.delegation.cache_files` has it. It lies in this low layer because that of compiled
-partitions asks for it.
+The file decides which code runs, so it is read only if no other user but root can write it; see
+:mod:`delegraph.delegation.cache_files`. This module is in a low layer because the cache of compiled
+partitions reads the configuration.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ from delegraph.delegation.cache_files import read_safe, user_config_folder
 from delegraph.errors import ConfigurationError, did_you_mean
 
 CONFIG_VARIABLE = "DELEGRAPH_CONFIG"
-"""Environment variable that names the file; empty: no file is read."""
+"""Environment variable with the path of the file; if it is empty, no file is read."""
 
 DEFAULT_DELEGATES_VARIABLE = "DELEGRAPH_DEFAULT_DELEGATES"
-"""Environment variable with the names of default delegates, spaces in between; empty: none."""
+"""Environment variable with the default delegates, separated by spaces; if it is empty, there are
+none.
+"""
 
 FILE_NAME = "delegraph.toml"
 
@@ -47,12 +49,13 @@ class Configuration:
     """Settings of a configuration file; None for each setting that the file does not have.
 
     Attributes:
-        path: the file that was read; None where there is none.
-        delegates: those of interpreters made without delegates, in order, options included.
+        path: the file that was read; None if there is no file.
+        delegates: delegates of interpreters that are created without delegates, in order, with
+            their options.
         allow: the only plugins that may be used.
-        disable: plugins that may not.
-        cache_folder: where compiled partitions are kept.
-        cache_size: bytes that they may take.
+        disable: plugins that may not be used.
+        cache_folder: folder in which compiled partitions are kept.
+        cache_size: bytes that compiled partitions may take.
     """
 
     path: Path | None = None
@@ -75,7 +78,7 @@ def configuration() -> Configuration:
 def default_delegates() -> tuple[tuple[str, ...] | None, str]:
     """Delegates of interpreters made without delegates, and the source of that choice in words.
 
-    The environment wins over the file. None where neither says anything.
+    The environment wins over the file. None means that neither chooses delegates.
 
     Raises:
         ConfigurationError: as of :func:`configuration`.
@@ -96,10 +99,10 @@ def _found(given: str | None) -> Configuration:
 
 
 def configuration_path(given: str | None) -> Path | None:
-    """Path of the configuration file, which need not exist; None when none is to be read.
+    """Path of the configuration file, which need not exist; None when no file is to be read.
 
     Args:
-        given: the value of :data:`CONFIG_VARIABLE`; None where it is not set.
+        given: the value of :data:`CONFIG_VARIABLE`; None if it is not set.
     """
     if given is not None:
         return Path(given).absolute() if given else None
@@ -110,7 +113,7 @@ def configuration_path(given: str | None) -> Path | None:
 
 
 def byte_count(text: str) -> int:
-    """Return the bytes of ``4096``, ``256K``, ``1.5M`` or ``2G``, K being 1024.
+    """Return the number of bytes for ``4096``, ``256K``, ``1.5M`` or ``2G``; K means 1024.
 
     >>> byte_count("1.5K")
     1536
@@ -155,7 +158,7 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 def _flat(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of tables under ``table.key``."""
+    """Return a mapping from ``table.key`` to the value, for all tables of a file."""
     flat: dict[str, Any] = {}
     for key, value in content.items():
         if isinstance(value, dict) and any(name.startswith(f"{key}.") for name in _SETTINGS):
@@ -205,4 +208,4 @@ _SETTINGS: dict[str, tuple[str, str, Callable[[object], Any]]] = {
     "cache.folder": ("cache_folder", "a whole path, such as '/var/cache/me' or '~/cache'", _folder),
     "cache.size": ("cache_size", "bytes above 0, such as 4096, '512M' or '2G'", _size),
 }
-"""Of each key: the attribute of ``Configuration``, what it takes in words, what reads it."""
+"""For each key: the attribute of ``Configuration``, its kind of value in words, and its reader."""

@@ -36,15 +36,15 @@ class DelegateFlags(IntFlag):
     """Abilities of a delegate. Source: TfLiteDelegateFlags, tflite/core/c/common.h.
 
     Attributes:
-        ALLOW_DYNAMIC_TENSORS: its kernels take any shapes, also some known only while invoking.
-            Without it the delegate is refused on graphs that have such, and a resize takes it off
-            and applies it again.
-        REQUIRE_PROPAGATED_SHAPES: with ALLOW_DYNAMIC_TENSORS: when shapes change, the tensors
-            inside a partition have their new shapes before the kernel's ``prepare``.
+        ALLOW_DYNAMIC_TENSORS: the delegate's kernels take any shapes, also shapes that are known
+            only while invoking. Without this flag the delegate is refused on graphs with dynamic
+            tensors, and a resize removes the delegate and applies it again.
+        REQUIRE_PROPAGATED_SHAPES: used with ALLOW_DYNAMIC_TENSORS. When shapes change, the tensors
+            inside a partition get their new shapes before the kernel's ``prepare`` is called.
         PER_OPERATOR_PROFILING: the kernel records profile events of its own nodes, so its node as
             a whole is left out of the profile.
-        HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE: it takes every node, or applying it fails; nothing
-            of the graph needs to be prepared beforehand.
+        HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE: the delegate takes every node, or applying it
+            fails; no node needs to be prepared beforehand.
     """
 
     NONE = 0
@@ -116,22 +116,25 @@ class DelegateParams:
 
 
 class StopRequest(Protocol):
-    """Whether the call that runs, an invoke or an allocation, is asked to stop.
+    """Request that the running call, an invoke or an allocation, stops early.
 
-    By ``Interpreter.cancel`` or ``Limits(time=...)``. The host looks between nodes. A kernel that
-    takes long looks from time to time, leaves its outputs as they are, and raises.
+    ``Interpreter.cancel`` and ``Limits(time=...)`` make such requests. The host looks for a request
+    between nodes. A slow kernel calls :meth:`raise_if_requested` from time to time; its outputs may
+    be incomplete then.
 
     Attributes:
-        word: ``[1], int32``, the same memory for good; not zero: stop as soon as you can.
+        word: array of shape [1], int32, always in the same memory; a value other than 0 is a
+            request.
     """
 
     word: NDArray[np.int32]
 
     def raise_if_requested(self) -> None:
-        """Raise the error of a call that was asked to stop; nothing where it was not.
+        """Raise the error of a stopped call if there is a request; otherwise return.
 
         Raises:
-            CallCancelledError: it was; :class:`~delegraph.errors.TimeLimitError` for its time.
+            CallCancelledError: there is a request; a :class:`~delegraph.errors.TimeLimitError` if
+                the call has used up its time.
         """
 
 
@@ -170,13 +173,13 @@ class DelegateContext(OpContext, Protocol):
 
     @property
     def cancellation(self) -> StopRequest | None:
-        """Whether the running call is asked to stop; None in hosts that cannot ask."""
+        """Request that the running call stops; None in hosts that have no such requests."""
 
     @property
     def refused_nodes(self) -> Mapping[int, Rejection]:
         """Reasons, by node index, for malformed nodes, which are never given to a delegate.
 
-        Delegraph's kernels refuse them, or nothing gives one of their inputs values.
+        Either Delegraph's kernels refuse the node, or one of its inputs never gets a value.
         """
 
     def get_execution_plan(self) -> tuple[int, ...]:
@@ -202,7 +205,8 @@ class DelegateContext(OpContext, Protocol):
         """Replace *nodes* by delegate nodes that *registration* runs, one for each partition.
 
         Every delegate node has a :class:`DelegateParams` as its ``options``; ``registration.init``
-        is called with it at once. No nodes: nothing changes. Only while a delegate is applied.
+        is called with it at once. Without nodes nothing changes. The method may be called only
+        while a delegate is being applied.
 
         Raises:
             PartitionError: the graph cannot be partitioned.
@@ -212,11 +216,12 @@ class DelegateContext(OpContext, Protocol):
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
         """Return a rejection for a partition whose kernel failed, if the failure policy allows it.
 
-        Under ``on_failure="fallback"`` or ``"shadow"`` such a failure costs that partition only,
-        and is an incident.
+        With ``on_failure="fallback"`` or ``"shadow"`` the delegate loses this partition only, and
+        the failure is recorded as an incident.
 
         Raises:
-            DelegateError: *error*, where they do not, or nothing else can compute its nodes.
+            DelegateError: *error* itself, if the policy does not allow it, or no other kernel can
+                compute the nodes.
         """
 
     def add_tensors(self, count: int) -> int:
@@ -237,8 +242,8 @@ class DelegateContext(OpContext, Protocol):
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
         """Declare that a kernel of this delegate computes the subgraph *index* as a whole.
 
-        No delegate is applied to that subgraph, until this delegate is taken off. Only while a
-        delegate is being applied.
+        No delegate is applied to that subgraph until this delegate is removed. The method may be
+        called only while a delegate is being applied.
 
         Raises:
             ArgumentError: the model has no such subgraph, or it is the first.
@@ -248,10 +253,10 @@ class DelegateContext(OpContext, Protocol):
     def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
         """Record that *delegate* keeps the value of *tensor* in the delegate's own buffer.
 
-        An earlier handle of the tensor is released by ``delegate.free_buffer_handle``; the last one
-        when the delegate is taken off. A kernel that has written the buffer, and not
-        ``tensor.data``, sets ``tensor.data_is_stale``; the next reader of the tensor has it copied
-        by ``copy_from_buffer_handle``.
+        An earlier handle of the tensor is released by ``delegate.free_buffer_handle``; the last
+        handle when the delegate is removed. A kernel that has written the buffer, and not
+        ``tensor.data``, sets ``tensor.data_is_stale``; before the next read of the tensor, the host
+        copies the value by ``copy_from_buffer_handle``.
 
         Raises:
             DelegateError: the tensor belongs to another delegate.
@@ -267,11 +272,11 @@ class DelegateContext(OpContext, Protocol):
         """Add the run of one of this delegate's operators to the profile, if one is recorded.
 
         Args:
-            name: of the operator.
-            node_index: the model's node it computes.
-            start: ``time.perf_counter_ns()`` when it began.
-            duration: nanoseconds it took.
-            fused: more of the model's nodes that it computes.
+            name: name of the operator.
+            node_index: index of the model's node that the operator computes.
+            start: ``time.perf_counter_ns()`` at the beginning of the run.
+            duration: nanoseconds of the run.
+            fused: indices of the model's other nodes that it computes.
         """
 
     def cache(self, namespace: str, version: str) -> BlobCache:
@@ -282,20 +287,20 @@ class DelegateContext(OpContext, Protocol):
 
         Args:
             namespace: the delegate's name.
-            version: all that they depend on besides their keys.
+            version: everything that the compiled partitions depend on besides their keys.
 
         Raises:
             ArgumentError: other characters than letters, digits, ``.``, ``_`` and ``-``.
         """
 
     def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
-        """Return an object that the interpreters of this process share, made by the first.
+        """Return an object that the interpreters of this process share; the first one makes it.
 
-        It is let go of when the last interpreter that has asked for it closes.
+        The object is released when the last interpreter that has asked for it closes.
 
         Args:
-            key: who shares it: begin with the delegate's name, ``("mine", device)``.
-            make: makes it; called once, however many threads ask.
+            key: key of the object; its first item is the delegate's name: ``("mine", device)``.
+            make: function that makes the object; called once, also when several threads ask.
         """
 
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
@@ -310,7 +315,8 @@ def raise_if_requested(context: DelegateContext) -> None:
     """Raise the error of a call that was asked to stop; otherwise return.
 
     Raises:
-        CallCancelledError: it was; :class:`~delegraph.errors.TimeLimitError` for its time.
+        CallCancelledError: the call was asked to stop; a :class:`~delegraph.errors.TimeLimitError`
+            if the call has used up its time.
     """
     request: StopRequest | None = getattr(context, "cancellation", None)
     if request is not None:
@@ -324,7 +330,8 @@ class Delegate(ABC):
     """
 
     is_isolated = False
-    """Whether it runs in a process of its own, which may be lost while this one goes on."""
+    """Whether the delegate runs in a process of its own, which may end while this process goes on.
+    """
 
     @property
     def flags(self) -> DelegateFlags:
@@ -348,7 +355,7 @@ class Delegate(ABC):
     def note(self) -> str:
         """Remark on the results for users, a few words; empty by default.
 
-        Placements show it after what the delegate takes: ``within 1 unit``.
+        Placements show it after the nodes of the delegate. Example: ``within 1 unit``.
         """
         return ""
 
@@ -360,8 +367,9 @@ class Delegate(ABC):
     def prepare(self, context: DelegateContext) -> None:
         """Claim nodes of one subgraph; called once each time the delegate is applied.
 
-        Looks through ``context`` and calls ``replace_node_subsets_with_delegate_kernels``. What it
-        raises makes the application fail, and the graph is restored.
+        An implementation looks at the nodes of ``context`` and calls
+        ``replace_node_subsets_with_delegate_kernels``. If it raises an error, applying the delegate
+        fails, and the graph is restored.
         """
 
     def rejections(self) -> dict[int, Rejection]:

@@ -138,8 +138,8 @@ class SimpleDelegate(Delegate):
         """Return a kernel that has taken a partition.
 
         Raises:
-            PartitionRejected: it does not want it.
-            DelegateError: it failed.
+            PartitionRejected: the delegate rejects the partition.
+            DelegateError: the kernel could not be made.
         """
         try:
             kernel: object = self.simple.create_delegate_kernel_interface()
@@ -189,15 +189,15 @@ class SimpleDelegate(Delegate):
 
 
 Kernels = dict[tuple[int, ...], SimpleDelegateKernelInterface]
-"""Kernels by the nodes that they have taken."""
+"""Mapping from the nodes of a partition to its kernel."""
 
 
 class _Partitions:
     """Accepted partitions of a delegate that is being applied, with their kernels.
 
     Attributes:
-        kernels: of the partitions taken.
-        rejections: why others were left, by node index.
+        kernels: kernels of the accepted partitions.
+        rejections: reasons for rejected nodes, by node index.
     """
 
     def __init__(self, delegate: SimpleDelegate, context: DelegateContext) -> None:
@@ -209,8 +209,8 @@ class _Partitions:
     def accepted(self, nodes: list[int]) -> list[int]:
         """Return the nodes among *nodes* whose partitions the delegate accepts.
 
-        Without the nodes of one partition the others may be cut in another way, and those that
-        are new are asked about, too.
+        Without the nodes of a rejected partition, the graph may be partitioned in another way. The
+        delegate is then asked about the new partitions, too.
         """
         while True:
             partitions = self._context.preview_delegate_partitioning(nodes)
@@ -254,7 +254,7 @@ class _Partitions:
         return None
 
     def close_unused(self) -> None:
-        """Close the kernels that no node of the graph has got."""
+        """Close the kernels that no node of the graph uses."""
         for kernel in self.kernels.values():
             close_kernel(kernel)
         self.kernels.clear()
@@ -275,7 +275,7 @@ def prepared_kernel(kernel: SimpleDelegateKernelInterface, context: Any, node: N
 
 
 class _MemoryWatch:
-    """Tells a kernel when tensors lie elsewhere than the last time."""
+    """Tells a kernel when the memory of its tensors has changed since the last run."""
 
     def __init__(self, kernel: SimpleDelegateKernelInterface, context: Any, node: Node) -> None:
         self._kernel = kernel
@@ -286,7 +286,7 @@ class _MemoryWatch:
         self._known: list[object] = [None]  # equal to no list of arrays
 
     def look(self) -> None:
-        """Compare the tensors' arrays with the last ones, before each run; report a change."""
+        """Compare the tensors' arrays with those of the last run, and report a change."""
         arrays = [tensor.data for tensor in self._tensors]
         if len(arrays) != len(self._known) or any(map(is_not, arrays, self._known)):
             self._kernel.memory_changed(self._context, self._node)

@@ -1,4 +1,4 @@
-"""Interpreters that are only looked at, and never run."""
+"""Dry runs: interpreters that are prepared for inspection, and never run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _IS_DRY_RUN: ContextVar[bool] = ContextVar("delegraph_dry_run", default=False)
 def dry_run() -> Iterator[None]:
     """Prepare interpreters in this block for inspection only: placement and sizes, no invoke.
 
-    Delegates then leave out what only an invoke needs, so such an interpreter cannot invoke.
+    Delegates leave out work that only an invoke needs, so the interpreter cannot invoke.
     """
     token = _IS_DRY_RUN.set(True)
     try:
@@ -25,7 +25,7 @@ def dry_run() -> Iterator[None]:
 def is_dry_run() -> bool:
     """Return whether the present prepare is for inspection only.
 
-    A delegate asks in its kernel's ``prepare``. It may then leave out what takes long, such as
-    compiling, as long as it finds out all the same whether it can compute the nodes.
+    A kernel's ``prepare`` calls this function. In a dry run it may leave out slow work such as
+    compiling, but must still find out whether it can compute the nodes.
     """
     return _IS_DRY_RUN.get()

@@ -22,10 +22,11 @@ class EngineProgram(Protocol):
     """A compiled partition that an engine has loaded; any class with these methods will do."""
 
     def bind(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
-        """Read *inputs* and write *outputs* at each run from now on.
+        """Set the arrays that each later run reads and writes.
 
-        They are the arrays of ``PartitionModel.inputs`` and ``outputs``, in that order, in the
-        host's own memory. Called before the first run, and when the memory is another.
+        The arrays belong to ``PartitionModel.inputs`` and ``outputs``, in that order, and are the
+        host's own memory. Called before the first run, and again when the host has moved the
+        memory.
         """
 
     def run(self) -> None:
@@ -55,17 +56,18 @@ class EngineDelegate(SimpleDelegateInterface):
             def load(self, compiled, context):
                 return chip.Program(compiled)
 
-    What was compiled is kept in ``context.cache``, under the partition's digest, the options and
-    :attr:`version`. Without flags a program is for fixed shapes: a resize takes the delegate off
-    and applies it again. With ``ALLOW_DYNAMIC_TENSORS | REQUIRE_PROPAGATED_SHAPES`` it stays, and
-    partitions are compiled again for the new shapes.
+    Compiled partitions are kept in ``context.cache``, under the partition's digest, the options and
+    :attr:`version`. Without flags a program is for fixed shapes: a resize removes the delegate and
+    applies it again. With ``ALLOW_DYNAMIC_TENSORS | REQUIRE_PROPAGATED_SHAPES`` the delegate stays,
+    and its partitions are compiled again for the new shapes.
 
     Args:
-        options: of the delegate; their ``repr`` tells those apart that compile to something else.
+        options: options of the delegate; options with the same ``repr`` must compile to the same
+            program.
 
     Attributes:
-        options: those.
-        version: of the compiler; what another version has compiled is not loaded.
+        options: the argument *options*.
+        version: version of the compiler; partitions compiled by another version are not loaded.
     """
 
     options: Any
@@ -78,22 +80,24 @@ class EngineDelegate(SimpleDelegateInterface):
     def compile(self, model: PartitionModel) -> bytes:
         """Return a partition in the engine's own form, with all that :meth:`load` needs.
 
-        Called where nothing compiled is kept, also ahead of time. The shapes are those of the file.
+        Called when the cache has no compiled form of the partition, and when compiling ahead of
+        time. The shapes are those in *model*.
 
         Raises:
-            PartitionRejected: the engine does not take it; its nodes go to others.
+            PartitionRejected: the engine cannot compute the partition; its nodes go to other
+                delegates.
         """
 
     @abstractmethod
     def load(self, compiled: bytes, context: DelegateContext) -> EngineProgram:
-        """Program that runs a partition which :meth:`compile` compiled, maybe long ago."""
+        """Load a partition that :meth:`compile` has compiled, and return its program."""
 
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
         """Return whether a claim covers the node and its features, and no tensor is a variable.
 
-        The state of a variable would be in the engine, where the host cannot reset it.
+        A variable's value would be in the engine, where the host cannot reset it.
         """
         tensors = [context.tensors[i] for i in (*node.inputs, *node.outputs) if i >= 0]
         for tensor in tensors:
@@ -118,10 +122,10 @@ class EngineKernel(SimpleDelegateKernelInterface):
     """Computes one partition with the engine of an :class:`EngineDelegate`.
 
     Args:
-        delegate: says how to compile and load.
+        delegate: the delegate, which compiles and loads.
 
     Attributes:
-        program: what the engine has loaded; None before it has.
+        program: the program that the engine has loaded; None before that.
     """
 
     program: Any = None  # an EngineProgram from the first prepare on
@@ -133,7 +137,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
         """Load the partition from the cache or compile it; delay this if input shapes are unknown.
 
         Raises:
-            PartitionRejected: the engine does not take it.
+            PartitionRejected: the engine cannot compute the partition.
         """
         self._take(context, params)
         if not any(context.tensors[i].is_dynamic for i in self._inputs):
@@ -142,7 +146,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
     def init_compiled(
         self, context: DelegateContext, params: DelegateParams, compiled: bytes
     ) -> None:
-        """Take a partition that was compiled ahead of time, in place of :meth:`init`."""
+        """Load a partition that was compiled ahead of time; called in place of :meth:`init`."""
         self._take(context, params)
         self._load(compiled, context)
 
@@ -186,7 +190,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
 
 
 def inputs_of(context: DelegateContext, params: DelegateParams) -> tuple[int, ...]:
-    """Return the tensors that a partition is given: ``PartitionModel.inputs``."""
+    """Return the tensors that a partition reads while it runs: ``PartitionModel.inputs``."""
     tensors = context.tensors
     return tuple(
         i for i in params.input_tensors if not tensors[i].is_constant and not tensors[i].is_variable

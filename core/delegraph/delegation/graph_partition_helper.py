@@ -1,4 +1,4 @@
-"""Which partitions a delegate gets: ask about every node, then choose the largest.
+"""Finds the partitions for a delegate: asks about every node, then chooses the largest partitions.
 
 Source:
     GraphPartitionHelper, FP16GraphPartitionHelper; tflite/delegates/utils.{h,cc}.
@@ -20,13 +20,15 @@ from delegraph.operators.registration import Node, Registration
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 IsNodeSupported: TypeAlias = Callable[[Registration, Node, DelegateContext], bool | Rejection]
-"""Whether a delegate takes a node, or why not; asked once a node, in the order of the plan."""
+"""Function that tells whether a delegate takes a node, or why not; called once a node, in plan
+order.
+"""
 
 
 class GraphPartitionHelper:
     """Finds the partitions of the supported nodes, and selects the largest ones.
 
-    For delegates that do their own partitioning; a ``SimpleDelegateInterface`` gets this by its
+    For delegates that do their own partitioning; a ``SimpleDelegateInterface`` gets the same by its
     ``delegate_options()``::
 
         def prepare(self, context):
@@ -38,9 +40,10 @@ class GraphPartitionHelper:
     Partitions of the same size keep the order of the plan; TFLite leaves it open.
 
     Attributes:
-        num_total_nodes: nodes of the execution plan; with a list of nodes, its length.
-        num_supported_nodes: nodes the delegate supports; 0 with a list of nodes, as nobody is
-            asked.
+        num_total_nodes: number of nodes in the execution plan, or the length of the given list of
+            nodes.
+        num_supported_nodes: number of nodes that the delegate supports; 0 if a list of nodes was
+            given.
     """
 
     def __init__(
@@ -53,9 +56,9 @@ class GraphPartitionHelper:
         """Store the arguments that :meth:`partition` needs.
 
         Args:
-            context: of the subgraph that a delegate is being applied to.
-            supported: the question to ask about each node, or the node indices to take.
-            delegate: its name, for errors.
+            context: context of the subgraph to which a delegate is being applied.
+            supported: the function that is asked about each node, or the node indices to take.
+            delegate: the delegate's name, for errors.
         """
         self._context = context
         self._is_supported = supported if callable(supported) else None
@@ -82,11 +85,12 @@ class GraphPartitionHelper:
 
         Args:
             start_node_index: leave supported nodes with a smaller *node index*.
-            end_node_index: leave those with a larger one; None for no end. The first supported
-                node after it ends the questions: the delegate is not asked about later nodes.
+            end_node_index: leave supported nodes with a larger node index; None means no end. After
+                the first such node, the delegate is not asked about later nodes.
 
         Raises:
-            DelegateError: the predicate raised, or its answer is none; it names the node.
+            DelegateError: the predicate raised an error or returned no valid answer; the error
+                names the node.
         """
         self._not_chosen = {}
         self._partitions = None
@@ -100,8 +104,9 @@ class GraphPartitionHelper:
     ) -> list[DelegateParams]:
         """Return the *n* partitions with the most nodes, largest first; None returns all.
 
-        Partitions with fewer than *min_nodes_per_partition* nodes are left out. Note that *n* is a
-        count: 0 is none. :meth:`get_nodes_within` takes limits as ``DelegateOptions`` means them.
+        Partitions with fewer than *min_nodes_per_partition* nodes are left out. *n* is a count, so
+        0 gives no partitions. In :meth:`get_nodes_within`, as in ``DelegateOptions``, 0 means no
+        limit.
 
         Raises:
             PartitionError: the graph cannot be partitioned.
@@ -177,12 +182,12 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
 
     In a float16 model every weight is a float16 constant that a DEQUANTIZE node turns into
     float32. The predicate is asked as if the nodes read the constants, and the nodes chosen read
-    them from then on, until the delegate is taken off. The DEQUANTIZE nodes themselves stay
-    behind, unless everything else of the subgraph is supported: then the whole plan is chosen,
-    whatever the limits on partitions say, and the kernel finds them among its nodes.
+    them from then on, until the delegate is removed. The DEQUANTIZE nodes themselves are not
+    chosen, unless all other nodes of the subgraph are supported. Then the whole plan is chosen,
+    whatever the limits on partitions are, and the DEQUANTIZE nodes are among the kernel's nodes.
 
-    A predicate that may be asked this way must check types: not everything that computes with
-    float32 weights computes with float16 ones.
+    A predicate for this class must check the types of weights: a kernel for float32 weights may not
+    work with float16 weights.
     """
 
     def __init__(

@@ -1,6 +1,7 @@
 """Records as HTML tables, which notebooks show.
 
-It is here because ``Placement`` is the lowest of them. The tables take the notebook's own colours.
+This module is in a low layer because ``Placement`` uses it. The tables have the notebook's own
+colours.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from itertools import islice
 from delegraph.errors import printable
 
 MOST_ROWS = 60
-"""Rows of a table that are shown; a notebook would have to scroll through more."""
+"""Largest number of rows that a table shows; more would need scrolling in a notebook."""
 
 
 def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     r"""Return a table under a title; numbers are aligned to the right.
 
     Args:
-        title: what the table is of, in a line.
+        title: title of the table, one line.
         columns: headings.
-        rows: cells; None is an empty one. What comes after :data:`MOST_ROWS` is counted only.
+        rows: rows of cells; None is an empty cell. Rows after the first :data:`MOST_ROWS` are not
+            shown, but their number is.
 
     >>> html_table("<b>", ["x"], [[1.5]])
     '<p>&lt;b&gt;</p><table><thead>...<td style="text-align:right">1.5</td></tr></tbody></table>'

@@ -13,14 +13,14 @@ class Incident(JsonRecord):
     """A failure of a delegate after which the interpreter went on.
 
     Attributes:
-        delegate: its name.
+        delegate: name of the delegate.
         subgraph: index of the subgraph.
-        node_index: the delegate's node; -1 when it got none.
-        nodes: the model's nodes that it computes.
-        phase: what it was doing.
-        error: the error in words.
-        count: how often it happened.
-        is_quarantined: whether the delegate is not asked any more.
+        node_index: index of the delegate's node; -1 if the delegate has no node.
+        nodes: indices of the model's nodes that the delegate's node computes.
+        phase: what the delegate was doing, such as ``"prepare"`` or ``"eval"``.
+        error: text of the error.
+        count: how often the failure happened.
+        is_quarantined: whether the interpreter has stopped using the delegate.
     """
 
     delegate: str

@@ -22,7 +22,7 @@ class MatchedRules:
     Subgraphs that no delegate ever gets (``VALIDATION:``) are left out.
 
     Raises:
-        ArgumentError: a rule without a node, or two rules that contradict each other.
+        ArgumentError: a rule that no node matches, or two rules that contradict each other.
     """
 
     def __init__(self, rules: PlacementRules, model: Model) -> None:
@@ -73,7 +73,8 @@ class MatchedRules:
         """Check that every pinned node runs on its delegate, if that delegate is applied.
 
         Raises:
-            PlacementError: some are not; each is listed with the delegate's reason.
+            PlacementError: some pinned nodes run elsewhere; the error lists them with the
+                delegate's reasons.
         """
         if not any(rule.action == "pin" for rule in self.rules):
             return
@@ -137,7 +138,7 @@ def _nodes_of(rule: PlacementRule, model: Model, subgraphs: Iterable[SubgraphSpe
 
 
 def _condition(rule: PlacementRule, subgraph: SubgraphSpec) -> Callable[[OperatorSpec], bool]:
-    """Return whether an operator of *subgraph* meets nodes, operators and tensors of a rule."""
+    """Return a predicate: whether an operator meets a rule's nodes, operators and tensors."""
     conditions: list[Callable[[OperatorSpec], bool]] = []
     if rule.nodes:
         total = len(subgraph.operators)
@@ -159,7 +160,10 @@ def _condition(rule: PlacementRule, subgraph: SubgraphSpec) -> Callable[[Operato
 
 
 def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """Return a predicate: a name equals or matches one of *patterns*; ``[`` may be literal."""
+    """Return a function that tells whether a name equals or matches one of *patterns*.
+
+    A ``[`` in a pattern may also stand for itself.
+    """
     exact = frozenset(patterns)
     regex = re.compile("|".join(map(translate, patterns)))
     return lambda name: name in exact or regex.match(name) is not None
@@ -172,7 +176,7 @@ def _subgraphs_of(signature: str, model: Model) -> frozenset[int]:
 
 
 def _why_nothing(rule: PlacementRule, model: Model, subgraphs: list[SubgraphSpec]) -> str:
-    """Text with the first condition that no node meets, and the values that the model has."""
+    """Return the first condition that no node meets, and the values that the model has."""
     operators = sorted({o.name for s in subgraphs for o in s.operators})
     keys = sorted(signature.key for signature in model.signatures)
     known: list[tuple[bool, str]] = [

@@ -22,18 +22,18 @@ class Event(Protocol):
 
 
 AnyEvent: TypeAlias = "Event | Future[Any]"
-"""What ``eval_async`` may return."""
+"""What ``eval_async`` may return: an event to wait for."""
 
 DONE: Future[None] = Future()
-"""What is done already."""
+"""Event of work that is done already."""
 DONE.set_result(None)
 
 
 def require_event(found: Any) -> AnyEvent:
-    """Return *found*, which a kernel's ``eval_async`` has returned.
+    """Return *found*, the event that a kernel's ``eval_async`` has returned.
 
     Raises:
-        OperatorError: it can be waited for in neither way.
+        OperatorError: *found* is neither an :class:`Event` nor a ``Future``.
     """
     if isinstance(found, Future) or callable(getattr(found, "wait", None)):
         event: AnyEvent = found
@@ -48,7 +48,7 @@ class Started:
     """An evaluation that has been started.
 
     Args:
-        event: ends when it is done.
+        event: event that ends when the evaluation is done.
     """
 
     def __init__(self, event: AnyEvent) -> None:
@@ -79,10 +79,10 @@ class Started:
             del error
 
     def wait(self) -> None:
-        """Wait until the work is done; raise its error.
+        """Wait until the work is done; raise its error if it failed.
 
         Raises:
-            Exception: what went wrong.
+            Exception: the error of the work.
         """
         error = self.outcome()
         try:
@@ -101,9 +101,9 @@ class AsyncEval:
     after each ``start``, unless the invoke fails in between.
 
     Attributes:
-        run: computes; what calling this does.
-        start: starts computing.
-        finish: waits until that is done, and raises what went wrong.
+        run: function that computes the outputs; calling the object calls it.
+        start: function that starts the computation.
+        finish: function that waits until the computation is done, and raises its error.
     """
 
     run: Eval

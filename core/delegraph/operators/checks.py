@@ -12,12 +12,12 @@ from delegraph.schema.enums import BuiltinOperator, TensorType
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 
 INDEX = (TensorType.INT32,)
-"""Types of sizes, axes and the like that the official kernels read as int32, whatever they are."""
+"""Types of sizes and axes that the official kernels read as int32 without a check of their type."""
 
 _LARGEST_DIMENSION = 2**31 - 1
 
 WIDE_INDEX = (TensorType.INT32, TensorType.INT64)
-"""Types of those that may be int64 as well."""
+"""Types of sizes and axes that may also be int64."""
 
 
 def require_counts(node: Node, inputs: int | Sequence[int] | None, outputs: int | None = 1) -> None:
@@ -25,11 +25,11 @@ def require_counts(node: Node, inputs: int | Sequence[int] | None, outputs: int 
 
     Args:
         node: the node.
-        inputs: the number, or those that are right; None for any.
-        outputs: the number; None for any.
+        inputs: the number of inputs, or several numbers that are right; None for any number.
+        outputs: the number of outputs; None for any number.
 
     Raises:
-        OperatorError: other counts.
+        OperatorError: the node has other numbers of inputs or outputs.
     """
     found = len(node.inputs), len(node.outputs)
     if found == (inputs, outputs):
@@ -50,7 +50,7 @@ def require_type(tensor: Tensor, allowed: Collection[TensorType]) -> None:
     """Check that the type of *tensor* is one of *allowed*.
 
     Raises:
-        OperatorError: it is none of *allowed*.
+        OperatorError: the type is none of *allowed*.
     """
     if tensor.type not in allowed:
         names = ", ".join(sorted(type_.name for type_ in allowed))
@@ -138,8 +138,8 @@ def require_dense(context: OpContext, node: Node, sparse_inputs: Collection[int]
     """Check that no input of a node is a sparse constant, except the inputs *sparse_inputs*.
 
     Raises:
-        OperatorError: one is: it holds fewer values than its shape says. Official kernels read on
-            behind them.
+        OperatorError: another input is sparse. It holds fewer values than its shape says, and
+            official kernels would read beyond them.
     """
     tensors = context.tensors
     for position, index in enumerate(node.inputs):
@@ -196,8 +196,8 @@ def options_or_defaults(node: Node, op: str) -> Any:
     """Return the node's options, or the schema's defaults when the file has no options.
 
     Args:
-        node: which.
-        op: its operator, ``"CONV_2D"``.
+        node: the node.
+        op: name of the node's operator, such as ``"CONV_2D"``.
     """
     return OPTIONS_OF_OPERATOR[BuiltinOperator[op]]() if node.options is None else node.options
 

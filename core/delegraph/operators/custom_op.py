@@ -46,11 +46,11 @@ class TensorDescription:
     """Type, shape and quantization of a tensor, known before the value is computed.
 
     Attributes:
-        shape: dimensions; of an output those that the model declares.
-        dtype: of its elements.
-        value: a constant's elements, read-only; None for what is computed.
-        scale: of a quantized tensor; 0.0 otherwise.
-        zero_point: of a quantized tensor.
+        shape: dimensions; for an output, the dimensions that the model declares.
+        dtype: dtype of the elements.
+        value: elements of a constant, read-only; None for a tensor that is computed.
+        scale: scale of a quantized tensor; 0.0 otherwise.
+        zero_point: zero point of a quantized tensor; 0 otherwise.
     """
 
     shape: tuple[int, ...]
@@ -63,9 +63,9 @@ class TensorDescription:
 class CustomOp:
     """A custom operator implemented in Python; :func:`custom_op` creates it from a function.
 
-    It can be called as that function, for tests, and stands wherever a ``Registration`` does:
-    ``register_custom_op(name, op)``, ``Interpreter(custom_ops={name: op})``, and what
-    ``CustomOpSpec.load`` returns.
+    It can be called like that function, for tests, and used wherever a ``Registration`` can: in
+    ``register_custom_op(name, op)``, in ``Interpreter(custom_ops={name: op})``, and as the result
+    of ``CustomOpSpec.load``.
 
     Attributes:
         name: the custom code that models carry.
@@ -87,7 +87,8 @@ class CustomOp:
 
         It is called when tensors are allocated, with a :class:`TensorDescription` where ``compute``
         gets an array, and returns the output's shape, or one for each of several outputs. None in
-        place of a shape means that it is known only when computed, as all are without this.
+        place of a shape means that the shape is known only after ``compute``; without a shape
+        function, that holds for all outputs.
         """
         self._shape = function
         return function
@@ -174,7 +175,7 @@ def custom_op(name: str) -> Callable[[Function], CustomOp]:
 # -- the operators of this process -------------------------------------------------------------
 
 AnyCustomOp = Registration | CustomOp
-"""An implementation of a custom operator: a registration, or what :func:`custom_op` makes."""
+"""Implementation of a custom operator: a registration, or the result of :func:`custom_op`."""
 
 _REGISTERED: dict[str, Registration] = {}
 
@@ -184,7 +185,7 @@ def register_custom_op(name: str, op: AnyCustomOp) -> None:
 
     Args:
         name: the custom code that models carry. A later registration replaces an earlier one.
-        op: its implementation; its own ``name`` need not be the same.
+        op: the implementation; its attribute ``name`` need not be *name*.
 
     Raises:
         ArgumentError: *name* is empty, or *op* is no implementation.
@@ -217,7 +218,7 @@ def as_registration(op: AnyCustomOp) -> Registration:
     """Return the registration that *op* is or has.
 
     Raises:
-        ArgumentError: it is neither.
+        ArgumentError: *op* is neither a registration nor a custom operator.
     """
     if isinstance(op, CustomOp):
         return op.registration
@@ -237,7 +238,7 @@ def _bound(
     """Bind the keyword arguments that *function* declares, such as its options.
 
     Raises:
-        OperatorError: it does not take the node's inputs, or the options do not fit.
+        OperatorError: *function* does not take the node's inputs, or the options do not fit.
     """
     signature = inspect.signature(function)
     keywords: dict[str, Any] = {}

@@ -16,7 +16,7 @@ class CustomOptions:
     """Options by name, or by position if the model has a list; decoded at the first access.
 
     Attributes:
-        raw: the bytes in the model file; all there is when they are no FlexBuffer.
+        raw: the bytes in the model file, also when they are no FlexBuffer.
 
     >>> from flatbuffers import flexbuffers
     >>> options = CustomOptions(bytes(flexbuffers.Dumps({"factor": 2.5})))
@@ -85,7 +85,8 @@ def options_as(kind: object, raw: bytes) -> Any:
         raw: the bytes in the model file.
 
     Raises:
-        OperatorError: options that the dataclass does not have or take, or that it needs.
+        OperatorError: the dataclass has no field for an option, does not take its value, or needs
+            an option that is missing.
     """
     if kind is bytes:
         return raw

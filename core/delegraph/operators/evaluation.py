@@ -58,7 +58,7 @@ def evaluate_node(
     inputs: Sequence[NDArray[Any]],
     numerics: Numerics,
 ) -> NDArray[Any]:
-    """First output of a kernel for other inputs.
+    """Compute one node with other inputs, and return its first output.
 
     Arguments are those of :func:`prepare_alone`.
 
@@ -83,8 +83,8 @@ def prepare_alone(
 
     Args:
         registration: the kernel, as :func:`delegraph.builtin_registration` gives it.
-        node: options and version are its own.
-        tensors: of the node's graph; types and quantization are theirs.
+        node: the node; the kernel gets its options and version.
+        tensors: tensors of the node's graph; the kernel gets their types and quantization.
         inputs: an array for each of the first inputs, of any shape that suits the operator; inputs
             after them are absent.
         numerics: which official kernels to round like.
@@ -106,7 +106,7 @@ def prepare_alone(
 
 
 def _like(tensor: Tensor, array: NDArray[Any] | None, index: int) -> Tensor:
-    """Return a tensor with the type and quantization of another."""
+    """Return a tensor with the shape of *array*, and the type and quantization of *tensor*."""
     shape = tensor.shape if array is None else array.shape
     copy = Tensor(index, tensor.type, shape, name=tensor.name, quantization=tensor.quantization)
     copy.data = array

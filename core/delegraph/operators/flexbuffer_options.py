@@ -1,4 +1,4 @@
-"""Options of custom operators, which come as a FlexBuffer map."""
+"""Reads options of custom operators, which are encoded as a FlexBuffer map."""
 
 from __future__ import annotations
 

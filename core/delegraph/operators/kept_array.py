@@ -1,4 +1,4 @@
-"""Arrays that nodes keep between invokes, until the variables are reset."""
+"""Arrays that nodes keep from one invoke to the next, until the variables are reset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delegraph.operators.tensor import element_count
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """Under which a node keeps an array among the interpreter's resources."""
+    """Key of a node's array among the interpreter's resources."""
 
     node: Node
     name: str
@@ -24,17 +24,17 @@ class _Key:
 class KeptArray:
     """An array of a node; zeros at first, and again when variables are reset.
 
-    It lies among the interpreter's resources. Each preparation begins anew.
+    The array is one of the interpreter's resources. Each preparation of the node makes a new array.
 
     Args:
-        context: the node's.
-        node: whose it is.
-        shape: of the array.
-        dtype: of the array.
-        name: which of several that the node keeps.
+        context: context of the node.
+        node: node that keeps the array.
+        shape: shape of the array.
+        dtype: dtype of the array.
+        name: name of the array, unique in the node.
 
     Raises:
-        OperatorError: it is larger than the memory limit allows.
+        OperatorError: the array is larger than the memory limit allows.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """A table of operators whose modules are imported when an operator is looked up.
 
 A model uses few operators, and importing the modules of all takes longer than preparing a small
-one. So a table declares which modules enter which names, or only in which package they are.
+one. So a table declares which module enters which names, or only the package of the modules.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class LazyTable(MutableMapping[str, T]):
     """Entries by operator name; a look-up imports the modules that enter the operator.
 
     Args:
-        package: a package whose modules are all imported by the first look-up. None: modules are
+        package: a package whose modules are all imported by the first look-up; None if modules are
             named by :meth:`declare`.
 
     Attributes:
@@ -36,12 +36,12 @@ class LazyTable(MutableMapping[str, T]):
         self._complete: set[str] = set()
 
     def declare(self, package: str, names: Mapping[str, str]) -> None:
-        """Say which modules enter which operators.
+        """Declare which modules enter which operators.
 
         Args:
-            package: of the modules.
-            names: module, as written after ``package.``, to the operators, with blanks between
-                them. Several modules may enter one operator together.
+            package: package of the modules.
+            names: mapping from a module's name, without ``package.``, to the names of its
+                operators, separated by spaces. Several modules may enter one operator together.
         """
         for module, operators in names.items():
             for name in operators.split():
@@ -51,7 +51,7 @@ class LazyTable(MutableMapping[str, T]):
         """Add *entry* to the table under the operator's name.
 
         Raises:
-            ValueError: it is there already.
+            ValueError: the table has the operator already.
         """
         if name in self.entered:
             raise ValueError(f"{name} is registered twice")

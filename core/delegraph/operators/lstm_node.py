@@ -86,22 +86,23 @@ class LstmOptions:
 
 @dataclass(frozen=True, slots=True)
 class LstmTensors:
-    """An LSTM layer's tensors but for input and output.
+    """Tensors of an LSTM layer, except the input and the output.
 
     Gates come in the order input, forget, cell, output. With a coupled input gate (CIFG) the input
     gate is one minus the forget gate, and all tuples lack their first entry.
 
     Attributes:
-        input_weights: ``[n_cell, n_input]`` a gate.
-        recurrent_weights: ``[n_cell, n_output]`` a gate, or ``[n_cell]`` for diagonal matrices.
+        input_weights: ``[n_cell, n_input]`` for each gate.
+        recurrent_weights: ``[n_cell, n_output]`` for each gate, or ``[n_cell]`` for diagonal
+            matrices.
         peephole: ``[n_cell]`` for the input, forget and output gate; empty without peepholes.
-        biases: ``[n_cell]`` a gate.
+        biases: ``[n_cell]`` for each gate.
         projection_weights: ``[n_output, n_cell]`` or None.
         projection_bias: ``[n_output]`` or None.
         output_state: ``B * n_output`` elements.
         cell_state: ``B * n_cell`` elements.
-        layer_norm: ``[n_cell]`` a gate; empty without layer normalisation.
-        aux_weights: ``[n_cell, n_aux]`` a gate; empty without a second input.
+        layer_norm: ``[n_cell]`` for each gate; empty without layer normalisation.
+        aux_weights: ``[n_cell, n_aux]`` for each gate; empty without a second input.
     """
 
     input_weights: tuple[Tensor, ...]
@@ -145,7 +146,8 @@ class LstmTensors:
         """Scale of each gate before layer normalisation; without it, the scale of Q3.12.
 
         Args:
-            intermediates: of the node; the first four carry the gates' scales, input gate first.
+            intermediates: the node's intermediate tensors; the first four have the gates' scales,
+                input gate first.
         """
         gates = len(self.input_weights)
         if self.layer_norm:
@@ -224,8 +226,8 @@ def lstm_tensors(
     """Return the tensors of one direction of an LSTM node, grouped by role.
 
     Args:
-        context: the subgraph's.
-        node: any of the LSTM operators but the basic kernel.
+        context: context of the subgraph.
+        node: node of any LSTM operator, except the basic kernel of LSTM.
         first: input where the direction's weights start; they follow in LstmInput's order.
         states: input of the output state; the cell state follows.
         layer_norm: first of four inputs with normalisation coefficients, or None.

@@ -1,8 +1,8 @@
 """How many bytes a model's tensors may take.
 
 A model file is untrusted: a few changed bytes make a shape that wants all of a machine's memory. So
-without other word a model gets memory in proportion to its file. Shapes that a user asks for are
-another matter: from then on only the machine's memory is the limit.
+by default a model may take memory in proportion to its file. Once a user resizes an input, only the
+machine's memory is the limit.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ LEAST = 256 << 20
 """Bytes that every model may take."""
 
 LEAST_COPIES = 96 << 20
-"""Bytes that second forms of every model's constants may take."""
+"""Bytes that second forms of a model's constants, such as packed weights, may always take."""
 
 TIMES_FILE = 16
-"""A larger file may take this many times its size."""
+"""Factor by which a model may take more memory than its file, above :data:`LEAST`."""
 
 LARGE_MODEL = 20 << 20
-"""Bytes of a file above which kernels save memory rather than time."""
+"""Size of a file, in bytes, above which kernels save memory rather than time."""
 
 
 def physical_memory() -> int:
@@ -57,12 +57,13 @@ class MemoryLimit:
     """Number of bytes that one interpreter may allocate.
 
     Attributes:
-        bytes: what the tensors of a subgraph may take, and what a kernel may take beside them.
+        bytes: bytes that the tensors of a subgraph may take, and that a kernel may take beside
+            them.
         is_default: whether the user has not chosen it.
-        is_large_model: whether kernels shall keep no second form of the model's weights that takes
-            more than the first, even if that takes time.
-        copies: bytes that a partition's or subgraph's second forms of constants may take, and what
-            its kernels keep for channels, which no user's shapes change; None for ``bytes``.
+        is_large_model: whether kernels keep no second form of the weights that is larger than the
+            weights, even if they are slower without it.
+        copies: bytes that second forms of the constants of a partition or subgraph may take, with
+            what kernels keep for each channel; None means the same as ``bytes``.
     """
 
     bytes: int
@@ -90,7 +91,7 @@ class MemoryLimit:
         return cls(physical_memory(), is_default=True)
 
     def trust_shapes(self) -> None:
-        """Raise a default limit to the machine's memory: the user asks for these shapes."""
+        """Raise a default limit to the machine's memory, because the user asks for the shapes."""
         if self.is_default:
             self.bytes = physical_memory()
 
@@ -98,11 +99,11 @@ class MemoryLimit:
         """Check that *wanted* bytes are within the limit; called before the allocation.
 
         Args:
-            wanted: bytes.
-            what: needs them, for the error.
+            wanted: number of bytes.
+            what: name of the memory, for the error.
 
         Raises:
-            OperatorError: they are more than the limit.
+            OperatorError: *wanted* is more than the limit.
         """
         if wanted > self.bytes:
             raise OperatorError(f"{what} needs {wanted} bytes, more than {self.advice()}")

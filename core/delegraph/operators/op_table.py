@@ -32,10 +32,11 @@ def kernel(
     """Register the decorated ``prepare`` function as the kernel of operator *name*.
 
     Args:
-        name: ``CONV_2D``; any name that is no builtin operator is a custom one.
+        name: operator name such as ``CONV_2D``; a name that is no builtin operator is that of a
+            custom operator.
         versions: first and last version implemented, as ``register.cc`` of TFLite gives them.
         inplace: inputs that may share memory with output 0.
-        uses_blas: whether it multiplies matrices with NumPy.
+        uses_blas: whether the kernel multiplies matrices with NumPy.
         sparse_inputs: positions of inputs that may be sparse constants, which hold fewer values
             than their shape says; others are refused before *prepare* sees the node.
     """

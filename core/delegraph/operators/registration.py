@@ -28,13 +28,14 @@ Eval = Callable[[], None]
 class NativeEval:
     """An :data:`Eval` that runs native code and no NumPy code.
 
-    A ``Registration.prepare`` may return one. A host that runs nothing else need not tell NumPy to
-    ignore float errors, which takes as long as a small operator.
+    A ``Registration.prepare`` may return one. A host that runs only native evaluations need not
+    make NumPy ignore float errors, which takes as long as a small operator.
 
     Attributes:
-        run: computes; what calling this does.
-        rescue: called with what ``run`` has raised; returns None once it has computed the outputs
-            in another way, else the error to raise. None: errors of ``run`` are raised.
+        run: function that computes the outputs; calling the object calls it.
+        rescue: function that is called with the error of ``run``. It returns None if it has
+            computed the outputs in another way, else the error to raise. Without it, errors of
+            ``run`` are raised.
     """
 
     run: Eval
@@ -86,8 +87,10 @@ class Registration:
         inplace: inputs that may share memory with output 0.
         init: called once before the first prepare; its result becomes ``node.user_data``.
         free: called with ``node.user_data`` when the node goes away.
-        is_unresolved: stands for a custom operator that has no implementation (yet).
-        uses_blas: whether it multiplies matrices, so that BLAS must respect ``num_threads``.
+        is_unresolved: whether the registration stands for a custom operator without an
+            implementation.
+        uses_blas: whether the operator multiplies matrices, so that BLAS must respect
+            ``num_threads``.
     """
 
     name: str
@@ -171,8 +174,8 @@ class CallableSubgraph(Protocol):
     def tensors(self) -> Sequence[Tensor]:
         """All tensors of the subgraph, by index.
 
-        Those of an interpreter may be lent other memory until the next ``allocate``, constants
-        apart: set ``data`` to an array of the same shape and dtype.
+        Tensors of an interpreter, except constants, may be given other memory until the next
+        ``allocate``: set ``data`` to an array of the same shape and dtype.
         """
 
     @property
@@ -274,7 +277,7 @@ def variable_input(context: OpContext, node: Node, i: int) -> Tensor:
     """Return input *i*, which the node also writes.
 
     Raises:
-        OperatorError: it is absent or no variable.
+        OperatorError: the input is absent or no variable.
     """
     tensor = input_tensor(context, node, i)
     if not tensor.is_variable:
@@ -294,4 +297,4 @@ def output_tensor(context: OpContext, node: Node, i: int = 0) -> Tensor:
 
 
 def nothing() -> None:
-    """Do nothing: the evaluation of a node whose output was computed during prepare."""
+    """Do nothing; the evaluation of a node whose output was computed during prepare."""

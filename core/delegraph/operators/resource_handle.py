@@ -17,7 +17,7 @@ def input_handle(context: OpContext, node: Node, i: int = 0) -> Tensor:
     """Return input *i* of *node*, which names a resource.
 
     Raises:
-        OperatorError: it is no single RESOURCE (or INT32, as old models have it).
+        OperatorError: the input is no single element of type RESOURCE, or INT32 in old models.
     """
     handle = input_tensor(context, node, i)
     if handle.type not in (TensorType.RESOURCE, TensorType.INT32):
@@ -28,7 +28,7 @@ def input_handle(context: OpContext, node: Node, i: int = 0) -> Tensor:
 
 
 def key_of(handle: Tensor) -> Any:
-    """Return the key, or the number, that a handle holds now."""
+    """Return the key, a text or a number, that a handle holds now."""
     return handle.data.reshape(-1)[0]
 
 

@@ -146,9 +146,10 @@ WORDS = {
     "VAR_HANDLE": "-> resource",
     "WHERE": "condition",
 }
-"""Roles of inputs and, after an arrow, of outputs; the last one is that of all further operands.
+"""Roles of each operator's inputs and, after an arrow, of its outputs.
 
-Operators that are not here, custom ones among them, have inputs and outputs only.
+The last role is that of all further operands. Operators that are not here, custom operators among
+them, have the roles ``input`` and ``output`` only.
 """
 
 
@@ -167,8 +168,8 @@ def operand_roles(operator: str, inputs: int, outputs: int) -> tuple[str, ...]:
 
     Args:
         operator: the name of the node's operator.
-        inputs: how many the node has, absent ones among them.
-        outputs: how many it has.
+        inputs: number of the node's inputs, absent inputs included.
+        outputs: number of the node's outputs.
     """
     is_basic = operator == "LSTM" and inputs == _BASIC_LSTM_INPUTS
     given, made = _roles(BASIC_LSTM if is_basic else operator)
@@ -180,7 +181,7 @@ def operands(operator: str, node: Node) -> Iterator[tuple[str, int]]:
 
     Args:
         operator: the name of the node's operator.
-        node: which.
+        node: the node.
     """
     roles = operand_roles(operator, len(node.inputs), len(node.outputs))
     for role, index in zip(roles, (*node.inputs, *node.outputs), strict=True):

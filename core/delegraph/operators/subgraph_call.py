@@ -33,7 +33,7 @@ class Callee:
     """A subgraph that a node calls, with its input and output tensors; recursion is an error.
 
     Attributes:
-        inputs: its input tensors; None where it has none at that position.
+        inputs: its input tensors; None for an absent input.
         outputs: its output tensors.
         is_dynamic: whether an output's shape is known only while invoking.
     """
@@ -56,8 +56,9 @@ class Callee:
         """Check the types of the inputs, the number of outputs, and that the inputs have values.
 
         Raises:
-            OperatorError: it takes not as many as *inputs*, of other types, or into a constant; it
-                gives another number than *outputs*; or nothing in it makes one of those.
+            OperatorError: the subgraph has another number of inputs, inputs of other types, or an
+                input that is constant; it has another number of outputs; or no node of it computes
+                an output.
         """
         found = (len(self.inputs), len(self.outputs))
         if found != (len(inputs), outputs):

@@ -1,4 +1,4 @@
-"""The living tensor that kernels, delegates and the interpreter share."""
+"""The tensor of a running subgraph, which kernels, delegates and the interpreter share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Shape = Sequence[int]
 """Lengths of a tensor's dimensions."""
 
 _NOT_PLAIN = OBJECT_TYPES | BITS.keys()
-"""Types whose elements do not take the bytes that their dtype has."""
+"""Types whose elements have another size than their dtype."""
 
 
 class AllocationType(IntEnum):
@@ -61,7 +61,7 @@ class Tensor:
         quantization: scales and zero points, or None.
         sparsity: storage order of a sparse constant, or None.
         delegate: the delegate that produces it, or None.
-        buffer_handle: the delegate's handle of its own copy; -1 for none.
+        buffer_handle: handle of the delegate's own copy; -1 if there is no copy.
         data_is_stale: whether only the delegate's copy is up to date.
     """
 
@@ -190,7 +190,7 @@ class Tensor:
         """The per-tensor scale; 0.0 without quantization or with several scales, as in TFLite.
 
         Raises:
-            OperatorError: it is negative, infinite or no number: nothing can be computed with it.
+            OperatorError: the scale is negative, infinite or NaN.
         """
         quantization = self._one_quantization
         scale = 0.0 if quantization is None else quantization.scale
@@ -203,8 +203,8 @@ class Tensor:
         """The per-tensor zero point; 0 without quantization or with several scales, as in TFLite.
 
         Raises:
-            OperatorError: it is no value of the tensor's type, 16 bits or narrower: sums of
-                differences to it could leave the types that they are computed in.
+            OperatorError: the zero point is no value of the tensor's type, for types of at most 16
+                bits; sums of differences could overflow otherwise.
         """
         quantization = self._one_quantization
         zero_point = 0 if quantization is None else quantization.zero_point
