@@ -21,7 +21,7 @@ _Subgraph = TypeVar("_Subgraph")
 
 
 AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-"""A path as the system's own functions take it."""
+"""Types of a path that the system's own functions accept."""
 
 
 def model_of(
@@ -64,7 +64,9 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
 
 
 def checked_num_threads(num_threads: int | None) -> int | None:
-    """Return a number of threads, or with a warning the most that make sense; None stays None.
+    """Return a valid number of threads; None stays None.
+
+    A number that is too large is replaced by the largest sensible one, with a warning.
 
     Raises:
         ArgumentError: no int, or less than 1.
@@ -85,7 +87,7 @@ def checked_flag(name: str, value: object) -> bool:
     """Return *value* as a bool; a value whose type has no truth value is an error.
 
     Raises:
-        ArgumentTypeError: text, a list, or another thing that is true only by not being empty.
+        ArgumentTypeError: text, a list, or another value that is true because it is not empty.
     """
     if value is not None and not hasattr(type(value), "__bool__"):
         raise ArgumentTypeError(f"{name} is True or False, not {value!r}")

@@ -11,14 +11,14 @@ from delegraph.runtime.subgraph import Subgraph
 class SubgraphCallee:
     """The runtime's ``CallableSubgraph``, which resizes and allocates through the session.
 
-    A new shape takes static delegates off, and allocating applies them again first. Running needs
-    nothing of the kind, so it is the subgraph's own.
+    A new shape removes static delegates, and allocating applies them again first; both need the
+    session. Invoking needs only the subgraph.
 
     Args:
         subgraph: the subgraph.
-        resize_input: gives one of its inputs another shape.
-        allocate: makes it ready.
-        invoke: runs it; None for its own.
+        resize_input: function that gives an input of the subgraph another shape.
+        allocate: function that allocates the subgraph.
+        invoke: function that runs the subgraph; None for the subgraph's own ``invoke``.
     """
 
     def __init__(

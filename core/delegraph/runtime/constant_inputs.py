@@ -1,8 +1,8 @@
-"""Graph inputs that have a value in the file, and get another.
+"""Graph inputs that have a value in the file, and get another value.
 
 Source:
-    InterpreterWrapper::SetTensor, tflite/python/interpreter_wrapper/interpreter_wrapper.cc, writes
-    into the file's bytes; what a kernel has made of them while preparing does not follow there.
+    InterpreterWrapper::SetTensor, tflite/python/interpreter_wrapper/interpreter_wrapper.cc. It
+    writes into the file's bytes, and kernels that have used the old value in prepare keep using it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from delegraph.runtime.tensor_access import write_tensor
 def write_constant(tensor: Tensor, value: ArrayLike, exchange: Callable[[Any], None]) -> None:
     """Change the value of a constant tensor in memory; the model file stays unchanged.
 
-    Nodes and delegates may have packed, folded or compiled the value they saw. So a value that is
-    not the present one lets all of them prepare again, as if the file had it.
+    Nodes and delegates may have packed, folded or compiled the old value. So a different value
+    makes all of them prepare again, as if the file had the new value.
 
     Args:
         tensor: the constant.
-        value: the same shape and dtype.
-        exchange: gives the tensor an array, and lets all prepare again.
+        value: new value, of the same shape and dtype.
+        exchange: function that gives the tensor an array, and prepares all nodes again.
 
     Raises:
         ArgumentError: another dtype or shape.
-        DelegateError, NodeError: somebody refuses the value; all is as it was before.
+        DelegateError, NodeError: a delegate or a node refuses the value; the tensor keeps its old
+            value.
     """
     before, after = tensor.data, _written(tensor, value)
     if _are_same(before, after):
@@ -42,7 +43,7 @@ def write_constant(tensor: Tensor, value: ArrayLike, exchange: Callable[[Any], N
 
 
 def _written(tensor: Tensor, value: ArrayLike) -> NDArray[Any]:
-    """Array that the tensor is about to hold."""
+    """Return the array that the tensor will have."""
     before = tensor.data
     tensor.data = before.copy()
     try:

@@ -53,7 +53,7 @@ class SubgraphContext(ModelContext):
     """The runtime's ``DelegateContext`` of one subgraph.
 
     Attributes:
-        is_profiling: see ``DelegateContext``; kernels look at each run, so nothing is computed.
+        is_profiling: see ``DelegateContext``; a plain attribute, since kernels read it at each run.
     """
 
     def __init__(self, subgraph: RunningSubgraph) -> None:
@@ -79,7 +79,7 @@ class SubgraphContext(ModelContext):
 
     @property
     def cancellation(self) -> StopRequest:
-        """Whether the call that runs is asked to stop."""
+        """Request that the running call stops."""
         return self._subgraph.session.cancellation
 
     @property
@@ -112,7 +112,7 @@ class SubgraphContext(ModelContext):
 
     @property
     def refused_nodes(self) -> Mapping[int, Rejection]:
-        """Nodes that no delegate gets, and why; see ``DelegateContext``."""
+        """Nodes that are given to no delegate, with the reasons; see ``DelegateContext``."""
         return self._subgraph.findings.rejections
 
     def get_execution_plan(self) -> tuple[int, ...]:

@@ -24,9 +24,9 @@ class TakesDelegates:
     def modify_graph_with_delegate(self, delegate: AnyDelegate) -> None:
         """Apply a delegate to every subgraph, after the delegates applied before.
 
-        The one that computes the rest by default stays the last one. Subgraphs whose name starts
-        with ``VALIDATION:`` are left alone. It can be called at any time: tensors that were
-        allocated are so afterwards, inputs and variables keep their data.
+        The default delegate, if there is one, stays the last. Subgraphs whose name starts with
+        ``VALIDATION:`` are not changed. The method can be called at any time: allocated tensors
+        stay allocated, and inputs and variables keep their data.
 
         Raises:
             PluginError: a delegate asked for by name is missing or broken.
@@ -42,11 +42,12 @@ class TakesDelegates:
         session.calls.run("modify_graph_with_delegate", apply_before_the_rest, session, chosen)
 
     def remove_delegate(self, name: str) -> None:
-        """Remove the delegates of one name; apply the remaining ones again; tensor data is kept.
+        """Remove the delegates with a name; apply the others again; tensor data is kept.
 
         Raises:
-            ArgumentError: none of that name is applied; the message has those that are.
-            DelegateError: one of the others failed; it and those after it are off.
+            ArgumentError: no delegate with that name is applied; the message lists the applied
+                ones.
+            DelegateError: another delegate failed; that delegate and those after it are removed.
             StateError: a view from ``tensor()`` is alive, or another call runs.
         """
         self._views.require_none()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 GOES_IN = "0.3"
-"""Version in which all that is deprecated now goes; see docs/compatibility.md."""
+"""Version in which all names that are deprecated now are removed; see docs/compatibility.md."""
 
 
 def warn_deprecated(old: str, new: str, stacklevel: int = 3) -> None:

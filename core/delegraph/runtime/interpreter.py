@@ -1,4 +1,4 @@
-"""``Interpreter``: the public face, a drop-in for the official Python class.
+"""``Interpreter``: the class that users create, a drop-in for the official Python class.
 
 Source:
     Interpreter, tflite/python/interpreter.py.

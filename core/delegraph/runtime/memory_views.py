@@ -42,11 +42,11 @@ class MemoryViews:
     def of(self, tensor: Tensor) -> Any:
         """Return a view of a tensor's data; a copy of strings, and a NumPy scalar of a number.
 
-        A tensor without dimensions gives its number as the official class does, so no view of it is
-        alive, and nothing can be written through it.
+        For a tensor without dimensions the result is a number, as in the official class. It does
+        not count as a view, and cannot be written through.
 
         Raises:
-            ArgumentError: it has no data.
+            ArgumentError: the tensor has no data.
         """
         if tensor.data is None:
             raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
@@ -64,7 +64,7 @@ class MemoryViews:
         """Reject the call if a view is alive.
 
         Raises:
-            StateError: one is.
+            StateError: a view is alive.
         """
         if self.alive:
             raise StateError(

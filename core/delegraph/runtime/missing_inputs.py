@@ -11,7 +11,7 @@ from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import BuiltinOperator
 
 MissingInputs = Sequence[tuple[OperatorSpec, int]]
-"""Operators, each with a tensor that it reads and that nothing gives values, in their order."""
+"""Pairs of an operator and a tensor that it reads and that never gets a value, in plan order."""
 
 
 def missing_inputs(subgraph: SubgraphSpec) -> MissingInputs:
@@ -20,8 +20,8 @@ def missing_inputs(subgraph: SubgraphSpec) -> MissingInputs:
     In linear time.
 
     Source:
-        Subgraph::InvokeImpl, tflite/core/subgraph.cc, which looks at each invoke. RESHAPE may have
-        its shape from a tensor's dimensions alone, there too.
+        Subgraph::InvokeImpl, tflite/core/subgraph.cc, which looks at each invoke. As there, RESHAPE
+        needs only the dimensions of its second input, not its values.
     """
     given = {-1, *subgraph.inputs}
     given.update(t.index for t in subgraph.tensors if t.data is not None or t.is_variable)
@@ -44,14 +44,14 @@ def _needs_no_values(subgraph: SubgraphSpec, operator: OperatorSpec, position: i
 
 
 def missing_input_errors(unset: MissingInputs, tensors: Sequence[Tensor]) -> dict[int, NodeError]:
-    """Error of each operator that misses values, by operator index.
+    """Return the error of each operator with a missing value, by operator index.
 
-    Tensors without elements are as good as set. Strings and resources never are: the official
-    interpreter crashes on those.
+    Tensors without elements count as set, except strings and resources, on which the official
+    interpreter crashes.
 
     Args:
-        unset: of the subgraph.
-        tensors: with their present shapes.
+        unset: the missing inputs of the subgraph.
+        tensors: tensors of the subgraph, with their present shapes.
     """
     found: dict[int, NodeError] = {}
     for operator, index in unset:

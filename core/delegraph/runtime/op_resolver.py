@@ -1,4 +1,4 @@
-"""Which implementation each operator of a model gets."""
+"""Finds the implementation of each operator of a model."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from delegraph.operators.registration import Eval, Node, OpContext, Registration
 class OpResolverType(Enum):
     """Which kernels and default delegates the official interpreter would use.
 
-    Here it decides which kernels ours round like, and whether a model gets the delegates that its
-    custom operators call for: not with the last two.
+    Here it decides which official kernels' rounding is followed, and whether a model gets delegates
+    that no argument names; with the last two it does not.
 
     Source:
         OpResolverType, tflite/python/interpreter.py.
@@ -45,10 +45,10 @@ def builtin_registration(name: str) -> Registration | None:
 
 
 def resolver_type(given: Enum) -> OpResolverType:
-    """Return an ``OpResolverType`` for one of ours or for the official one of the same name.
+    """Return the ``OpResolverType`` for a member of this class or of the official one.
 
     Raises:
-        ArgumentTypeError: it is no such type.
+        ArgumentTypeError: *given* is neither.
     """
     is_resolver_type = isinstance(given, Enum) and type(given).__name__ == OpResolverType.__name__
     if is_resolver_type and given.name in OpResolverType.__members__:
@@ -69,8 +69,8 @@ class OpResolver:
 
     A custom operator is looked for in ``custom_ops``, then among those registered in this process
     (``register_custom_op``, ``custom_op``), then those that TFLite and TFLM ship, then in installed
-    plugins. One that is nowhere gets an unresolved registration: it stays in the graph for a
-    delegate to claim.
+    plugins. An operator that is found nowhere gets an unresolved registration: it stays in the
+    graph, where a delegate may claim it.
     """
 
     def __init__(self, custom_ops: Mapping[str, AnyCustomOp] | None = None) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.rules_file import Rules
 
 Requirement = Literal["full"]
-"""What a placement must be: ``"full"``, no node without a delegate."""
+"""Requirement for a placement: ``"full"`` means that every node has a delegate."""
 
 
 _FLAGS = (
@@ -32,7 +32,7 @@ _FLAGS = (
     "disable_delegate_node_fusion",
     "force_delegate_node_profiling",
 )
-"""Those that the official constructor has, too, with ``experimental_`` in front."""
+"""Flags that the official constructor has, too, with ``experimental_`` in front."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ class Limits:
     """Limits on memory, time and size, so that a hostile or broken model does no harm.
 
     Attributes:
-        memory: bytes that a subgraph's tensors may take, and those that are read of the file
-            besides constants; None: what suits the file.
+        memory: bytes that a subgraph's tensors may take, and that may be read from the file besides
+            constants; None for a limit in proportion to the file.
         time: seconds that making the interpreter, allocating, changing delegates or invoking may
-            take; None for any.
-        tables: operators, their options and tensors in the file; None: a million.
-        depth: calls of subgraphs within each other; None: 50.
-        cancellation: a context's: this interpreter works for its kernel, and stops when it shall.
+            take; None for no limit.
+        tables: number of operators, options and tensors in the file; None for a million.
+        depth: number of calls of subgraphs within each other; None for 50.
+        cancellation: stop request of a delegate's context, for an interpreter that a kernel uses.
 
     Raises:
         ArgumentError: a number out of range, or both ``time`` and ``cancellation``.
@@ -90,7 +90,7 @@ class Limits:
 
 
 GROUPS = {"placement": PlacementPolicy, "limits": Limits, "failures": FailurePolicy}
-"""Arguments of an interpreter that are groups of options, and their classes."""
+"""Groups of options: the argument of ``Interpreter`` for each group, and the group's class."""
 
 PLACES = {
     "rules": ("placement", "rules"),
@@ -107,7 +107,7 @@ PLACES = {
     "isolate": ("failures", "isolate"),
     "timeout": ("failures", "timeout"),
 }
-"""Group and field of each option, by its name on the command line (and, deprecated, as keyword)."""
+"""Group and field of each option, by its name on the command line and as deprecated keyword."""
 
 
 OWN_RUNTIME_ONLY = (
@@ -120,11 +120,11 @@ OWN_RUNTIME_ONLY = (
     "depth_limit",
     "cancellation",
 )
-"""Options that an official interpreter has not."""
+"""Options that an official interpreter does not have."""
 
 
 def in_groups(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the groups, by the arguments' names, of options by their names in :data:`PLACES`.
+    """Return groups of options by argument name, for options by their names in :data:`PLACES`.
 
     >>> in_groups({"time_limit": 2.5})["limits"].time
     2.5
@@ -145,10 +145,11 @@ def groups_of(
     """Return the option groups by name, with deprecated keywords merged into their fields.
 
     Args:
-        placement: as a constructor got it; None for the defaults, as for the next two.
-        limits: the same.
-        failures: the same.
-        more: other keywords that it got; the deprecated ones are taken out, with a warning each.
+        placement: argument of the constructor; None for the defaults.
+        limits: argument of the constructor; None for the defaults.
+        failures: argument of the constructor; None for the defaults.
+        more: other keywords of the constructor; the deprecated ones are removed, with a warning
+            each.
     """
     given = {"placement": placement, "limits": limits, "failures": failures}
     groups = {name: GROUPS[name]() if group is None else group for name, group in given.items()}
@@ -164,7 +165,7 @@ def require_official(groups: Mapping[str, Any]) -> None:
     """Reject options that an official interpreter cannot have.
 
     Raises:
-        ArgumentError: one of them is given.
+        ArgumentError: such an option is given.
     """
     for option in OWN_RUNTIME_ONLY:
         group, name = PLACES[option]
@@ -178,16 +179,17 @@ class InterpreterOptions:
     """All options of an interpreter.
 
     Attributes:
-        recommended_num_threads: threads that the user grants; -1 when that is left open.
+        recommended_num_threads: number of threads that the user allows; -1 if the user has not
+            said.
         numerics: which official kernels to round like.
         preserve_all_tensors: keep every intermediate tensor; delegates then get one node at a time.
         disable_delegate_clustering: partition in plan order instead of pulling nodes together.
         disable_delegate_node_fusion: one node in each partition.
         force_delegate_node_profiling: profile delegate nodes even if they profile their own nodes.
-        placement: which nodes delegates get.
-        limits: what the model may take.
-        failures: what to do about delegates that fail.
-        cache_dir: where delegates keep what they compile; None for the user's own folder.
+        placement: rules for the nodes that delegates get.
+        limits: limits on memory, time and size.
+        failures: what happens when a delegate fails.
+        cache_dir: folder for partitions that delegates compile; None for the user's own folder.
     """
 
     recommended_num_threads: int

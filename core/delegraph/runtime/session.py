@@ -1,6 +1,6 @@
 """A loaded model with its running subgraphs and the delegates applied to them.
 
-What only delegates, rules and profiles need is imported when they are there.
+Modules that only delegates, rules and profiles need are imported when these exist.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Session(SharedState):
     """Running subgraphs of a model, with the state that they share.
 
     Attributes:
-        subgraphs: in the model's order.
-        delegates: those applied, in order, as far as none was refused.
-        rest: the one among those that was applied to what the others left.
+        subgraphs: the subgraphs, in the model's order.
+        delegates: the applied delegates, in order.
+        rest: the default delegate, which has the nodes that the others rejected; None without one.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Session(SharedState):
         )
 
     def allocate(self, subgraph: Subgraph) -> None:
-        """Apply again the delegates that a resize has taken off, then allocate.
+        """Apply the delegates again that a resize has removed, then allocate a subgraph.
 
         Subgraphs that this one calls are allocated when its nodes are prepared.
 
@@ -108,7 +108,8 @@ class Session(SharedState):
         """Check the placement against rules and ``require``, then allocate the first subgraph.
 
         Raises:
-            PlacementError: nodes are elsewhere; the others as of :meth:`allocate`.
+            PlacementError: the placement does not meet rules or ``require``.
+            Other errors: those of :meth:`allocate`.
         """
         self.check_placement()
         self.allocate(self.subgraphs[0])
@@ -117,8 +118,8 @@ class Session(SharedState):
         """Give a tensor a shape that the user asks for.
 
         Args:
-            subgraph: it belongs to this one.
-            index: of the tensor.
+            subgraph: index of the tensor's subgraph.
+            index: index of the tensor.
             dims: the new dimensions.
             strict: allow changes only where ``shape_signature`` has -1.
 
@@ -261,7 +262,7 @@ class Session(SharedState):
 
         Raises:
             DelegateError: one of them failed.
-            PlacementError: nodes are elsewhere than rules and ``require`` want them.
+            PlacementError: the placement does not meet rules or ``require``.
         """
         for delegate in delegates:
             self.apply(delegate)
@@ -273,8 +274,8 @@ class Session(SharedState):
         A subgraph that is allocated stays so, with the data of its inputs and variables.
 
         Raises:
-            DelegateError: it failed on one of them; all are as they were before. One that is
-                applied by default raises none: see ``default_failures``.
+            DelegateError: the delegate failed on a subgraph; all subgraphs are as they were before.
+                A default delegate raises no error: see ``default_failures``.
         """
         if self.has_failed_by_default(delegate):
             return
@@ -331,13 +332,13 @@ class Session(SharedState):
             data.put_back()
 
     def remove(self, name: str) -> None:
-        """Remove the delegates of one name, as if they had never been applied.
+        """Remove the delegates with a name, as if they had never been applied.
 
         The remaining delegates are applied again, since they may now take more nodes.
 
         Raises:
-            ArgumentError: none has that name.
-            DelegateError: one of the others failed; it and those after it are off.
+            ArgumentError: no applied delegate has that name.
+            DelegateError: another delegate failed; that delegate and those after it are removed.
         """
         applied = list(self.delegates)
         names = list(map(delegate_name, applied))
@@ -368,7 +369,7 @@ class Session(SharedState):
     def placement(self) -> Placement:
         """Return which delegate has each node now.
 
-        Between a resize and the next allocation, a delegate that needs fixed shapes has none.
+        Between a resize and the next allocation, a delegate that needs fixed shapes has no nodes.
         """
         from delegraph.runtime.delegates.placement import placement_of
 
@@ -378,7 +379,7 @@ class Session(SharedState):
         """Raise an error unless the placement meets the rules' pins and ``require``.
 
         Raises:
-            PlacementError: nodes are elsewhere.
+            PlacementError: a pinned node, or a node that needs a delegate, runs elsewhere.
         """
         must_be_full = self.options.placement.require == "full"
         if self.rules is None and not must_be_full:

@@ -34,25 +34,26 @@ class SharedState:
     """A loaded model, its options and the run-time state that its subgraphs share.
 
     Attributes:
-        model: what the file declares.
-        options: how it is run.
-        resolver: where its operators' implementations come from.
+        model: content of the model file.
+        options: options of the interpreter.
+        resolver: finds the implementations of the model's operators.
         memory_limit: bytes that each subgraph may take.
         resources: variables and tables.
-        cache_dir: where delegates keep what they compile; None for the user's own folder.
+        cache_dir: folder for partitions that delegates compile; None for the user's own folder.
         shared: objects that this interpreter shares with others, kept for as long as it lives.
-        control_edges: the model's own, by subgraph; None when it has none.
+        control_edges: control edges in the model file, by subgraph; None if there are none.
         rules: the nodes that the user's rules keep from delegates, or pin to one.
-        incidents: what delegates did wrong while Delegraph went on.
+        incidents: failures of delegates after which the interpreter went on.
         supervision: which delegates are quarantined, and which runs are recomputed.
-        by_default: the delegates that are applied though no argument or option names them.
-        failure_memory: what those of the configuration failed at in earlier processes; None
-            without such.
-        cancellation: whether the call that runs is asked to stop.
-        calls: lets one call run at a time.
-        profile: where the nodes that run are recorded; None while no profile is taken.
-        callees: each subgraph as control flow calls it; empty until all of them are made.
-        contexts: each subgraph as kernels and delegates see it; the same.
+        by_default: the applied delegates that no argument or option names.
+        failure_memory: failures of configured delegates in earlier processes; None without such
+            delegates.
+        cancellation: stop request for the running call.
+        calls: lock that lets one call run at a time.
+        profile: the profile that records running nodes; None while no profile is taken.
+        callees: view of each subgraph for control flow; empty until all subgraphs are made.
+        contexts: context of each subgraph for kernels and delegates; empty until all subgraphs are
+            made.
     """
 
     def __init__(

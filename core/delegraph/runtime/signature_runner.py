@@ -124,7 +124,7 @@ def _require_array(name: str, value: object) -> None:
     """Raise an error for a value without a shape, whose element type would be a guess.
 
     Raises:
-        ArgumentAttributeError: it is a list, a number of Python or the like.
+        ArgumentAttributeError: the value is a list, a Python number or the like.
     """
     if not hasattr(value, "shape"):
         kind = type(value).__name__
@@ -138,7 +138,7 @@ def only_signature(model: Model) -> str:
     """Return the key of the only signature of a model.
 
     Raises:
-        ArgumentError: it has none, or several.
+        ArgumentError: the model has no signature, or several.
     """
     if len(model.signatures) != 1:
         raise ArgumentError(

@@ -42,22 +42,24 @@ logger = logging.getLogger(__name__)
 
 
 _CHANNEL_BYTES = 64
-"""What a kernel keeps for a channel of quantized weights: a multiplier, a shift and a sum."""
+"""Bytes that a kernel keeps for each channel of quantized weights: a multiplier, a shift and a sum.
+"""
 
 
 class Subgraph:
     """State of one running subgraph, from loading to closing.
 
     Attributes:
-        spec: what the model declares.
+        spec: declaration of the subgraph in the model file.
         tensors: its tensors, by index; delegates may append some.
         plan: nodes, registrations and their execution order, delegates applied.
         memory: arenas and scratch memory.
-        steps: prepares the plan's nodes and runs them.
-        buffers: the delegates' own buffers of tensors.
-        session: what it shares with the other subgraphs.
-        context: what kernels and delegates see of this subgraph.
-        findings: what the last check of the model's nodes has found; delegates get no others.
+        steps: runner that prepares and runs the nodes of the plan.
+        buffers: handles of tensors in delegates' own buffers.
+        session: state that it shares with the other subgraphs.
+        context: context through which kernels and delegates access this subgraph.
+        findings: result of the last check of the model's nodes; delegates get only nodes without
+            errors.
     """
 
     def __init__(self, spec: SubgraphSpec, session: SharedState) -> None:
@@ -118,7 +120,7 @@ class Subgraph:
     def allocate(self) -> None:
         """Prepare the plan's nodes and allocate the tensors; cheap when nothing has changed.
 
-        Delegates that a resize has taken off stay off: ``Session.allocate`` brings them back.
+        Delegates that a resize has removed stay removed; ``Session.allocate`` applies them again.
 
         Raises:
             NodeError: a node cannot be prepared, or the tensors do not fit in memory.
@@ -151,8 +153,8 @@ class Subgraph:
     def _overlapped(self) -> Mapping[int, Sequence[int]] | None:
         """Schedule asynchronous nodes to overlap; return the tensors that must stay meanwhile.
 
-        A node whose output shapes stay open comes last of those prepared so far: what it leaves
-        open, no evaluation can have started on.
+        A node with open output shapes is the last of the prepared nodes, so no other node has
+        started to use these outputs.
         """
         if not any(isinstance(step, AsyncEval) for step in self.steps.evals):
             return None
@@ -243,8 +245,8 @@ class Subgraph:
 
         Raises:
             StateError: not allocated.
-            NodeError: nothing gives an input of a node values, and nothing has run; or a node
-                failed, and the following ones have not run.
+            NodeError: an input of a node never gets a value, and no node has run; or a node failed,
+                and the nodes after it have not run.
         """
         if not self.is_allocated:
             raise StateError(
@@ -323,8 +325,8 @@ class Subgraph:
         """Bring plan, tensors and their owners back; memory must be allocated again.
 
         Args:
-            snapshot: what to bring back.
-            shapes: whether tensors get back their shapes as well.
+            snapshot: the snapshot.
+            shapes: whether to restore the shapes of tensors as well.
         """
         try:
             self._restore(snapshot, shapes)

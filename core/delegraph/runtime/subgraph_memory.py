@@ -32,10 +32,10 @@ _KINDS = {
 }
 
 _COUNTABLE = 2**59
-"""Elements that no array can have, even where another dimension is zero."""
+"""Least number of elements that no array can have, even if another dimension is zero."""
 
 _Views = dict[tuple[int, int, TensorType, tuple[int, ...]], NDArray[Any]]
-"""Arrays by buffer, offset, type and shape."""
+"""Mapping from buffer, offset, type and shape to an array."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,8 @@ class SubgraphMemory:
     Attributes:
         workspace: scratch memory of the nodes.
         limit: bytes that arenas and workspace may take together.
-        graph: what memory was planned for, delegates applied; None before :meth:`plan`.
+        graph: the graph, with delegate nodes, for which memory is planned; None before
+            :meth:`plan`.
     """
 
     def __init__(self, *, preserve_all_tensors: bool, limit: MemoryLimit) -> None:
@@ -95,12 +96,13 @@ class SubgraphMemory:
         """Compute tensor lifetimes for an execution plan; :meth:`allocate` allocates the memory.
 
         Args:
-            tensors: of the subgraph, by index.
-            nodes: in execution order.
+            tensors: tensors of the subgraph, by index.
+            nodes: nodes in execution order.
             inputs: tensor indices of the graph's inputs.
-            outputs: of its outputs.
-            variables: of its variables.
-            held: by plan position, tensors that nodes before may still read while that one runs.
+            outputs: tensor indices of the graph's outputs.
+            variables: tensor indices of the graph's variables.
+            held: mapping from a plan position to tensors that earlier nodes may still read while
+                the node there runs.
         """
         self._plan = [
             PlanNode(node.inputs, node.outputs, (), int(registration.inplace))
@@ -120,7 +122,7 @@ class SubgraphMemory:
         """Give memory to the tensors of the plan's nodes *first* to *last*.
 
         Raises:
-            OperatorError: the model wants more than the limit, or than can be had.
+            OperatorError: the model needs more memory than the limit, or than there is.
         """
         assert self._planner is not None, "plan() comes first"
         try:
@@ -166,7 +168,8 @@ class SubgraphMemory:
     def _bind(self, index: int, views: _Views) -> None:
         """Set a tensor's array; tensors of one place, type and shape share the array object.
 
-        NumPy is slow to find out that two arrays are the same memory when a node works in place.
+        NumPy is slow to find out that two arrays share memory, which matters when a node works in
+        place.
         """
         assert self._planner is not None, "plan() comes first"
         tensor, address = self._tensors[index], self._planner.address(index)
@@ -192,7 +195,8 @@ def checked_shape(tensor: Tensor, shape: Sequence[int], limit: MemoryLimit) -> t
     """Return *shape* as a tuple after checking rank, sizes and memory limit.
 
     Raises:
-        OperatorError: a dimension that is no int32 or negative, or more bytes than *limit*.
+        OperatorError: a dimension is negative or no int32, or the tensor has more bytes than
+            *limit*.
     """
     dims = tuple(map(int, shape))
     if len(dims) > MAX_RANK:

@@ -19,7 +19,7 @@ from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
 
 _STORED_AS_SEEN = frozenset(TensorType) - OBJECT_TYPES - BITS.keys()
-"""Types whose arrays users get and give as they are."""
+"""Types whose arrays users read and write in the form in which they are stored."""
 
 
 def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
@@ -149,8 +149,8 @@ def _read_objects(tensor: Tensor) -> NDArray[Any]:
 def signature_of(tensor: Tensor) -> tuple[int, ...]:
     """Return the declared shape if it has an open dimension, else the present shape.
 
-    Files without open dimensions have no signature, and the official interpreter then tells, and
-    holds a strict resize to, what the tensor has now.
+    Files without open dimensions have no signature. The official interpreter then reports the
+    present shape, and a strict resize must keep it.
     """
     declared = tensor.shape_signature
     return declared if -1 in declared else tensor.shape

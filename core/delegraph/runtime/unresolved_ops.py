@@ -19,11 +19,12 @@ def check_resolved(placement: Placement, plans: Sequence[DelegatedPlan]) -> None
     """Raise an error if no kernel or delegate runs one of the nodes.
 
     Args:
-        placement: where its nodes run.
-        plans: of its subgraphs.
+        placement: placement of the model.
+        plans: plans of the model's subgraphs.
 
     Raises:
-        UnresolvedOpError: it names all such operators and what to do.
+        UnresolvedOpError: some nodes have neither; the error names all their operators and what to
+            do.
     """
     for node in placement.unresolved():
         plan = plans[node.subgraph]

@@ -1,7 +1,8 @@
 """Tensors whose value is in a delegate's own buffer.
 
-Such a tensor has the delegate and the delegate's handle for the buffer. While ``data_is_stale``
-only the buffer is up to date; any other reader of the tensor has it copied first.
+Such a tensor has the delegate and the delegate's handle for the buffer. While ``data_is_stale`` is
+true, only the buffer is up to date, and the value is copied before any other reader reads the
+tensor.
 
 Source:
     SetBufferHandle and EnsureTensorDataIsReadable, tflite/core/subgraph.cc. Unlike there, a copy
@@ -31,8 +32,8 @@ class BufferHandles:
 
     Args:
         tensors: the tensors, by index; delegates may append some.
-        context: what delegates see of the subgraph.
-        plan: its nodes.
+        context: the context that delegates get of the subgraph.
+        plan: the nodes of the subgraph.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class BufferHandles:
         """Copy a tensor's value from the delegate's buffer if only the buffer is up to date.
 
         Raises:
-            DelegateNodeError: the delegate cannot; the tensor stays stale.
+            DelegateNodeError: the delegate cannot copy the value; the tensor stays stale.
         """
         if tensor.data_is_stale:
             delegate: Any = tensor.delegate
@@ -68,7 +69,7 @@ class BufferHandles:
         """Copy the value that the user has set to the delegate's buffer, if there is one.
 
         Raises:
-            DelegateNodeError: the delegate cannot.
+            DelegateNodeError: the delegate cannot copy the value.
         """
         tensor.data_is_stale = False
         if tensor.buffer_handle != NO_HANDLE:
@@ -76,7 +77,7 @@ class BufferHandles:
             self._copy(tensor, delegate.copy_to_buffer_handle, "to")
 
     def reading(self, step: Eval, node: Node) -> Eval:
-        """Return *step* preceded by copies of inputs that only another delegate has up to date."""
+        """Return *step* preceded by copies of inputs that are newer in a delegate's buffer."""
         tensors = self._tensors
         foreign = [
             tensors[i]
@@ -86,7 +87,7 @@ class BufferHandles:
         return self.reading_first(foreign, step)
 
     def reading_first(self, tensors: Sequence[Tensor], step: Eval) -> Eval:
-        """Return *step* preceded by copies of *tensors*, as far as delegates have newer values."""
+        """Return *step* preceded by copies of *tensors* that are newer in a delegate's buffer."""
         if not tensors:
             return step
 
@@ -103,7 +104,8 @@ class BufferHandles:
     def restore(self, owners: Iterable[object | None]) -> None:
         """Set the owner of each tensor again, and release the handles of other owners.
 
-        An owner that stayed has its latest handle: it may have released the ones before.
+        A delegate that is still the owner keeps its latest handle, since it may have released
+        earlier ones.
         """
         for tensor, owner in zip(self._tensors, owners, strict=True):
             if tensor.delegate is not owner:

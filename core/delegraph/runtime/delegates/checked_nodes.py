@@ -1,7 +1,7 @@
-"""Which nodes of a graph are well-formed: their kernels are asked, on a private state.
+"""Finds out which nodes of a graph are well-formed, by preparing their kernels on a private state.
 
 A kernel's ``prepare`` decides what its operator takes. A delegate may rely on that: it gets no node
-that its kernel refuses, and what it has is looked at again whenever shapes have changed.
+that the kernel refuses, and its nodes are checked again whenever shapes have changed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from delegraph.runtime.execution.steps import Step
 def order_errors(subgraph: SubgraphSpec) -> dict[int, DelegraphError]:
     """Return errors for all nodes if a tensor is written twice or read before it is written.
 
-    Then what nodes read depends on their order, and partitions do not keep it: only tensors tell
-    them what comes first. Nodes that wait for each other fit in no partition at all.
+    In such a graph the values that nodes read depend on their order. Partitions do not keep that
+    order, because they order nodes by tensors only. Nodes that wait for each other fit in no
+    partition at all.
     """
     made = {index for index in subgraph.inputs if index >= 0}
     later = {index for operator in subgraph.operators for index in operator.outputs if index >= 0}
@@ -58,17 +59,18 @@ def check_nodes(
 ) -> Findings:
     """Prepare *nodes* on private copies of their tensors and return the findings.
 
-    An operator that decides the element type of its output has done so afterwards.
+    Afterwards, operators that decide the element type of an output have set it.
 
     Nodes that read a tensor whose shape is not known yet are left for later, and so are those
     without a kernel and those of delegates.
 
     Args:
-        host: context of the subgraph.
+        host: the context of the subgraph.
         nodes: in execution order.
         limit: bytes that their tensors may take.
         errors: nodes that are known to be refused.
-        follows_calls: whether nodes that call subgraphs are checked, which prepares those.
+        follows_calls: whether nodes that call subgraphs are checked, which prepares these
+            subgraphs.
         unknown: tensors from outside whose shape is not known yet.
     """
     checked = _CheckedNodes(host, nodes, limit, errors, follows_calls=follows_calls)

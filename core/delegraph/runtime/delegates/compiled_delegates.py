@@ -1,4 +1,4 @@
-"""Delegates of compiled libraries, by their path."""
+"""Delegates of compiled libraries, which are named by the path of the library."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
 
 LOADER = "delegraph.native.compiled.external_delegate"
-"""The module that makes them. It stands above this layer, so it is loaded by name, as plugins are,
-and only when a library is asked for."""
+"""Module that makes these delegates.
+
+It is in a higher layer, so it is loaded by name like a plugin, and only when a library is asked
+for.
+"""
 
 _LIBRARY = re.compile(r".*(\.so(\.\d+)*|\.dylib|\.dll)|.*[/\\].*", re.DOTALL)
 
 
 def is_library(name: str) -> bool:
-    r"""Return whether *name* is a library's, not an installed delegate's.
+    r"""Return whether *name* is the path of a library, not the name of an installed delegate.
 
     >>> is_library("libedgetpu.so.1"), is_library("./mine"), is_library("numba_cpu")
     (True, True, False)
@@ -42,7 +45,7 @@ def delegate_at(address: int) -> Delegate:
 
     Raises:
         DelegateError: the address is 0.
-        DelegateLoadError: what is there could claim nothing.
+        DelegateLoadError: the object there has no function that claims nodes.
     """
     delegate: Delegate = importlib.import_module(LOADER).NativeDelegate(address)
     return delegate

@@ -1,7 +1,8 @@
 """Delegates for the partitions in a model file that were compiled ahead of time.
 
-Each runs what one delegate has compiled, by the plugin that the file names. One that cannot be used
-leaves its nodes, with the reason; nothing else runs them.
+Each of these delegates runs the partitions that one delegate has compiled, with the plugin that the
+file names. If the plugin cannot be used, the nodes are rejected with the reason; no other kernel
+can run them.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def compiled_delegate(compiler: DelegateAddress, *, loads: bool = True) -> Deleg
 
     Args:
         compiler: a delegate and its distribution.
-        loads: False for one that takes the nodes and cannot run them, as shapes need no more.
+        loads: False for a delegate that takes the nodes and cannot run them; that is enough to work
+            out shapes.
     """
     kind = _LoadingDelegate if loads else _ShapingDelegate
     return kind(CompiledDelegate(compiler, loads))
@@ -113,7 +115,7 @@ class CompiledDelegate(SimpleDelegateInterface):
 
     Args:
         compiler: the delegate and its distribution.
-        loads: whether the plugin must be able to load what it takes.
+        loads: whether the plugin must be able to load the nodes that the delegate takes.
     """
 
     def __init__(self, compiler: DelegateAddress, loads: bool) -> None:
@@ -126,7 +128,7 @@ class CompiledDelegate(SimpleDelegateInterface):
         return self._compiler.name
 
     def note(self) -> str:
-        """Text with the distributions that compiled the nodes, with versions once known."""
+        """Text with the distributions whose compilers made the nodes, with versions once known."""
         return f"compiled by {', '.join(self._providers) or self._compiler.distribution}"
 
     def flags(self) -> DelegateFlags:
@@ -159,7 +161,8 @@ def offer_of(partition: CompiledPartition) -> Offer:
     """Return the installed delegate that loads a compiled partition.
 
     Raises:
-        PartitionRejected: there is none, or it is of another version; the message says what to do.
+        PartitionRejected: no installed delegate loads it, or only one of another version; the
+            message says what to do.
     """
     name, version = partition.distribution, partition.distribution_version
     install = f"pip install '{name}{f'=={version}' if version else ''}'"
@@ -193,7 +196,7 @@ def offer_of(partition: CompiledPartition) -> Offer:
 def _compiled_node(
     context: DelegateContext, params: DelegateParams
 ) -> tuple[CompiledPartition, DelegateParams, Tensor]:
-    """Record, inputs and outputs, and blob of the compiled partition in a delegate node."""
+    """Return record, inputs and outputs, and blob of a delegate node's compiled partition."""
     (index,) = params.nodes_to_replace
     compiled, _ = context.get_node_and_registration(index)
     *inputs, blob = compiled.inputs

@@ -20,8 +20,8 @@ def compiled_by(model: Model, isolation: Isolation = AS_SPECIFIED) -> list[Deleg
     """Return the delegates of a file's compiled partitions, in order of occurrence.
 
     Args:
-        model: the file.
-        isolation: which of them get a process of their own.
+        model: the model.
+        isolation: which of the delegates get a process of their own.
 
     Raises:
         MalformedModelError: a compiled partition is damaged.
@@ -49,7 +49,7 @@ def called_for(
     """Return the installed delegates made for *custom_ops*, without those in *asked_for*.
 
     Raises:
-        PluginError: the code of one failed.
+        PluginError: the code of a delegate's plugin failed.
     """
     if not custom_ops:
         return []

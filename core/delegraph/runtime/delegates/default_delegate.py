@@ -1,7 +1,7 @@
 """The default delegate, which computes the nodes that all requested delegates reject.
 
-It is to Delegraph what XNNPACK is to the official runtime. Delegates declare that they may be it,
-by ``DelegateSpec.default_rank``.
+It plays the part that XNNPACK plays in the official runtime. A delegate declares by
+``DelegateSpec.default_rank`` that it may be the default delegate.
 
 Source:
     Interpreter::ApplyLazyDelegateProviders, tflite/core/interpreter.cc.
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 def apply_to_the_rest(session: Session) -> None:
     """Apply the default delegate if it is installed, ready and not requested by name.
 
-    Where it fails the model runs without it; see ``default_failures``.
+    If it fails, the model runs without it; see ``default_failures``.
     """
     delegate = ready_delegate(session)
     if delegate is None:
@@ -45,7 +45,7 @@ def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
     """Apply a requested delegate before the default delegate, which stays the last one.
 
     Raises:
-        DelegateError: it failed; all are as they were before.
+        DelegateError: the requested delegate failed; the delegates are as they were before.
     """
     rest = rest_of(session)
     if rest is None:
@@ -65,9 +65,9 @@ def rest_of(session: Session) -> Delegate | None:
 
 
 def ready_delegate(session: Session) -> Delegate | None:
-    """Return a new delegate; None where none is installed, or all would have to compile first.
+    """Return a new default delegate; None if none is installed that need not compile first.
 
-    One that cannot be made is an incident.
+    A delegate that cannot be created is an incident.
     """
     plugins = installed()
     offer = next((offer for offer in plugins.defaults() if is_ready(offer.spec)), None)

@@ -1,11 +1,11 @@
 """Handles failures of default delegates: the model runs without the failed delegate.
 
-There is one rule, whatever the delegate was doing. The core's kernels are asked to do the same. If
-they fail, too, their error is raised, as without the delegate, and the delegate is applied again at
-the next allocation. If they do not, the delegate is to blame: there is an incident and a warning,
-and the interpreter does without the delegate from then on.
+One rule holds for all failures: the core's kernels repeat the work of the delegate. If they fail,
+too, their error is raised, as it would be without the delegate, and the delegate is applied again
+at the next allocation. If they succeed, the delegate is to blame: an incident is recorded, a
+warning is given, and the interpreter does not use the delegate any more.
 
-While nodes are prepared or run inside an invoke, ``default_guard.py`` does that for one partition.
+``default_guard.py`` does the same for one partition during an invoke.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Stack(Protocol):
         """The applied delegates, followed by delegates that a resize has removed."""
 
     def start_again(self, delegates: Iterable[AppliedDelegate]) -> None:
-        """Take all delegates off; :meth:`reapply` will apply *delegates*."""
+        """Remove all delegates; :meth:`reapply` will apply *delegates*."""
 
     def reapply(self) -> None:
         """Apply the delegates that a resize has removed."""
@@ -50,10 +50,11 @@ def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bo
     Args:
         first: the model's first subgraph.
         delegate: the delegate.
-        error: what went wrong.
+        error: error of the delegate.
 
     Returns:
-        Whether it shall be applied at the next allocation: the core refuses the model, too.
+        Whether the delegate is to be applied at the next allocation, because the core refuses the
+        model, too.
 
     Raises:
         DefaultDelegateWarning: where users turn warnings into errors.
@@ -92,10 +93,10 @@ def allocate(
     """Allocate a subgraph without the default delegates that fail or have failed.
 
     Args:
-        stack: of the subgraph.
+        stack: the delegates of the subgraph.
         subgraph: the subgraph.
-        wanted: the delegates that it had before the allocation was tried.
-        error: why that failed; None if it did not, or was not tried.
+        wanted: the delegates of the subgraph before the allocation was tried.
+        error: error of that allocation; None if it succeeded or was not tried.
 
     Raises:
         DelegateError: a delegate that users named cannot be applied to the new shapes.
@@ -135,7 +136,7 @@ def _allocate_without(
     """Allocate without the failed default delegate; if that fails, without all of them.
 
     Raises:
-        Exception: *error*, or a later one, once no default delegate is left.
+        Exception: *error* or a later error, if the allocation fails without any default delegate.
     """
     session = subgraph.session
     left = list(_without_failed(session, wanted))
@@ -160,14 +161,14 @@ def _allocate_without(
 def _without_failed(
     session: SharedState, applied: Sequence[AppliedDelegate]
 ) -> Sequence[AppliedDelegate]:
-    """Return the delegates without the default ones that failed in this interpreter."""
+    """Return the delegates without those default delegates that failed in this interpreter."""
     return [each for each in applied if not session.has_failed_by_default(each.delegate)]
 
 
 def without_those_off(
     subgraphs: Iterable[Subgraph], delegates: Iterable[Delegate]
 ) -> list[Delegate]:
-    """Return *delegates* without the failed default ones that every subgraph has removed."""
+    """Return *delegates* without the failed default delegates that every subgraph has removed."""
     known = [(s.session, (*s.plan.applied, *s.plan.undone)) for s in subgraphs]
     present = {id(each.delegate) for _, applied in known for each in applied}
     session = known[0][0]

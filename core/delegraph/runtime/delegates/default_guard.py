@@ -1,7 +1,7 @@
-"""Guard of a default delegate's nodes: when one fails, Delegraph's kernels compute it.
+"""Guard of a default delegate's nodes: when a node fails, Delegraph's kernels compute it.
 
-While nothing fails an invoke costs what it costs without a guard, and a copy of the variables where
-a partition changes some.
+While nothing fails, the guard costs nothing, except a copy of the variables that a partition may
+change.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from delegraph.runtime.subgraph import Subgraph
 class DefaultGuard(Guard):
     """Runs one node of a default delegate and replaces it when it fails.
 
-    Where the model's own kernels fail as well, their error is raised: the one that users get
-    without the delegate. Where they do not, the delegate is to blame, and runs no more.
+    If Delegraph's kernels fail as well, their error is raised, as it would be without the delegate.
+    If they succeed, the delegate is to blame, and does not run any more.
 
     Attributes:
         delegate: the delegate.
@@ -43,7 +43,10 @@ class DefaultGuard(Guard):
     # -- preparing -----------------------------------------------------------------------------
 
     def _prepared_instead(self, error: Exception, is_wrong: bool = False) -> Eval:
-        """Prepare the original nodes; while the delegate is being applied, that fails instead."""
+        """Prepare the original nodes instead of the delegate's node.
+
+        While the delegate is being applied, applying it fails instead.
+        """
         self._raise_if_cancelled(error)
         if self._subgraph.plan.application is not None:
             raise error
@@ -88,7 +91,7 @@ class DefaultGuard(Guard):
         return keep_and_run
 
     def _rescuing(self, step: Eval) -> Eval:
-        """Evaluation that runs *step*, or the original nodes where that fails."""
+        """Return an evaluation that runs *step* and, if it fails, the original nodes."""
         outputs, make_readable = self._outputs, self._subgraph.buffers.make_readable
 
         def run() -> None:
@@ -116,7 +119,7 @@ class DefaultGuard(Guard):
             raise left from left.__cause__
 
     def _rescued(self, error: Exception) -> Exception | None:
-        """Compute the outputs by the original nodes; return the error to raise, None for none."""
+        """Compute the outputs by the original nodes; return an error to raise, or None."""
         try:
             self._raise_if_cancelled(error)
             if self._saved is not None:

@@ -24,16 +24,16 @@ def leave_out(
     incident: Incident,
     error: BaseException | None = None,
 ) -> None:
-    """Do without a default delegate from now on; say why, by a warning the first time.
+    """Stop using a default delegate, record its failure, and give a warning for the first one.
 
     Args:
-        session: of the interpreter.
+        session: session of the interpreter.
         delegate: the delegate.
-        incident: what it did wrong.
-        error: what it raised, to be remembered; None where it is known already.
+        incident: the failure.
+        error: the delegate's error, to be remembered for later processes; None if they know it.
 
     Raises:
-        DefaultDelegateWarning: where users turn warnings into errors.
+        DefaultDelegateWarning: the user turns warnings into errors.
     """
     session.supervision.quarantine(delegate)
     tell(session, delegate, incident, error)
@@ -45,7 +45,7 @@ def tell(
     """Record, remember and report a failure of a default delegate; see :func:`leave_out`.
 
     Raises:
-        DefaultDelegateWarning: where users turn warnings into errors.
+        DefaultDelegateWarning: the user turns warnings into errors.
     """
     session.incidents.record(incident, level=logging.INFO)  # the warning says it
     if error is not None:
@@ -59,10 +59,10 @@ def tell(
 
 
 def recall_failures(session: SharedState, memory: FailureMemory) -> None:
-    """Leave out default delegates that failed slowly in an earlier process, at these shapes.
+    """Stop using default delegates that failed slowly in an earlier process, for the same shapes.
 
     Raises:
-        DefaultDelegateWarning: where users turn warnings into errors.
+        DefaultDelegateWarning: the user turns warnings into errors.
     """
     memory.begin()
     for delegate in session.by_default:
@@ -76,11 +76,11 @@ def warn_of(incident: Incident, heir: str = "Delegraph's kernels") -> None:
     """Give the warning of an incident.
 
     Args:
-        incident: what a default delegate did wrong.
-        heir: what computes its nodes instead.
+        incident: the failure of a default delegate.
+        heir: name of the delegate or the kernels that compute its nodes instead.
 
     Raises:
-        DefaultDelegateWarning: where users turn warnings into errors.
+        DefaultDelegateWarning: the user turns warnings into errors.
     """
     warnings.warn(_warning(incident, heir), DefaultDelegateWarning, stacklevel=_outside())
 

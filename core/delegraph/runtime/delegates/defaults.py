@@ -1,7 +1,7 @@
-"""Delegates applied without request: configured ones, those of custom operators, the default one.
+"""Delegates that no argument names: configured ones, those of custom operators, the default one.
 
-Those of partitions that were compiled ahead of time come with the file. What looks for delegates is
-imported where there is one to look for.
+Delegates of partitions that were compiled ahead of time come with the file. Modules that look for
+delegates are imported only if there is something to look for.
 
 Source:
     InterpreterBuilder, tflite/core/interpreter_builder.cc: the Flex delegate comes first, and
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def are_wanted(resolver: OpResolverType) -> bool:
-    """Return whether models get delegates without asking under *resolver*."""
+    """Return whether a model gets delegates that no argument names, under *resolver*."""
     return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)
 
 
@@ -32,10 +32,10 @@ def configured(isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
     """Return the delegates that the environment or the configuration file names, in order.
 
     Args:
-        isolation: which of them get a process of their own.
+        isolation: which of the delegates get a process of their own.
 
     Raises:
-        ConfigurationError: one of them cannot be had.
+        ConfigurationError: one of the delegates cannot be created.
     """
     names, source = default_delegates()
     if not names:
@@ -60,18 +60,19 @@ def apply(
     """Apply the requested delegates to a new session, then default ones if *resolver* allows.
 
     Args:
-        session: what runs the model.
-        asked_for: by name or as objects.
-        resolver: whether models get delegates without asking.
-        is_left_open: whether no delegates were named: then those of :func:`configured` apply.
+        session: the new session.
+        asked_for: the requested delegates, by name or as objects.
+        resolver: decides whether the model gets delegates that no argument names.
+        is_left_open: whether the argument ``delegates`` was left out; then those of
+            :func:`configured` are applied.
         takes_more: whether the model may get delegates beside *asked_for*.
 
     Raises:
-        ConfigurationError: a configured delegate cannot be had.
+        ConfigurationError: a configured delegate cannot be created.
         MalformedModelError: a compiled partition is damaged.
-        PluginError: the code of a delegate that is called for failed.
+        PluginError: the code of a delegate's plugin failed.
         DelegateError: a delegate failed.
-        PlacementError: nodes are elsewhere than rules and ``require`` want them.
+        PlacementError: the placement does not meet rules or ``require``.
     """
     is_nested = session.options.limits.cancellation is not None  # a kernel's own interpreter
     if is_left_open and are_wanted(resolver) and not is_nested:
@@ -98,8 +99,9 @@ def apply(
 def _has_rest(session: Session) -> bool:
     """Return whether a default delegate may take the remaining nodes.
 
-    Not where users say which are the defaults, and not where that delegate would not do what is
-    asked for: exact sums of the reference kernels, values of all tensors, nothing left over.
+    No default delegate is applied if the user's configuration names the defaults. Nor is one
+    applied if the user asks for something that it does not give: the sums of the reference kernels,
+    the values of all tensors, or delegates for all nodes.
     """
     options = session.options
     is_plain = options.numerics == "builtin" and not options.preserve_all_tensors
@@ -111,17 +113,17 @@ def added_to(
 ) -> list[Delegate]:
     """Return the delegates to apply: those that the model needs, then *asked_for*.
 
-    First come those of its compiled partitions, which nothing else can run. Then, unless *resolver*
-    is against it, those that its custom operators call for.
+    First come the delegates of the model's compiled partitions, which no kernel can run. Then, if
+    *resolver* allows, come the delegates for its custom operators.
 
     Args:
-        asked_for: by name or as objects.
-        session: what runs the model.
-        resolver: whether models get delegates without asking.
+        asked_for: the requested delegates, by name or as objects.
+        session: the session that runs the model.
+        resolver: decides whether the model gets delegates that no argument names.
 
     Raises:
         MalformedModelError: a compiled partition is damaged.
-        PluginError: the code of a delegate that is called for failed.
+        PluginError: the code of a delegate's plugin failed.
     """
     custom_ops = session.unresolved_custom_ops()
     if not custom_ops:

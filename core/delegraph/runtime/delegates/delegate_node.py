@@ -1,4 +1,4 @@
-"""Runtime's part in running a delegate node: inner shapes, buffer copies, the failure policy."""
+"""The runtime's part in running a delegate node: inner shapes, buffers, the failure policy."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class DelegateNodePrepare:
     def __call__(self, context: OpContext, node: Node) -> Eval:
         """Return the evaluation that runs the delegate node.
 
-        Prepared in another context, it is one of the nodes that a later delegate has replaced:
-        the runner of those handles the rest.
+        In another context, the node is one that a later delegate has replaced. Then only the
+        delegate's own ``prepare`` is called, and the runner of the replaced nodes does the rest.
         """
         if context is not self.subgraph.context:
             return self.own(context, node)
@@ -51,13 +51,14 @@ class DelegateNodePrepare:
     def _check_shapes(self, node: Node) -> None:
         """Check the original nodes again if shapes have changed since the delegate claimed them.
 
-        The node's outputs are then as those left them: open where their shapes were.
+        Afterwards the shapes of the node's outputs are open where the original nodes left them
+        open.
 
         Raises:
-            NodeError: a kernel refuses one; that of a custom operator counts if the delegate needs
-                the shapes inside.
-            UnresolvedOpError: one is a custom operator without a kernel, and the delegate needs
-                the shapes inside.
+            NodeError: a kernel refuses one of the nodes. Refusals of custom operators count only if
+                the delegate needs the shapes inside the partition.
+            UnresolvedOpError: one of the nodes is a custom operator without a kernel, and the
+                delegate needs the shapes inside the partition.
         """
         delegate: Any = node.delegate
         subgraph = self.subgraph
@@ -88,11 +89,11 @@ def as_delegate_node(
 def with_own_prepare(
     registration: Registration, change: Callable[[Prepare], Prepare]
 ) -> Registration:
-    """Return a delegate node's registration with another ``prepare`` of the delegate's own.
+    """Return a delegate node's registration in which the delegate's ``prepare`` is replaced.
 
     Args:
-        registration: what :func:`as_delegate_node` has returned.
-        change: returns the new ``prepare`` for the present one.
+        registration: a result of :func:`as_delegate_node`.
+        change: function that returns the new ``prepare`` for the present one.
     """
     prepare = registration.prepare
     assert isinstance(prepare, DelegateNodePrepare), "not the registration of a delegate node"

@@ -49,14 +49,14 @@ class DelegateStack:
     # -- applying ------------------------------------------------------------------------------
 
     def apply(self, delegate: Delegate, lost: Barred = MappingProxyType({})) -> None:
-        """Let a delegate claim nodes; on any failure all is as before, and the error tells.
+        """Let a delegate claim nodes; if it fails, the graph is restored and the error is raised.
 
         Args:
             delegate: the delegate.
-            lost: nodes that it may not have because a measurement spoke against it.
+            lost: nodes that the delegate may not have, because it was measured to be slower.
 
         Raises:
-            DelegateError: the delegate failed, or it is static and the graph is not.
+            DelegateError: the delegate failed, or it is static and the graph has dynamic tensors.
             CallCancelledError: the call was asked to stop.
         """
         self.reapply_named()
@@ -139,7 +139,7 @@ class DelegateStack:
             )
 
     def _check_nodes(self, delegate: Delegate) -> None:
-        """Look for nodes that are not well-formed, unless that was done for the present shapes."""
+        """Find the nodes that are not well-formed, unless that was done for the present shapes."""
         subgraph = self._subgraph
         shapes = [subgraph.tensors[index].shape for index in subgraph.inputs if index >= 0]
         if shapes == self._checked_shapes:
@@ -158,7 +158,7 @@ class DelegateStack:
         return not (delegate.flags & _NEEDS_NO_SHAPES or self._plan.has_unresolved)
 
     def _refuse_open_shapes(self, delegate: Delegate) -> None:
-        """Raise when a static delegate meets a graph with shapes known only while invoking."""
+        """Raise an error if a static delegate is applied to a graph with dynamic tensors."""
         if not self._needs_shapes(delegate):
             return
         subgraph = self._subgraph
@@ -173,7 +173,7 @@ class DelegateStack:
             )
 
     def _refuse_opened_shapes(self) -> None:
-        """Raise an error if a delegate made a shape dynamic after a static one was applied."""
+        """Raise an error if a delegate made a tensor dynamic after a static one was applied."""
         subgraph = self._subgraph
         if subgraph.has_dynamic_tensors:
             node, registration, tensor = subgraph.steps.first_open()
@@ -216,9 +216,9 @@ class DelegateStack:
                 self._plan.undone = applied
 
     def allocate(self) -> None:
-        """Apply again the delegates that a resize has taken off, and allocate the subgraph.
+        """Apply the delegates again that a resize has removed, and allocate the subgraph.
 
-        Default delegates that fail stay off; see ``default_failures``.
+        Default delegates that fail stay removed; see ``default_failures``.
 
         Raises:
             DelegateError: as of :meth:`reapply`.
@@ -246,11 +246,12 @@ class DelegateStack:
             default_failures.allocate(self, subgraph, wanted, failure)
 
     def reapply(self) -> None:
-        """Apply again the delegates that a resize has taken off.
+        """Apply the delegates again that a resize has removed.
 
         Raises:
-            DelegateError: one of them fails for the new shapes; it and those after it stay off.
-                Under another policy than ``"raise"`` it stays off alone, and is an incident.
+            DelegateError: a delegate fails for the new shapes; it and the delegates after it stay
+                removed. With another policy than ``"raise"`` only the failed delegate stays
+                removed, and the failure is an incident.
         """
         undone, tried = self._plan.undone, 0
         try:
@@ -285,7 +286,7 @@ class DelegateStack:
         return [*self._plan.applied, *self._plan.undone]
 
     def start_again(self, delegates: Iterable[AppliedDelegate]) -> None:
-        """Take all delegates off; :meth:`reapply` will apply *delegates*."""
+        """Remove all delegates; :meth:`reapply` will apply *delegates*."""
         if self._plan.applied and self._base is not None:
             self._subgraph.restore(self._base, shapes=False)
         self._plan.undone = list(delegates)

@@ -1,7 +1,7 @@
 """Nodes and execution order of a subgraph, and the changes that delegates make to them.
 
-Delegate nodes come after the model's own nodes, and the execution plan is made of both; a plan can
-be put back to what it was at any time.
+Delegate nodes come after the model's own nodes, and the execution plan has nodes of both kinds. A
+snapshot of a plan can be restored at any time.
 
 Source:
     ReplaceNodeSubsetsWithDelegateKernels, tflite/core/subgraph.cc.
@@ -38,18 +38,16 @@ class DelegatedPlan:
 
     Args:
         nodes: the model's nodes, each with its registration.
-        partitioner: cuts the plan into partitions.
+        partitioner: object that cuts the plan into partitions.
 
     Attributes:
         nodes: the model's nodes, then the delegate nodes, each with its registration.
         execution_plan: indices into ``nodes``, in execution order.
         applied: delegates in force, in order.
-        undone: delegates that a resize has taken off, to be applied again before the next
-            allocation.
-        owner: for each node that a delegate node replaced, that delegate node.
+        undone: delegates that a resize has removed, to be applied again before the next allocation.
+        owner: mapping from each replaced node to the delegate node that replaced it.
         absorbed: other subgraphs that delegate nodes of this one compute.
-        application: the delegate being applied, with the allocation that is part of it; None when
-            there is none.
+        application: the delegate that is being applied; None if no delegate is being applied.
     """
 
     def __init__(
@@ -135,7 +133,7 @@ class DelegatedPlan:
 
         See ``DelegateContext.replace_node_subsets_with_delegate_kernels``.
 
-        Where this fails, some new nodes are in the list; restore a snapshot then.
+        If the method fails, some new nodes may be in the list; restore a snapshot then.
         """
         application = self._claiming("nodes can be replaced")
         subsets = self._subsets([index for index in nodes if index not in application.barred])
@@ -213,7 +211,7 @@ class DelegatedPlan:
     def restore(self, snapshot: PlanSnapshot) -> None:
         """Bring a plan back, freeing delegate nodes made since.
 
-        An interrupt may leave it half done; then it can be done once more.
+        After an interrupt the method can be called again.
         """
         self.execution_plan = list(snapshot.execution_plan)
         self.applied = list(snapshot.applied)

@@ -1,8 +1,9 @@
 """Failures of default delegates, kept for ``delegraph doctor`` and for the next start.
 
-A delegate that took long to find out that it cannot compile a model would take as long at each
-start. So such a failure is known to later processes, for the same model, shapes and delegate, until
-the delegate's distribution or Delegraph has another version, or ``delegraph cache clear``.
+Some delegates need a long time to find out that they cannot compile a model, and would need it
+again at each start. So slow failures are kept for later processes with the same model, shapes and
+delegate. They are forgotten when the delegate's distribution or Delegraph changes its version, and
+by ``delegraph cache clear``.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ logger = logging.getLogger(__name__)
 NAMESPACE = "default-failures"
 
 SLOW = 1.0
-"""Seconds from which on a failure is worth remembering."""
+"""Least number of seconds of a failure that later processes remember."""
 
 _COMPILING = ("init", "prepare")
 _PASSING = (MemoryError, OSError, DelegateProcessError)  # may be over the next time
@@ -45,13 +46,13 @@ class KnownFailure(JsonRecord):
     """A failure of a default delegate, in this or an earlier process.
 
     Attributes:
-        delegate: its name.
-        origin: its distribution with the version.
+        delegate: name of the delegate.
+        origin: distribution of the delegate, with its version.
         model: SHA-256 of the model's bytes.
-        shapes: of the model's inputs.
-        phase: what it was doing.
-        error: the error in words.
-        is_skipped: whether it is not applied to this model any more.
+        shapes: shapes of the model's inputs.
+        phase: what the delegate was doing.
+        error: text of the error.
+        is_skipped: whether the delegate is not applied to this model any more.
     """
 
     delegate: str
@@ -69,8 +70,8 @@ class FailureMemory:
     Args:
         content: the model's bytes.
         cache_dir: the folder of the cache; None for the user's own.
-        addresses: how the configuration names delegates, by ``id`` of the delegate. Failures of
-            others are kept for the doctor alone.
+        addresses: mapping from the ``id`` of a delegate to its name in the configuration. Failures
+            of other delegates are kept for ``delegraph doctor`` only.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class FailureMemory:
         self._start = time.monotonic()
 
     def recall(self, delegate: object, name: str, inputs: Sequence[Tensor]) -> Incident | None:
-        """Earlier failure of a delegate of the configuration, for the present shapes."""
+        """Return an earlier failure of a configured delegate for the present shapes, or None."""
         address = self._addresses.get(id(delegate))
         if address is None or (address, _shapes(inputs)) in self._recalled:
             return None
@@ -140,10 +141,10 @@ class FailureMemory:
 
 
 def known_failures(folder: Path | None = None) -> list[KnownFailure]:
-    """Return the failures that a cache has, the latest first.
+    """Return the failures in a cache, the latest first.
 
     Args:
-        folder: of the cache; None for the user's own.
+        folder: folder of the cache; None for the user's own.
     """
     found = []
     try:

@@ -35,10 +35,10 @@ class FailurePolicy:
         validate: check the results of delegates for NaN, wrong shapes and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1; the first
             invoke is always among them.
-        isolate: as ``load_delegate`` has it, for all delegates.
+        isolate: whether delegates run in processes of their own, as for ``load_delegate``.
         timeout: seconds that an invoke of an isolated delegate may take.
-        is_default: whether it is for a delegate that is applied by default: its first failure takes
-            it off, and is a warning.
+        is_default: whether the policy is for the default delegate, whose first failure removes it
+            and gives a warning.
 
     Raises:
         ArgumentError: an unknown word, a share out of range, or no positive number of seconds.
@@ -69,7 +69,8 @@ class FailurePolicy:
 
         Args:
             delegate: the delegate.
-            is_default: whether it is applied by default, so that it never raises its errors.
+            is_default: whether the delegate is applied by default; its errors are never raised
+                then.
         """
         if is_default:
             kept: OnFailure = "shadow" if self.on_failure == "shadow" else "fallback"
@@ -81,7 +82,7 @@ class FailurePolicy:
 
     @property
     def needs_guard(self) -> bool:
-        """Whether delegate nodes cannot simply be run; ``on_failure`` is decided."""
+        """Whether delegate nodes need a guard; the policy must have a definite ``on_failure``."""
         return self.validate or self.on_failure != "raise"
 
 
@@ -103,7 +104,7 @@ class Incidents:
         heir: str = "Delegraph's kernels",
         level: int = logging.WARNING,
     ) -> None:
-        """Add an incident with a count of 1; the log names who computes instead."""
+        """Add an incident with a count of 1; the log names *heir*, which computes instead."""
         known = self._found.get(incident)
         if known is None:
             if len(self._found) < _MOST_INCIDENTS:

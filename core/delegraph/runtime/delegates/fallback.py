@@ -1,9 +1,9 @@
-"""Delegate nodes under a failure policy: fall back, shadow, validate.
+"""Runs delegate nodes under a failure policy: fall back, shadow, validate.
 
-The kernels that step in are run by ``original_nodes.py``; what users choose among is in
-``failure_policy.py``.
+``original_nodes.py`` runs the kernels that replace a failed delegate; ``failure_policy.py`` has the
+choices of users.
 
-A guarded node is run like any other. At each invoke it does more than the delegate's eval::
+At each invoke, a guarded node does more than the delegate's eval::
 
     keep variables -> eval -> copy its buffers -> check results -> compare with the kernels
                        |             |                  |                    |
@@ -49,7 +49,7 @@ from delegraph.runtime.subgraph import Subgraph
 logger = logging.getLogger(__name__)
 
 _Expected = tuple[tuple[int, ...] | None, Range | None]
-"""Shape and range that an output must have; None for any."""
+"""Shape and range that an output must have; None where any is right."""
 
 
 class Before(NamedTuple):
@@ -66,11 +66,11 @@ def guarded(subgraph: Subgraph, node: Node, prepare: Prepare) -> Eval:
     Args:
         subgraph: the node's subgraph.
         node: the delegate's node.
-        prepare: the delegate's own.
+        prepare: the delegate's own ``prepare``.
 
     Raises:
-        Exception: what the delegate raises, where the policy or the moment lets it out: while a
-            delegate is being applied, it fails the application.
+        Exception: the delegate's error, if the policy raises errors, or while the delegate is being
+            applied.
     """
     return Guard(subgraph, node).prepared(prepare)
 
@@ -227,10 +227,10 @@ class Guard:
                 self._record(error, "copy")
 
     def _judge(self, error: Exception, phase: DelegatePhase, is_wrong: bool) -> None:
-        """Record an incident, or raise the error where the original nodes cannot or may not run.
+        """Record an incident, or raise the error if the original nodes cannot or may not run.
 
         Raises:
-            CallCancelledError: the call is to stop, which is not the delegate's fault.
+            CallCancelledError: the call was asked to stop, which is not the delegate's fault.
         """
         self._subgraph.session.cancellation.raise_if_requested()
         if self._policy.on_failure == "raise":
@@ -285,7 +285,7 @@ class Guard:
         return self._recomputed(saved, self._different) if self._is_due() else None
 
     def _broken(self, expected: list[_Expected]) -> str | None:
-        """Fault that no right result has; None for none."""
+        """Return a fault that no right result can have, or None."""
         for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
             finding = (
                 (None if shape is None else wrong_shape(tensor, shape))
@@ -318,7 +318,7 @@ class Guard:
         return shape, None
 
     def _special(self, saved: SavedState | None) -> str | None:
-        """Return a finding for NaN and infinity that neither inputs nor kernels have."""
+        """Return a finding for NaN and infinity that neither the inputs nor the kernels have."""
         if not any(has_special_values(tensor.data) for tensor in self._outputs):
             return None
         inputs = [self._subgraph.tensors[i] for i in self._node.inputs if i >= 0]
@@ -346,7 +346,7 @@ class Guard:
     ) -> str | None:
         """Compute the original nodes, then return the result of *find*.
 
-        Variables are the delegate's again afterwards.
+        Afterwards the variables have the delegate's values again.
         """
         if not self._has_kernels():
             return None

@@ -1,8 +1,8 @@
-"""Results beyond a delegate's tolerance: a wrong kernel, or a last bit that right nodes magnify.
+"""Tells a wrong kernel from right kernels that magnify a difference in the last bit of a float.
 
-A node that quantizes floats makes a step of the last bit of one. Whether that is all is seen node
-by node: each runs alone on the inputs that Delegraph's kernels compute, by those and by the
-delegate.
+A node that quantizes floats turns a difference in the last bit into a whole step. To see whether
+that is the cause, each node is run alone, by Delegraph's kernels and by the delegate, on the same
+inputs: those that Delegraph's kernels compute.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from delegraph.schema.enums import TensorType
 logger = logging.getLogger(__name__)
 
 _INTERPRETER = "delegraph.runtime.interpreter"
-"""Imported when it is needed: it imports this module."""
+"""Name of the interpreter's module, which imports this one and is imported when it is needed."""
 
 _Values = dict[int, NDArray[Any]]
-"""Of tensors, by index."""
+"""Mapping from the index of a tensor to its values."""
 
 _INTEGERS = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT4, TensorType.INT2)
 
@@ -63,17 +63,18 @@ def magnified(
     capabilities: Capabilities,
     tolerances: Mapping[int, Tolerance | None],
 ) -> str | None:
-    """Return which node has magnified roundings, in words.
+    """Return a text that names the node which has magnified roundings, or None.
 
-    None where one of the nodes is wrong on equal inputs, where what the delegate makes of them one
-    after the other is within the tolerances, or where that cannot be seen.
+    None means that a node is wrong on equal inputs, that the delegate's results node by node are
+    within the tolerances, or that neither can be found out.
 
     Args:
-        subgraph: its tensors are as they were when the partition ran.
-        originals: the partition's nodes; they have run.
-        delegate: its results are outside its tolerance.
-        capabilities: of the delegate.
-        tolerances: how far tensors of the partition may be off; None for those not to compare.
+        subgraph: the subgraph, whose tensors are as they were when the partition ran.
+        originals: the nodes of the partition, which have run.
+        delegate: the delegate whose results are outside its tolerance.
+        capabilities: capabilities of the delegate.
+        tolerances: tolerance of each tensor of the partition; None for a tensor that is not
+            compared.
     """
     tensors, steps = subgraph.tensors, originals.nodes
     if delegate.is_isolated or not any(_quantizes_floats(step, tensors) for step in steps[1:]):

@@ -1,8 +1,8 @@
 """Finds partitions that save no time, by timing each one against the kernels that it replaces.
 
-The model runs once on made-up data. Whenever a node of the delegate is reached, it and the original
-nodes take turns on what has come in, and the fastest of several runs counts. The delegate's time
-includes the copies of its outputs that others read out of its buffers.
+The model runs once on generated data. Whenever a node of the delegate is reached, that node and the
+original nodes take turns on its inputs, and the fastest of several runs counts. The delegate's time
+includes copies of its outputs from its own buffers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from delegraph.schema.enums import TensorType
 logger = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
-"""Returns seconds, from any beginning."""
+"""Function that returns a time in seconds; only differences are used."""
 
 BUDGET = 1.0
 """Seconds that measuring takes, if running every partition twice takes less."""
@@ -52,16 +52,18 @@ def losing_nodes(
     """Return the model's nodes that *delegate* computes no faster than Delegraph's kernels.
 
     Called when the delegate has just been applied. Partitions that cannot be measured are kept, and
-    a warning says why: a model may refuse made-up data. So are those with nodes that rules pin to
-    the delegate. Afterwards every subgraph has to be allocated again; resources are as before.
+    a warning says why; a model may refuse generated data. Partitions with nodes that rules pin to
+    the delegate are kept, too. Afterwards every subgraph has to be allocated again; resources are
+    as before.
 
     Args:
-        subgraphs: all of a model; the delegate has been applied to them.
+        subgraphs: all subgraphs of a model, to which the delegate has been applied.
         delegate: the delegate.
-        clock: what tells the time.
+        clock: function that returns the time.
 
     Returns:
-        By subgraph and node index, the times as a reason. Empty when every partition pays.
+        Mapping from subgraph and node index to a reason with the times; empty if every partition
+        saves time.
     """
     if delegate.flags & DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE:
         return _nothing_measured(delegate, "it takes every node or none")
@@ -199,9 +201,9 @@ class _Trials:
 
     Attributes:
         subgraph: the subgraph.
-        count: how many there are.
-        pending: indices of those not measured yet.
-        lost: the model's nodes in partitions that do not pay, and why.
+        count: number of the delegate nodes.
+        pending: indices of the delegate nodes that are not measured yet.
+        lost: mapping from the model's nodes in partitions that save no time to the reasons.
         failure: why the subgraph could not be run, in words; empty when it could.
     """
 
@@ -283,7 +285,7 @@ class _Trials:
     def _compare(
         self, node: Node, step: Eval, kernels: OriginalNodes, stop: float, variables: _Variables
     ) -> None:
-        """Let the two take turns until the time is up."""
+        """Run the delegate's node and the kernels in turn until the time is up."""
         tensors = self.subgraph.tensors
         copied = [tensors[i] for i in node.outputs if i in self._read_by_others]
 

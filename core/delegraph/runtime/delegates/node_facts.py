@@ -20,10 +20,10 @@ class KnownTensor(NamedTuple):
 
     Attributes:
         shape: its dimensions.
-        type: the element type that its node has decided.
+        type: element type, as the node that writes the tensor has decided it.
         has_value: whether its values are known, too.
-        digest: of the values that a node has computed while it was prepared; they may follow from
-            shapes, and shapes from them.
+        digest: hash of the values that a node has computed in prepare. Such values may depend on
+            shapes, and shapes may depend on them.
     """
 
     shape: tuple[int, ...]
@@ -47,11 +47,11 @@ class Findings:
     """Result of a check of nodes: errors, known tensors and open shapes.
 
     Attributes:
-        errors: what the kernels of refused nodes said, by node index.
+        errors: errors of the kernels that refuse a node, by node index.
         known: tensors that the nodes read and write, as far as their shapes are known.
-        left_open: outputs whose shapes a kernel leaves open until its node has run.
-        custom_errors: what the kernels of refused custom operators said. A delegate gets those
-            nodes, as in LiteRT; only one that requires propagated shapes needs their kernels.
+        left_open: outputs whose shapes are known only after their nodes have run.
+        custom_errors: errors of custom operators whose kernels refuse a node. As in LiteRT, a
+            delegate may have such nodes, unless it requires propagated shapes.
     """
 
     errors: Mapping[int, DelegraphError]

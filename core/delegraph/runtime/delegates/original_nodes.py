@@ -32,9 +32,9 @@ class OriginalNodes(PrivateNodes):
     *only_kernels*, by its own original nodes where all of them have a kernel.
 
     Attributes:
-        inputs: tensors that are read and not written, constants and variables among them.
-        outputs: what :meth:`run` computes: the delegate node's outputs.
-        computed: what each node wrote in the last :meth:`run`, with *notes_results* alone.
+        inputs: tensors that the nodes read and do not write, constants and variables included.
+        outputs: outputs of the delegate node, which :meth:`run` computes.
+        computed: the results of each node in the last :meth:`run`, only with *notes_results*.
     """
 
     def __init__(
@@ -78,9 +78,10 @@ class OriginalNodes(PrivateNodes):
         self._prepared_for = self._known_inputs()
 
     def _prepared(self, node: Node, registration: Registration) -> Eval:
-        """Return the node's eval after copies of inputs that a delegate may alone have up to date.
+        """Return the node's eval, preceded by copies of inputs from delegates' buffers.
 
-        Unlike in the plan, the owner does not matter: whose partition these nodes were is out.
+        Unlike in the plan, the node's own delegate is no exception, since the original nodes do not
+        read its buffers.
         """
         run = super()._prepared(node, registration)
         tensors = [self._subgraph.tensors[i] for i in node.inputs if i >= 0]
@@ -172,8 +173,8 @@ def original_nodes(
 ) -> tuple[Step, ...]:
     """Return the steps of :class:`OriginalNodes`, after those that compute constant inputs.
 
-    A delegate may take constants as they are stored and leave the DEQUANTIZE in front outside; the
-    original nodes read its result, which no other node may need and keep.
+    A delegate may read constants as they are stored, without the DEQUANTIZE node in front of its
+    partition. The original nodes read the result of that node, which may not be in memory any more.
     """
     nodes = _replaced(subgraph, delegate_node, only_kernels)
     at_hand = {*delegate_node.inputs, *(i for node, _ in nodes for i in node.outputs)}

@@ -37,13 +37,13 @@ def placement_of(
     by_default: Sequence[Delegate],
     rest: Delegate | None = None,
 ) -> Placement:
-    """Return where every node runs; linear in the number of nodes and of their tensors.
+    """Return the placement, in time linear in the number of nodes and their tensors.
 
     Args:
-        subgraphs: those of the model.
-        delegates: those applied, in order.
-        by_default: those among them that only the user's configuration asks for.
-        rest: the one among them that is applied by default to what the others left.
+        subgraphs: the subgraphs of the model.
+        delegates: the applied delegates, in order.
+        by_default: the delegates that only the user's configuration asks for.
+        rest: the default delegate, or None.
     """
     partitions: list[PartitionPlacement] = []
     crossings: list[Crossing] = []
@@ -228,7 +228,7 @@ def _is_copied(tensor: Tensor, writer: Node | None, reader: Node | None) -> bool
 def _size(subgraph: Subgraph, tensor: Tensor) -> int | None:
     """Number of bytes of a tensor's value; None when it is known only during invoke.
 
-    Resources are handles: nothing of theirs crosses over.
+    A resource is a handle, so its size counts as 0.
     """
     if tensor.type == TensorType.RESOURCE:
         return 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 Barred = Mapping[int, Rejection]
-"""Model nodes that a delegate may not have, and why."""
+"""Mapping from nodes that a delegate may not have to the reasons."""
 
 
 class SubgraphState(Enum):
@@ -23,10 +23,10 @@ class SubgraphState(Enum):
 
     Source: Subgraph::State, tflite/core/subgraph.h.
 
-    * ``UNINVOKABLE``: not before it is allocated.
+    * ``UNINVOKABLE``: it cannot run before it is allocated.
     * ``INVOKABLE``: it can run.
-    * ``IMMUTABLE``: it can run, and a static delegate relies on tensors to stay what they are. A
-      resize takes the delegates off until the next allocation.
+    * ``IMMUTABLE``: it can run, and a static delegate relies on unchanged tensors. A resize removes
+    the delegates until the next allocation.
     """
 
     UNINVOKABLE = "uninvokable"
@@ -40,8 +40,8 @@ class AppliedDelegate:
 
     Attributes:
         delegate: the delegate.
-        rejections: why it left the nodes it left, by node index.
-        lost: nodes that it had and lost by measurement; part of ``rejections``.
+        rejections: reasons for rejected nodes, by node index.
+        lost: nodes that it lost because it was measured to be slower; part of ``rejections``.
     """
 
     delegate: Delegate
@@ -55,10 +55,10 @@ class Application:
 
     Attributes:
         delegate: the delegate.
-        barred: nodes of the plan that it may not have, and why.
-        wrapped: gives a kernel's registration what the runtime adds to it.
-        may_claim: whether it may replace nodes: only while its ``prepare`` runs, not while nodes
-            are prepared before and after.
+        barred: mapping from nodes that the delegate may not have to the reasons.
+        wrapped: function that adds the runtime's part to a kernel's registration.
+        may_claim: whether the delegate may replace nodes, which it may only while its ``prepare``
+            runs.
     """
 
     delegate: Delegate

@@ -87,20 +87,20 @@ class PrivateContext:
 class PrivateNodes:
     """Nodes of a subgraph that are prepared or run on a private state of the tensors.
 
-    For as long as they are prepared or run, every tensor they write has another shape, memory and
-    owner. Constants, inputs, variables and resources are shared.
+    While the nodes are prepared or run, every tensor that they write has a private shape, memory
+    and owner. Constants, inputs, variables and resources are shared.
 
     Args:
         host: context of the subgraph.
         nodes: nodes and registrations in execution order.
         limit: bytes that their tensors may take.
-        cancellation: what stops them; None for nothing.
+        cancellation: request that stops the nodes; None if nothing can stop them.
 
     Attributes:
-        nodes: the same.
-        states: what the tensors that they write are to them, by tensor index.
+        nodes: the argument *nodes*.
+        states: private state of each tensor that the nodes write, by tensor index.
         memory: arena and workspace.
-        steps: prepares and runs them, within :meth:`as_computed`.
+        steps: runner that prepares and runs the nodes, within :meth:`as_computed`.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class PrivateNodes:
         self._open = frozenset(self.states) - self.steps.known_outputs()
 
     def is_open(self, index: int) -> bool:
-        """Whether the shape of a written tensor is known only while running; once prepared."""
+        """Whether a written tensor's shape is known only while running; valid after preparation."""
         return index in self._open
 
     def _prepared(self, node: Node, registration: Registration) -> Eval:

@@ -27,16 +27,16 @@ from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolation
 from delegraph.runtime.isolation.source import DelegateSource
 
 AnyDelegate = str | Delegate | SimpleDelegateInterface
-"""A delegate, or the name of an installed one: ``name``, ``name:key=value`` or ``dist:name``.
+"""A delegate, or the name of an installed delegate: ``name``, ``name:key=value`` or ``dist:name``.
 
-A file of one is named by its path: ``path/to/lib.so``, ``mine.py``, ``mine.py:key=value``.
+A delegate in a file is named by the path: ``path/to/lib.so``, ``mine.py``, ``mine.py:key=value``.
 """
 
 _PYTHON = ".py"
 """How the path of a Python file ends."""
 
 ManyDelegates = Iterable[AnyDelegate] | Mapping[str, Any]
-"""Several delegates: in order, or in no order (a set, or a mapping of names to options)."""
+"""Several delegates: an ordered list, a set, or a mapping from names to options."""
 
 
 def load_delegate(
@@ -57,16 +57,17 @@ def load_delegate(
         options: its options by name; a library gets them as text.
         isolate: ``"process"`` runs it in a process of its own, and imports nothing of it here;
             ``"none"`` in this one; None: as its package says.
-        timeout: seconds that a kernel in such a process may take for an invoke; None: what the
-            package says, else any.
+        timeout: seconds that a kernel in such a process may take for an invoke. None means the
+            package's own limit, or no limit if the package has none.
 
     Raises:
         ArgumentTypeError: *library* is neither text nor a path, or *options* is no mapping.
         ArgumentError: no such Python file, a *timeout* without a process, or a system without
-            such.
+            isolated delegates.
         DelegateLibraryError: (OSError) the library is not there, or cannot be loaded.
-        NotADelegateError: (AttributeError) it is no external delegate.
-        DelegateLoadError: (ValueError) it refuses its options; the two above are such, too.
+        NotADelegateError: (AttributeError) the library has no external delegate.
+        DelegateLoadError: (ValueError) the library refuses its options; base class of the two
+            errors above.
         UnknownDelegateError: no installed plugin provides it.
         PluginLoadError: it is installed but broken, or the Python file defines no delegate.
         PluginOptionError: an unknown option or a bad value.
@@ -141,16 +142,16 @@ def as_delegates(
 ) -> list[Delegate]:
     """Convert *delegates* to a list, in the order in which they will be applied.
 
-    A list keeps its order. A set, and a mapping of names to options (None for the defaults), have
-    none: there the ``rank`` that each installed delegate declares decides, ascending, ties by name.
-    What is no name has rank 0.
+    A list keeps its order. A set or a mapping from names to options (None for the defaults) is
+    sorted by the ``rank`` that each installed delegate declares, then by name. Delegates that are
+    not given by name have rank 0.
 
     Args:
-        delegates: what users write.
-        isolation: which of them get a process of their own.
+        delegates: the delegates as users write them.
+        isolation: which of the delegates get a process of their own.
 
     Raises:
-        ArgumentAttributeError: a single delegate instead of a list, or an item that is none.
+        ArgumentAttributeError: a single delegate instead of a list, or an item that is no delegate.
         PluginError: no installed delegate of a name can be used, or its options do not fit.
     """
     if isinstance(delegates, str | Delegate | SimpleDelegateInterface):
@@ -179,14 +180,15 @@ def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> D
     """Return the delegate that *delegate* is or names.
 
     Args:
-        delegate: what users write.
-        isolation: whether it gets a process of its own.
+        delegate: the delegate as users write it.
+        isolation: whether the delegate gets a process of its own.
 
     Raises:
-        ArgumentAttributeError: it is neither.
-        ArgumentError: an object that is to have a process, which only names and files can.
+        ArgumentAttributeError: *delegate* is neither a delegate nor a name.
+        ArgumentError: an object was given for a delegate that is to run in a process of its own;
+            only names and files can.
         PluginError: no installed delegate of that name can be used.
-        DelegateLoadError: it is a library, and no delegate can be had from it.
+        DelegateLoadError: a library gives no delegate.
     """
     if isinstance(delegate, str):
         return load_delegate(delegate, isolate=isolation.isolate, timeout=isolation.timeout)

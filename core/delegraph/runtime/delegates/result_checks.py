@@ -18,10 +18,10 @@ from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 
 Range = tuple[int, int]
-"""Least and greatest value that is allowed."""
+"""Least and greatest allowed value."""
 
 TensorOf = Callable[[int], Tensor]
-"""Gives a tensor by index, with the shape that Delegraph's kernels work out for it."""
+"""Function that returns a tensor by index, with the shape that Delegraph's kernels work out."""
 
 RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"})
 """Operators that need not give the same values twice, so that nothing can be compared."""
@@ -95,10 +95,10 @@ def allowed_range(
     """Return the range of the integers that a node's output may hold; None for any.
 
     Args:
-        node: the node that makes the output.
-        registration: its implementation.
+        node: the node that writes the output.
+        registration: registration of the node.
         output: index of the tensor.
-        tensor_of: tensors, inner ones of a partition as well.
+        tensor_of: function that returns a tensor, also an inner one of a partition.
     """
     name = registration.name
     tensor = tensor_of(output)
@@ -125,7 +125,7 @@ class Difference:
         found: what the delegate computed.
         expected: what Delegraph's kernels computed.
         count: elements that differ by more than the tolerance.
-        size: elements there are.
+        size: number of all elements.
     """
 
     position: tuple[int, ...]
@@ -204,7 +204,7 @@ _INDEX_RANGES: Mapping[str, Callable[[Node, int, TensorOf], Range | None]] = {
     "UNIQUE": _position,
     "WHERE": _coordinate,
 }
-"""Operators that give indices, and the range of each output's."""
+"""Operators whose outputs are indices, with a function for the range of each output."""
 
 _CLAMPING = frozenset(
     {

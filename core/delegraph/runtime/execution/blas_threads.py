@@ -1,4 +1,4 @@
-"""BLAS threads follow ``num_threads`` while a subgraph that multiplies matrices runs."""
+"""Sets the number of BLAS threads while a subgraph that multiplies matrices runs."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ def _libraries() -> tuple[Any, ...]:
 
 _lock = threading.Lock()
 _open: list[ReferenceType[BlasThreads]] = []
-"""The contexts that are open, in the order in which they were entered; gone where an interrupt has
-kept one from being left."""
+"""The open contexts, in the order in which they were entered.
+
+The references are weak: a context is gone if an interrupt has kept it from being left.
+"""
 _outside: list[int] = []
-"""Threads of each library before the first of them was."""
+"""Number of threads of each library before the first open context was entered."""
 
 
 class BlasThreads:
     """Context in which NumPy's BLAS uses *count* threads; its end restores the old number.
 
-    Most libraries know one number for the whole process. Where several threads have such a context
-    open, the one entered last decides, and the last one to leave restores what was before all.
+    Most libraries have one number for the whole process. If several threads have such a context
+    open, the one entered last decides, and the last one to leave restores the number from before.
 
     ``threadpoolctl.threadpool_limits`` does the same in about 19 us, as long as a small model runs;
-    this takes 2 us where nothing needs to change.
+    this class takes 2 us if nothing needs to change.
     """
 
     __slots__ = ("__weakref__", "_before", "_count", "_thread")
@@ -63,7 +65,7 @@ class BlasThreads:
 
 
 def _others(context: BlasThreads | None = None) -> list[BlasThreads]:
-    """Return the other contexts that are open and not lost."""
+    """Return the other open contexts that still exist."""
     found = [each() for each in _open]
     return [each for each in found if each is not None and each is not context]
 
@@ -91,8 +93,8 @@ if hasattr(os, "register_at_fork"):
 def _set(library: Any, count: int) -> None:
     """Set a library's number of threads to *count*, for every thread that calls it.
 
-    From version 3.8 on threadpoolctl obeys only the first thread that sets a number, until that
-    one lets go of it.
+    From version 3.8 on, threadpoolctl obeys only the first thread that sets a number, until that
+    thread restores it.
     """
     if library.get_num_threads() != count:
         library.set_num_threads(count)

@@ -10,11 +10,12 @@ from delegraph.runtime.execution.cancellation import Cancellation
 from delegraph.runtime.execution.node_errors import cause_of
 
 Failure = Callable[[int, Exception], Exception]
-"""Returns the error of the node at a position, for what its eval has raised."""
+"""Function that returns the error of a node, given the node's position and the error of its eval.
+"""
 
 
 class Runner(Protocol):
-    """Who is told that nodes run."""
+    """Object that is told when nodes begin and end to run."""
 
     is_running: bool
 
@@ -44,7 +45,7 @@ def native_run(
 ) -> Eval | None:
     """Step function of a plan with a single native node; None for other plans.
 
-    A model that is one partition of a delegate takes microseconds: each Python call would show.
+    A model that is a single partition may run in microseconds, so each Python call matters.
     """
     if len(evals) != 1 or not isinstance(evals[0], NativeEval):
         return None

@@ -1,12 +1,13 @@
 """Stops a running call: by ``Interpreter.cancel``, or when its time limit has passed.
 
-One word of memory asks for it. Python reads it before each node, compiled kernels between rows. A
-loop that finds it set stops, and raises the error of :meth:`Cancellation.raise_if_requested`. The
-word is zero again when the next call begins: a request concerns the running call and no other.
+A stop request is a nonzero word of memory. Python reads the word before each node, and compiled
+kernels between kernel calls. A loop that finds it set stops, and raises the error of
+:meth:`Cancellation.raise_if_requested`. The word is zero again when the next call begins, so a
+request stops only the running call.
 
 Source:
-    Interpreter::Cancel and Subgraph::InvokeImpl, tflite/core. There a time limit is up to the
-    caller.
+    Interpreter::Cancel and Subgraph::InvokeImpl, tflite/core. The official runtime has no time
+    limit of its own.
 """
 
 from __future__ import annotations
@@ -27,19 +28,20 @@ _CANCELLED = 1
 _TIME_IS_UP = 2
 
 _LONGEST_WAIT = 3600.0
-"""Seconds that the watch sleeps at most; no operating system is asked to wait for years."""
+"""Longest sleep of the watching thread, in seconds; systems may not accept waits of years."""
 
 
 class Cancellation:
-    """Whether the call that runs is asked to stop.
+    """Stop request for the running call, by the user or by a time limit.
 
     Args:
-        time_limit: seconds that a call may take; None for any.
+        time_limit: seconds that a call may take; None for no limit.
 
     Attributes:
-        word: ``[1], int32``, the same memory for good; not zero: stop as soon as you can.
-        reason: the same, where nanoseconds count: it is read before each node. A reader that finds
-            the word set finds the reason set, or else the word is the reason.
+        word: array of shape [1], int32, always in the same memory; a value other than 0 is a
+            request.
+        reason: the request as a plain attribute, which is faster to read before each node. If the
+            word is set and this attribute is not, native code has set the word.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:
@@ -73,11 +75,11 @@ class Cancellation:
         self.reason = self.word[0] = _TIME_IS_UP
 
     def raise_if_requested(self) -> None:
-        """Raise the error of a call that was asked to stop; otherwise return.
+        """Raise an error if the call was asked to stop; otherwise return.
 
         Raises:
-            CallCancelledError: by :meth:`request`.
-            TimeLimitError: because its time is up.
+            CallCancelledError: :meth:`request` was called.
+            TimeLimitError: the time of the call is up.
         """
         reason = self.reason or self.word[0]
         if not reason:
@@ -99,7 +101,7 @@ class NestedCancellation(Cancellation):
     """Cancellation of an interpreter whose calls are part of another interpreter's call.
 
     Args:
-        outer: what stops the call that they are part of.
+        outer: stop request of the outer call.
     """
 
     def __init__(self, outer: StopRequest) -> None:  # without super: nothing here is its own
@@ -129,11 +131,13 @@ class NestedCancellation(Cancellation):
 class _Watch:
     """Calls a method when a call has run for too long.
 
-    A thread sleeps until the deadline of the call it was started for, and on until that of the call
-    which then runs; it ends where none does. So many short calls need few threads.
+    A thread sleeps until the deadline of the call for which it was started. If another call runs by
+    then, the thread sleeps until that call's deadline, and so on; it ends when no call runs. So
+    many short calls need few threads.
 
-    There is no lock, which an interrupt could leave held. A thread first says that it looks, then
-    reads the deadline; a call that ends first takes its deadline away, then waits while one looks.
+    There is no lock, since an interrupt could leave it held. A thread first announces that it
+    looks, then reads the deadline. A call that ends first removes its deadline, then waits until no
+    thread looks.
     """
 
     def __init__(self, time_is_up: Callable[[], None], seconds: float) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from delegraph.runtime.session import Session
 
 Run = Callable[[Callable[[Callable[[], None]], None]], object]
-"""Runs an invoke as the only call: calls the function that it is given with the invoke."""
+"""Function that runs an invoke as the only call; it calls its argument with the invoke."""
 
 
 class InvokesAsync:
@@ -69,9 +69,9 @@ class Background:
         """Start an invoke, and return when it holds the interpreter's lock.
 
         Args:
-            run: runs it.
-            stop: asks it to stop.
-            keep: what must not go before it has ended.
+            run: function that runs the invoke.
+            stop: function that asks the invoke to stop.
+            keep: objects that must stay alive until the invoke has ended.
 
         Raises:
             Exception: what *run* raises before it begins.
@@ -91,7 +91,7 @@ class Background:
             raise
 
     def _threads(self) -> ThreadPoolExecutor:
-        """Return the threads of this process; two, for a Future's callback may start the next."""
+        """Return this process's pool of two threads: a Future's callback may start an invoke."""
         if self._pool is None or self._process != os.getpid():
             self._process = os.getpid()
             self._pool = ThreadPoolExecutor(2, thread_name_prefix="delegraph invoke_async")
@@ -101,7 +101,7 @@ class Background:
         """Raise an error if a background call runs, except for calls from its own thread.
 
         Raises:
-            StateError: one runs.
+            StateError: a background call runs.
         """
         running = self._running()
         if running is not None and (even_here or running.thread != threading.get_ident()):
@@ -126,7 +126,7 @@ class AsyncInvoke(Future[None]):
     """Future of an invoke in a background thread.
 
     Attributes:
-        thread: identifier of the thread that runs it; 0 before.
+        thread: identifier of the thread that runs the invoke; 0 before it starts.
     """
 
     def __init__(self, stop: Callable[[], None]) -> None:

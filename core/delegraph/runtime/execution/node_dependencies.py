@@ -20,8 +20,8 @@ def tasks_of(plan: DelegatedPlan, evals: Sequence[Eval], tensors: Sequence[Tenso
 
     Args:
         plan: nodes in execution order.
-        evals: of the first of them, as far as they are prepared.
-        tensors: of the subgraph, by index.
+        evals: evaluations of the nodes that are prepared, which are the first ones.
+        tensors: tensors of the subgraph, by index.
     """
     return [
         _task(plan, node, isinstance(step, AsyncEval), tensors)

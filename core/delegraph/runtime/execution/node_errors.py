@@ -36,14 +36,14 @@ _ALREADY_CLEAR = (
     CallCancelledError,
     DefaultDelegateWarning,
 )
-"""Errors that say more than the node could add."""
+"""Errors that are raised as they are, because they name the node or need no node."""
 
 
 class RefusedByKernel(Exception):
     """Raised in place of a delegate's node that Delegraph's own kernels cannot compute either.
 
     Args:
-        error: that of the model's node: what users get without the delegate.
+        error: error of the model's node, which users would get without the delegate.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -94,10 +94,10 @@ def _replaced(params: DelegateParams) -> str:
 
 
 def require_kernel(node: Node, registration: Registration) -> None:
-    """Check that somebody but a delegate can compute a node.
+    """Check that a node has a kernel of its own, so that it can run without a delegate.
 
     Raises:
-        UnresolvedOpError: it is a custom operator without a kernel.
+        UnresolvedOpError: the node is a custom operator without a kernel.
     """
     if registration.is_unresolved:
         raise UnresolvedOpError(

@@ -15,24 +15,26 @@ from delegraph.runtime.execution.schedule import Schedule
 logger = logging.getLogger(__name__)
 
 Action = tuple[int, Eval]
-"""Something to do, and the position of the node whose failure it may show."""
+"""An evaluation to run, and the position of the node whose failure it may show."""
 
 
 class Overlap:
-    """Runs nodes as a schedule says.
+    """Runs nodes by a schedule.
 
-    Nothing goes on after a run, whatever has ended it: what writes memory in the background would
-    spoil the next one. Where a second interrupt keeps even that from being waited for, whoever
-    needs the memory next calls :meth:`settle` first.
+    When a run ends, even by an error, no node still runs: a node that writes memory in the
+    background would spoil the next run. A second interrupt may end that wait, too, so the next user
+    of the memory calls :meth:`settle` first.
 
     Args:
-        schedule: when they start, and what waits for which.
+        schedule: order of the nodes, and where each one is waited for.
         nodes: in the order of the schedule.
         evals: of the nodes.
 
     Attributes:
-        meanwhile: by index of a node that is started, those of the nodes that run while it does.
-        held: by position, tensors that nodes started before may still read while that one runs.
+        meanwhile: mapping from the index of an asynchronous node to the indices of nodes that run
+            meanwhile.
+        held: mapping from a position to tensors that asynchronous nodes may still read while the
+            node there runs.
     """
 
     def __init__(
@@ -61,9 +63,9 @@ class Overlap:
         """Run the nodes in the order of the schedule, and wait where the schedule says.
 
         Args:
-            evals: what to run in place of the nodes' own evals; None for those.
-            cancellation: what stops it, before a node or a wait.
-            failed: returns what to raise for the failure of the node at a position.
+            evals: evaluations to run in place of the nodes' own; None for the nodes' own.
+            cancellation: stop request, which is read before each node and each wait.
+            failed: function that returns the error to raise when the node at a position fails.
         """
         self._drain(())
         position = 0

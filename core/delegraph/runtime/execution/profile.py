@@ -25,13 +25,13 @@ class ProfileEvent:
     Attributes:
         name: operator name, or the delegate's for a delegate node.
         subgraph: index of the subgraph.
-        node_index: the node; a delegate node's own index, or a model node's that a delegate with
-            ``PER_OPERATOR_PROFILING`` tells about.
-        start: nanoseconds, by ``time.perf_counter_ns``.
-        duration: nanoseconds; of an asynchronous node, until its Future was done, or until the wait
-            for another event was over.
-        delegate: the delegate that ran it; None for Delegraph's kernels.
-        fused: more of the model's nodes that were computed with it.
+        node_index: index of the node. Delegates with ``PER_OPERATOR_PROFILING`` record the model's
+            nodes; otherwise it is the delegate node's own index.
+        start: time at the beginning, in nanoseconds of ``time.perf_counter_ns``.
+        duration: nanoseconds of the run. For an asynchronous node they end when its Future is done,
+            or when the wait for another kind of event is over.
+        delegate: name of the delegate that ran the node; None for Delegraph's kernels.
+        fused: indices of the model's other nodes that were computed together with it.
     """
 
     name: str
@@ -120,7 +120,8 @@ class Profile:
 def _timed_async(step: AsyncEval, timed_step: Eval, add: Callable[[int, int], None]) -> AsyncEval:
     """Return *step* wrapped so that *add* gets the start and end of each run.
 
-    Where it ends with a Future, that tells when; else it was when the wait for it was over.
+    The end is the time at which the node's Future was done. For another kind of event, it is the
+    time at which the wait was over.
     """
     start = 0
     end: int | None = None

@@ -1,12 +1,12 @@
-"""Order in which nodes run when some are asynchronous, and the places to wait for those.
+"""Order in which nodes run when some are asynchronous, and the places where they are waited for.
 
-Asynchronous nodes start as soon as what they need is there, and nothing waits for one while
-something else can run. With A and B asynchronous, and C reading what both write::
+Asynchronous nodes start as soon as their inputs are ready, and no node waits while another node can
+run. With A and B asynchronous, and C reading what both write::
 
     plan      A  C' B  C          C' reads what A writes
     order     A  B  (wait for A)  C'  (wait for B)  C
 
-Which nodes depend on each other is known before anything runs, and so is all of this.
+The dependencies are known before any node runs, so the schedule is made once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class StateUse(IntEnum):
 
     Attributes:
         NONE: nothing.
-        MAYBE: a delegate computes a custom operator, which may keep something.
+        MAYBE: a delegate computes a custom operator, which may keep state.
         CERTAIN: it reads or changes resources, or calls another subgraph.
     """
 
@@ -56,8 +56,8 @@ class Schedule:
 
     Attributes:
         order: positions in the plan, in the order in which the nodes run or start.
-        waits: position in ``order``, or its length for the end, to the positions in ``order`` of
-            the nodes that are waited for before it. All other nodes are not asynchronous here.
+        waits: mapping from a position in ``order``, or its length for the end, to positions in
+            ``order`` of the nodes that are waited for before it. All other nodes run synchronously.
     """
 
     order: tuple[int, ...]
@@ -75,7 +75,8 @@ def scheduled(tasks: Sequence[Task], edges: Iterable[ControlEdge] = ()) -> Sched
 
     Args:
         tasks: in the order of the plan.
-        edges: pairs of positions, (before, after), beside what tensors and state say.
+        edges: pairs of positions, (before, after), in addition to the dependencies by tensors and
+            state.
 
     >>> a, b = Task([0], [1], True), Task([0], [3], True)
     >>> scheduled([a, Task([1], [2]), b, Task([2, 3], [4])])

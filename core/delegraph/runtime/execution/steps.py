@@ -1,11 +1,11 @@
 """Prepares and runs nodes one after the other, for every host of kernels.
 
-Preparation goes up to the first node that leaves a shape open until it has run. What is prepared
-gets memory and runs, and with the shapes then known preparation goes on. With node 1 like that::
+Nodes are prepared up to the first node whose output shape is known only after it has run. The
+prepared nodes get memory and run; then preparation continues. If node 1 leaves a shape open::
 
     prepare 0 1, allocate, run 0 1, prepare 2 3, allocate, run 2 3
 
-What was prepared for a shape is kept for the next run, and made anew when the shape is another.
+The preparation for a shape is kept for the next run, and repeated only if the shape has changed.
 
 Source:
     Subgraph::PrepareOpsAndTensors and Subgraph::Invoke, tflite/core/subgraph.cc.
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from delegraph.runtime.execution.schedule import Schedule
 
 Step = tuple[Node, Registration]
-"""A node and what implements it."""
+"""A node and its registration."""
 
 PrepareNode = Callable[[Node, Registration], Eval]
-"""Prepares one node; what it raises becomes the node's error."""
+"""Function that prepares one node; its error becomes the node's error."""
 
 Wrap = Callable[[Eval, Node, Registration], Eval]
-"""Returns an eval that does more than the one given, such as taking its time."""
+"""Function that returns an eval which does more than the given one, such as measuring its time."""
 
 
 @dataclass(slots=True)
@@ -56,20 +56,21 @@ class StepRunner:
     """Prepares nodes in order, allocates their memory and runs them.
 
     Args:
-        tensors: of the subgraph, by index.
-        prepare: prepares one node.
-        memory: of the tensors that the nodes write; None when all shapes are known and memory is
-            somebody else's affair.
-        resizable: indices of the tensors that nodes may give another shape; None for all but
-            constants.
-        after_each: called after each node that has run; None for nothing.
-        cancellation: what stops preparing and running, before any node; None for nothing.
+        tensors: tensors of the subgraph, by index.
+        prepare: function that prepares one node.
+        memory: memory of the tensors that the nodes write; None if all shapes are known and the
+            caller provides memory.
+        resizable: indices of tensors that nodes may resize; None for all tensors except constants.
+        after_each: function that is called after each node has run, or None.
+        cancellation: stop request that is read before each node; None if nothing can stop the
+            nodes.
 
     Attributes:
-        is_running: whether nodes run, so that only dynamic tensors can be resized.
-        nodes: in the order in which they run.
-        evals: what runs: those of the nodes prepared so far.
-        overlap: runs the first of them, some while others do; None where none can.
+        is_running: whether nodes run; only dynamic tensors can be resized then.
+        nodes: the nodes, in the order in which they run.
+        evals: evaluations of the nodes that are prepared.
+        overlap: runner of asynchronous nodes beside other nodes; None if no nodes can run at the
+            same time.
     """
 
     def __init__(
@@ -228,8 +229,8 @@ class StepRunner:
         """Check that an output may be written, and that no node uses its old shape.
 
         Raises:
-            OperatorError: it loses its shape, and it is a variable that has memory, or the node
-                reads it, or a node before it reads or writes it.
+            OperatorError: the output would lose its shape, and it is a variable with memory, or
+                this node or an earlier one uses it.
         """
         position = len(self.evals)
         if dims == tensor.shape or position >= len(self.nodes):
@@ -282,8 +283,8 @@ class StepRunner:
     def leave_open(self, tensor: Tensor) -> None:
         """Make a tensor dynamic again, as it was for the original node.
 
-        Its kernel sees so. If it gives the tensor a shape, the tensor is like any other; if not, it
-        has memory for its present shape until the kernel gives it another one while running.
+        If the node's kernel then sets a shape, the tensor is static. If not, it has memory for its
+        present shape until the kernel resizes it.
         """
         self.set_dynamic(tensor)
         self._left_open.add(tensor.index)
@@ -296,10 +297,10 @@ class StepRunner:
     # -- running -------------------------------------------------------------------------------
 
     def run(self, wrap: Wrap | None = None) -> None:
-        """Run the nodes, preparing on where shapes were open.
+        """Run the nodes, and continue the preparation where shapes were open.
 
         Args:
-            wrap: what each node's eval runs in; None for nothing.
+            wrap: function that wraps the eval of each node, or None.
 
         Raises:
             NodeError: a node failed; the following ones have not run.
@@ -332,7 +333,7 @@ class StepRunner:
         self._is_cut_short = False
 
     def _prepare_on(self, position: int) -> None:
-        """Prepare on while running, now that the shapes before *position* are known."""
+        """Continue the preparation while running; the shapes before *position* are known."""
         self.is_running = False
         try:
             self._prepare_from(position)
@@ -385,7 +386,7 @@ class StepRunner:
     def _failure(self, position: int, verb: Verb, error: Exception) -> Exception:
         """Return the error of a node, or of the whole call if it was asked to stop.
 
-        Kernels that others wrote may have wrapped it in an error of their own.
+        A third party's kernel may have wrapped the error in an error of its own.
         """
         if not isinstance(error, CallCancelledError):
             self._cancellation.raise_if_requested()

@@ -15,7 +15,7 @@ from delegraph.operators.registration import Node
 from delegraph.schema.table import Table
 
 ISOLATED = "isolated"
-"""The constraint of nodes that cannot be computed in another process."""
+"""Constraint in the rejection of a node that another process cannot compute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,12 @@ def model_of_nodes(context: DelegateContext, indices: Iterable[int]) -> Partitio
 
 
 def rejection_json(rejection: Rejection) -> Mapping[str, Any]:
-    """Return a rejection for the host, unlike ``to_json`` with the message that was given."""
+    """Return a rejection as JSON for the host; unlike ``to_json`` it keeps the given message."""
     return {**rejection.to_json(), "message": rejection.message}
 
 
 def rejection_from_json(content: Mapping[str, Any], model: PartitionModel) -> Rejection:
-    """Return the rejection of which the other process told, with the host's tensor."""
+    """Return the rejection that another process has sent, with the tensor index of the host."""
     tensor = content["tensor"]
     is_known = tensor is not None and 0 <= tensor < len(model.tensors)
     return Rejection(**{**content, "tensor": model.tensors[tensor] if is_known else None})

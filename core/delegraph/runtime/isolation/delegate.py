@@ -38,16 +38,16 @@ _NOTE = "in a process of its own"
 class IsolatedDelegate(SimpleDelegate):
     """A delegate whose code runs in a process of its own.
 
-    The process is started at once, so that a name nobody knows or a wrong option is an error here.
-    A process that is lost is none yet: what it costs is decided when the delegate is applied.
+    The process is started at once, so an unknown name or a wrong option is an error here. A process
+    that ends unexpectedly is no error yet: the failure policy decides when the delegate is applied.
 
     Args:
-        source: where the process gets the delegate from.
-        timeout: seconds that a kernel may take for an invoke; None for any.
+        source: description from which the process loads the delegate.
+        timeout: seconds that a kernel may take for an invoke; None for no limit.
 
     Raises:
         ArgumentError: this system has no such processes, or there is no such file.
-        PluginError: the delegate cannot be had, or its options do not fit.
+        PluginError: the delegate cannot be created, or its options do not fit.
     """
 
     is_isolated = True
@@ -69,7 +69,8 @@ class IsolatedDelegate(SimpleDelegate):
     def prepare(self, context: DelegateContext) -> None:
         """Ask the process about the nodes, and replace the nodes that it accepts.
 
-        A process that is lost over it costs the delegate all nodes, where users accept that.
+        If the process ends unexpectedly, the delegate gets no nodes, or, if the failure policy
+        raises errors, the call fails.
         """
         # As long as an interpreter that has asked for this is open, the process waits for it.
         context.shared(("isolated", self._process), partial(_Lease, self._process))
@@ -109,7 +110,7 @@ class _Outside(SimpleDelegateInterface):
         """Ask the process about all nodes of the plan at once.
 
         Raises:
-            DelegateProcessError: it was lost.
+            DelegateProcessError: the process ended unexpectedly.
             DelegateError: the delegate failed.
         """
         nodes, self._rejections = movable_nodes(context)

@@ -17,12 +17,13 @@ class Isolation:
     """Whether delegates run in separate processes, and the time limit of an invoke there.
 
     Attributes:
-        isolate: ``"process"``: each in one; ``"none"``: in this one; None: as its spec says.
-        timeout: seconds that a kernel may take for an invoke, then its process is ended; None: what
-            its spec says, and without that as long as it likes.
+        isolate: ``"process"`` means that each delegate runs in a process of its own, ``"none"`` in
+            this process, None as the delegate's spec says.
+        timeout: seconds after which the process is ended during an invoke. None means the limit in
+            the delegate's spec, or no limit.
 
     Raises:
-        ArgumentError: another word, or no positive number of seconds.
+        ArgumentError: *isolate* is another word, or *timeout* is not positive.
     """
 
     isolate: Isolate | None = None
@@ -51,7 +52,7 @@ class Isolation:
         """Reject a time limit for a delegate that runs in this process.
 
         Raises:
-            ArgumentError: there is one.
+            ArgumentError: *timeout* is set.
         """
         if self.timeout is not None:
             raise ArgumentError(
@@ -61,4 +62,4 @@ class Isolation:
 
 
 AS_SPECIFIED = Isolation()
-"""Each delegate as its spec says."""
+"""Isolation of each delegate as its spec says."""

@@ -18,17 +18,17 @@ from delegraph.runtime.isolation.memory_file import MemoryFile, array_at, offset
 from delegraph.runtime.isolation.process import Child, IsolatedProcess
 
 _Pairs = list[tuple[NDArray[Any], Tensor]]
-"""Memory of both processes, and the tensor whose values are copied there, or from there."""
+"""Pairs of shared memory and the tensor whose values are copied to it or from it."""
 
 
 class IsolatedKernel(SimpleDelegateKernelInterface):
     """Passes inputs to the other process and receives outputs from it.
 
-    A child that was lost knows nothing of the partition. The next eval gives it to the new child
-    first: as a model, then with its shapes.
+    A child process that replaces a lost one does not have the partition. The next eval first sends
+    it the partition as a model, then the shapes.
 
     Args:
-        process: the delegate's.
+        process: process of the delegate.
     """
 
     _child: Child | None = None  # the one that has the partition
@@ -99,7 +99,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         """Give the partition to a child.
 
         Raises:
-            PartitionRejected: the delegate does not take it.
+            PartitionRejected: the delegate rejects the partition.
         """
         answer = self._process.call(
             child,

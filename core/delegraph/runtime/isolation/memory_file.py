@@ -1,6 +1,6 @@
-"""Memory that two processes share: a file without a name, which is freed with its last user.
+"""Memory that two processes share: a file without a name.
 
-It ends when no process has it any more, however the processes end.
+The memory is freed when no process uses it any more, however the processes end.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MemoryFile:
 
     @classmethod
     def of_size(cls, size: int) -> MemoryFile:
-        """New memory file that no process can shrink: a reader cannot be made to crash."""
+        """Return a new memory file that no process can shrink, which would crash readers."""
         file, size = _new_file(), max(size, 1)
         os.ftruncate(file, size)
         _keep_size(file)

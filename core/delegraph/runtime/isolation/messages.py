@@ -1,8 +1,8 @@
 """Messages between the host and the process of a delegate, sent over a socket.
 
-A message begins with eight bytes. They are all that an invoke needs: ``RUN`` with a partition's
-number, and ``DONE``. Everything else has a text of JSON after them, and large data lies in memory
-files whose descriptors go along. Nothing is pickled: what a broken process sends runs nothing here.
+A message begins with eight bytes. An invoke needs no more: ``RUN`` with a partition's number, and
+``DONE``. Other messages continue with a text of JSON, and large data is in memory files whose
+descriptors are sent along. Nothing is pickled, so the data of a broken process runs no code here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEADER = struct.Struct("<HHI")
 _MOST_FILES = 8
 
 PATIENCE = 0.05
-"""Seconds between two looks at whether waiting still makes sense."""
+"""Seconds between two checks whether waiting still makes sense."""
 
 
 KEPT_ERRORS = (PluginError, ArgumentError, DelegateLoadError)
@@ -34,7 +34,7 @@ class Kind(IntEnum):
 
     Attributes:
         RUN: compute the partition with this number.
-        DONE: it is computed.
+        DONE: the partition is computed.
         CALL: do what the text says.
         ANSWER: the text is the answer to a call, or to a run with shapes that were open.
         FAILURE: the text says what went wrong.
@@ -51,10 +51,10 @@ class Message(NamedTuple):
     """One received message.
 
     Attributes:
-        kind: what it is.
-        number: of a partition; 0 in other kinds than ``RUN``.
-        content: of the text; empty in ``RUN`` and ``DONE``.
-        files: descriptors that came along; whoever receives them closes them.
+        kind: kind of the message.
+        number: number of the partition; 0 in other messages than ``RUN``.
+        content: decoded text; empty in ``RUN`` and ``DONE``.
+        files: descriptors that were sent along; the receiver must close them.
     """
 
     kind: Kind
@@ -67,7 +67,7 @@ class Channel:
     """One end of the socket between host and delegate process.
 
     Args:
-        connection: the end; :meth:`close` closes it.
+        connection: the socket; :meth:`close` closes it.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -128,7 +128,7 @@ class Channel:
         return found
 
     def _with_files(self, size: int, count: int, files: list[int]) -> bytes:
-        """Return the first part of a text; put the files that come along into *files*."""
+        """Receive the first part of a text; add the descriptors that are sent along to *files*."""
         if count > _MOST_FILES:
             raise OSError(f"a message with {count} files")
         numbers = array.array("i")

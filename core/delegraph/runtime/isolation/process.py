@@ -1,4 +1,4 @@
-"""The process in which an isolated delegate runs: started, asked, awaited, lost, started again."""
+"""The process in which an isolated delegate runs: starts, asks, awaits and replaces it."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from delegraph.runtime.isolation.messages import KEPT_ERRORS, Channel, Kind, Mes
 from delegraph.runtime.isolation.source import DelegateSource
 
 START_TIMEOUT = 300.0
-"""Seconds that the import of a delegate may take, its claims, and compiling a partition, each."""
+"""Seconds that a delegate may take for each of its import, its claims, and compiling a partition.
+"""
 
 CLOSE_TIMEOUT = 10.0
-"""Seconds that the kernels of a partition may take to close when the delegate is taken off."""
+"""Seconds that the kernels of a partition may take to close when the delegate is removed."""
 
 RESTARTS = 3
-"""How often a process that was lost is started again."""
+"""How often a process that ended unexpectedly is started again."""
 
 _FAREWELL = 2.0
-"""Seconds that kernels have to close, and a process to end, before it is killed."""
+"""Seconds that a process has to close its kernels and end before it is killed."""
 
 _DOING: Mapping[DelegatePhase, str] = {
     "initialize": "was importing the delegate",
@@ -51,7 +52,7 @@ class Child:
     """A child process that runs a delegate, with the host's socket to it.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the process cannot be started.
     """
 
     def __init__(self) -> None:
@@ -78,7 +79,7 @@ class Child:
     def has_ended(self) -> bool:
         """Whether the process has ended.
 
-        Its socket may still be open in a process that it started.
+        A process that the child started may still have the socket open.
         """
         return self._child.status is not None
 
@@ -97,18 +98,19 @@ class _TooLong(Exception):
 class IsolatedProcess:
     """Process of one delegate; a lost child process is replaced by a new one.
 
-    It does one thing at a time: interpreters that share a delegate take turns.
+    The process does one thing at a time: interpreters that share a delegate take turns.
 
     Args:
-        source: the delegate.
-        timeout: seconds that an invoke may take; None for any.
+        source: description of the delegate.
+        timeout: seconds that an invoke may take; None for no limit.
 
     Attributes:
-        child: the one that lives; None when there is none.
-        facts: what the delegate says of itself, see ``served.py``; empty while it is not known.
+        child: the living child process; None if there is none.
+        facts: name, flags and other facts of the delegate, see ``served.py``; empty before they are
+            known.
 
     Raises:
-        ArgumentError: this system cannot do it.
+        ArgumentError: this system has no isolated processes.
     """
 
     def __init__(self, source: DelegateSource, timeout: float | None = None) -> None:
@@ -137,8 +139,10 @@ class IsolatedProcess:
         """Return the child process with the loaded delegate; start one if there is none.
 
         Raises:
-            DelegateProcessError: it was lost while it imported the delegate, or too often.
-            PluginError: the delegate cannot be had; ArgumentError: there is no such file.
+            DelegateProcessError: the process ended while it imported the delegate, or ended too
+                often.
+            PluginError: the delegate cannot be created.
+            ArgumentError: there is no such file.
             StateError: this process is a fork of the one that has the child.
         """
         self._refuse_fork()
@@ -179,18 +183,18 @@ class IsolatedProcess:
         stop: StopRequest | None = None,
         **arguments: Any,
     ) -> Mapping[str, Any]:
-        """Answer of a method of ``served.py``.
+        """Call a method of ``served.py`` in the child process, and return its answer.
 
         Args:
-            child: which must still live.
-            phase: of the delegate's work, for errors.
-            method: its name.
-            files: descriptors that it gets.
-            stop: of the call that this is part of; the child is ended when that shall stop.
-            arguments: what it gets besides.
+            child: the child process, which must still be alive.
+            phase: phase of the delegate's work, for errors.
+            method: name of the method.
+            files: descriptors for the method.
+            stop: stop request of the running call; a request ends the child process.
+            arguments: other arguments for the method.
 
         Raises:
-            DelegateProcessError: the child was lost, or took too long, and is ended.
+            DelegateProcessError: the child process ended, or took too long and was ended.
             DelegateError: the delegate failed.
             CallCancelledError: the call was asked to stop.
         """
@@ -200,7 +204,7 @@ class IsolatedProcess:
             return self._called(child, phase, method, arguments, files, stop)[0]
 
     def run(self, child: Child, number: int, stop: StopRequest | None) -> Message | None:
-        """Let a partition be computed; return the answer where shapes were open.
+        """Let the child process compute a partition; return the answer if output shapes were open.
 
         Raises:
             DelegateProcessError, DelegateError, CallCancelledError: as :meth:`call`.

@@ -32,7 +32,7 @@ from delegraph.runtime.isolation.source import DelegateSource
 from delegraph.runtime.options import Limits
 
 Answer = tuple[Mapping[str, Any], Sequence[int]]
-"""The text, and descriptors of files that go along; they are closed when it is sent."""
+"""Text of an answer, and descriptors that are sent along and closed afterwards."""
 
 
 def serve(channel: int) -> None:
@@ -98,7 +98,7 @@ class _Served:
     """The delegate of this process; its methods are the requests that the host can make.
 
     Attributes:
-        partitions: by number.
+        partitions: the accepted partitions, by number.
     """
 
     delegate: Delegate
@@ -211,7 +211,7 @@ class _Claims(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
-        """Any shapes: only the host knows which shapes are open."""
+        """Flags that allow any shapes, since only the host knows which shapes are open."""
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def name(self) -> str:

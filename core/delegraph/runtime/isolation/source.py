@@ -19,11 +19,12 @@ class DelegateSource(JsonRecord):
     """Name, options and kind of a delegate, in a form that another process can load.
 
     Attributes:
-        name: of an installed one, with ``dist:`` and options as users write it; or the path of a
-            compiled one, or of a Python file.
-        is_python_file: whether it is the path of a Python file.
-        options: its options, as text or by name; None for those of *name*, or the defaults.
-        is_compiled: whether it runs what the installed one has compiled ahead of time.
+        name: name of an installed delegate, with ``dist:`` and options as users write it; or the
+            path of a library or a Python file.
+        is_python_file: whether *name* is the path of a Python file.
+        options: options as text or by name; None for those in *name*, or the defaults.
+        is_compiled: whether the delegate runs partitions that the installed delegate has compiled
+            ahead of time.
     """
 
     name: str
@@ -38,7 +39,7 @@ class DelegateSource(JsonRecord):
         """Return the source with checked options.
 
         Raises:
-            PluginOptionError: options that cannot be said to another process.
+            PluginOptionError: the options cannot be written as JSON for another process.
         """
         text = os.fspath(name)
         if options is None or isinstance(options, str):

@@ -16,18 +16,22 @@ from delegraph.operators.custom_op import AnyCustomOp
 CustomOps = Mapping[str, AnyCustomOp]
 
 Registerer = str | Callable[[int], object]
-"""The name of a C function that is loaded, or a function; both get a resolver's address."""
+"""Name of a C function that is loaded, or a Python function; either is called with a resolver's
+address.
+"""
 
 NATIVE = "delegraph.native.compiled.registerers"
-"""The module that knows the C++ object. It stands above this layer, so it is loaded by name, and
-only where there are registerers."""
+"""Module that fills the official C++ resolver.
+
+It is in a higher layer, so it is loaded by name, and only if there are registerers.
+"""
 
 
 class PythonResolver:
     """Resolver passed to Python registerers when no official runtime is installed.
 
     Attributes:
-        ops: those it was given, by name.
+        ops: the registered operators, by name.
     """
 
     def __init__(self) -> None:

@@ -107,7 +107,7 @@ def signature_details(signatures: Iterable[Signature]) -> dict[str, dict[str, di
 
 
 _SHOWN = 2
-"""Tensors of each side that a line has room for; and a name's characters are cut to ``_NAME``."""
+"""Number of inputs and of outputs that a line of text shows."""
 
 _NAME = 20
 

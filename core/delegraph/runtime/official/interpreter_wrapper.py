@@ -1,6 +1,6 @@
 """The object in the official ``Interpreter._interpreter``, for programs that call it directly.
 
-Nothing of Delegraph's own goes through here.
+Delegraph itself does not use it.
 
 Source:
     InterpreterWrapper, tflite/python/interpreter_wrapper/interpreter_wrapper_pybind11.cc.
@@ -36,8 +36,8 @@ class InterpreterWrapper:
     Where an index is out of range and the official one crashes, these raise ``ArgumentError``.
 
     Args:
-        session: what they act on.
-        views: the views that were given out and may be alive.
+        session: session of the interpreter.
+        views: counter of the views that are alive.
     """
 
     def __init__(self, session: Session, views: MemoryViews) -> None:
@@ -206,9 +206,9 @@ class InterpreterWrapper:
         raise ArgumentError(f"No matching signature. {signature_key!r} is none of the model's.")
 
     def interpreter(self) -> int:
-        """Return a number that tells interpreters apart, and never is an address.
+        """Return a number that identifies the interpreter, and is not an address.
 
-        The official one is that of a C++ object, which there is none of here.
+        The official class returns the address of its C++ object, which does not exist here.
         """
         return self._handle
 

@@ -1,7 +1,7 @@
 """Undocumented members of the official ``Interpreter`` that programs use.
 
-Benchmarks, converters and the official tests call these names with an underscore. They are apart
-from the rest, because nothing of Delegraph's own needs them.
+Benchmarks, converters and the official tests call these names with an underscore. They are in a
+class of their own, because Delegraph itself does not need them.
 
 Source:
     Interpreter, tflite/python/interpreter.py.
