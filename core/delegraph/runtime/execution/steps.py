@@ -62,15 +62,13 @@ class StepRunner:
             caller provides memory.
         resizable: indices of tensors that nodes may resize; None for all tensors except constants.
         after_each: function that is called after each node has run, or None.
-        cancellation: stop request that is read before each node; None if nothing can stop the
-            nodes.
+        cancellation: stop request that is read before each node, or None.
 
     Attributes:
         is_running: whether nodes run; only dynamic tensors can be resized then.
         nodes: the nodes, in the order in which they run.
         evals: evaluations of the nodes that are prepared.
-        overlap: runner of asynchronous nodes beside other nodes; None if no nodes can run at the
-            same time.
+        overlap: runner of asynchronous nodes; None if no nodes can run at the same time.
     """
 
     def __init__(
