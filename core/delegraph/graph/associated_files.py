@@ -1,7 +1,7 @@
 """The zip of files that may follow a model: labels and vocabularies of TFLite Metadata.
 
-A model is untrusted, so this zip is: how much of it is looked at is bounded, names stay names (no
-file is ever written), and only what is stored or deflated is read.
+The zip is untrusted, like the model: only a limited part of it is read, no file is ever written,
+and only stored and deflated files are read.
 
 Source:
     ``ModelMetadataExtractor::ExtractAssociatedFiles``,
@@ -22,13 +22,15 @@ from numpy.typing import NDArray
 from delegraph.errors import MalformedModelError
 
 MAX_BYTES = 1 << 20
-"""Of a file that is read, and of the zip's list of files. The 21,000 names of ImageNet take 0.4."""
+"""Largest size of a file, and of the zip's list of files; the 21,000 names of ImageNet take 0.4 of
+it.
+"""
 
 MAX_READ = 4 * MAX_BYTES
-"""Bytes of all files of a zip together that are read."""
+"""Bytes that may be read of all files of a zip together."""
 
 MAX_ZIP = 64 << 20
-"""Bytes at the end of the model among which the zip is looked for."""
+"""Bytes at the end of the model that are searched for a zip."""
 
 _NAMES_TOLD = 5
 
@@ -48,7 +50,7 @@ _DAMAGE = (
     RuntimeError,  # NotImplementedError is one: a version or a flag from the future
     ValueError,
 )
-"""What zipfile raises for a zip that is not sound."""
+"""Errors that zipfile raises for a damaged zip."""
 
 
 class AssociatedFiles:
@@ -75,8 +77,8 @@ class AssociatedFiles:
         """Return the bytes of a file.
 
         Raises:
-            MalformedModelError: it is not there, too large, damaged, or packed in a way that is
-                not read.
+            MalformedModelError: the file does not exist, is too large or damaged, or is compressed
+                in another way.
         """
         if self._zip is None:
             raise MalformedModelError(f"no zip with {name!r} follows the model")
@@ -109,8 +111,8 @@ def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
     """Return the bytes of *model* followed by the associated files of *source*.
 
     Args:
-        model: a model's file, without any.
-        source: the other one, ``[bytes], uint8``.
+        model: bytes of a model without associated files.
+        source: bytes of a model that may have some, ``[bytes], uint8``.
 
     Raises:
         MalformedModelError: the zip of *source* is damaged or too large.

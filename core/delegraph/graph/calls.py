@@ -13,7 +13,7 @@ DEPTH_LIMIT = 50
 """Calls of subgraphs within each other that a model may make unless the user grants more."""
 
 _FRAMES = 24
-"""Python's stack frames that one call within another needs at most, delegates applied."""
+"""Largest number of Python's stack frames for one nested call, with delegates applied."""
 
 
 def called_subgraphs(options: Table | None) -> Iterator[int]:
@@ -60,10 +60,10 @@ def reachable_subgraphs(model: Model, roots: Iterable[int]) -> frozenset[int]:
 
 
 def call_depth(model: Model) -> int:
-    """Return how many calls of subgraphs are within each other at most.
+    """Return the largest number of calls of subgraphs within each other.
 
-    A call that leads back to the subgraph that makes it is not counted: it is refused when it is
-    prepared. Takes time and memory in proportion to the model.
+    A recursive call is not counted: it is refused when it is prepared. Takes time and memory in
+    proportion to the model.
     """
     depths: dict[int, int] = {}
     seen: set[int] = set()
@@ -88,14 +88,15 @@ def _callees(model: Model, index: int) -> set[int]:
 def require_depth(model: Model, limit: int | None) -> None:
     """Reject a model whose subgraphs call each other deeper than a limit.
 
-    A deeper one that the user grants gets room on Python's stack, for good and for all threads.
+    If the user's limit is higher than the default, Python's recursion limit is raised for the whole
+    process.
 
     Args:
         model: the model.
         limit: calls within each other; None for :data:`DEPTH_LIMIT`.
 
     Raises:
-        UnsupportedModelError: it goes deeper.
+        UnsupportedModelError: the calls go deeper.
     """
     granted = DEPTH_LIMIT if limit is None else limit
     if len(model.subgraphs) <= min(granted, DEPTH_LIMIT):

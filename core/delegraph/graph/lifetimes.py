@@ -19,7 +19,7 @@ class Step(Protocol):
 
 
 class Lifetime(NamedTuple):
-    """Plan positions between which a tensor holds a value that somebody needs.
+    """Plan positions between which a tensor holds a value that is still needed.
 
     Attributes:
         first: position that writes it, -1 for a tensor that is there before the plan starts.

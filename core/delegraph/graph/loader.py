@@ -40,8 +40,12 @@ SCHEMA_VERSION = 3
 
 _SUBGRAPH_BYTES, _TENSOR_BYTES, _OPERATOR_BYTES, _SIGNATURE_BYTES = 12_000, 700, 2000, 700
 _OPERAND_BYTES = 200
-"""What each of them takes until the model is prepared; one that is not shared has a 64th in the
-file. An operand takes time rather than memory."""
+"""Bytes that each input or output of an operator takes in memory until the model is prepared.
+
+An operand in a list that is not shared takes a 64th of that in the file, so operands cost time
+rather than
+memory.
+"""
 
 
 def load_model(
@@ -50,13 +54,13 @@ def load_model(
     """Load the model in the file at *path*; the file is mapped and constants are not copied.
 
     Args:
-        path: of the file.
+        path: path of the file.
         table_limit: see :func:`~delegraph.schema.reader.read_model`.
         memory_limit: see :func:`parse_model`.
 
     Raises:
         ArgumentError: the file cannot be opened.
-        MalformedModelError: it is not a sound model.
+        MalformedModelError: the file is not a valid model.
     """
     try:
         with Path(path).open("rb") as file:

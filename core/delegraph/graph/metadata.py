@@ -46,8 +46,8 @@ class BoxLayout:
     Attributes:
         type: ``boundaries`` (left, top, right, bottom); ``upper left`` or ``center``, which is a
             point (x, y), width and height.
-        index: where each of these numbers is, ``(0, 1, 2, 3)`` for the order above.
-        is_pixels: whether they are pixels of the model's input, else parts of its size.
+        index: position of each of these numbers, ``(0, 1, 2, 3)`` for the order above.
+        is_pixels: whether the numbers are pixels of the model's input, else fractions of its size.
     """
 
     type: str
@@ -60,17 +60,17 @@ class TensorMetadata:
     """Description of one input or output of the model.
 
     Attributes:
-        index: of the tensor; -1 when nothing is said of it.
-        name: may be empty; need not be the tensor's.
-        description: for people.
-        content: ``image``, ``audio``, ``bounding boxes``, ``features``; empty when it is not said.
-        size: width and height of an image, in pixels; None when it is not said.
+        index: index of the tensor; -1 without a description.
+        name: name in the description; may be empty and differ from the tensor's.
+        description: text for people.
+        content: ``image``, ``audio``, ``bounding boxes``, ``features``; empty if unknown.
+        size: width and height of an image, in pixels; None if unknown.
         mean: what is subtracted from an input, one number or one a channel; may be empty.
-        std: what an input is divided by then.
-        sample_rate: of a sound, in hertz; None when it is not said.
-        channels: of a sound; None when it is not said.
-        boxes: how bounding boxes are laid out; None for others.
-        score_threshold: scores below are of no interest; None when it is not said.
+        std: what the difference is divided by.
+        sample_rate: sample rate of a sound, in hertz; None if unknown.
+        channels: number of channels of a sound; None if unknown.
+        boxes: layout of bounding boxes; None for other tensors.
+        score_threshold: scores below it are of no interest; None if unknown.
         axis_labels: names of the classes, along the last axis.
         value_labels: names of what the values count: value 0 is the first.
         files: names of the associated files, each with its type in lower case.
@@ -101,15 +101,15 @@ class ModelMetadata:
     """Description of a model by its author.
 
     Attributes:
-        name: what its author calls it.
-        description: for people.
-        version: of the model.
-        author: who made it.
-        license: its terms.
-        inputs: of the first subgraph, in its order; empty when nothing is said of them.
-        outputs: likewise.
+        name: name of the model.
+        description: text for people.
+        version: version of the model.
+        author: name of the author.
+        license: terms of the license.
+        inputs: descriptions of the first subgraph's inputs, in its order; empty if there are none.
+        outputs: descriptions of the first subgraph's outputs.
         files: bytes of each file in the zip after the model, by name.
-        faults: what is wrong with it, and therefore left out here.
+        faults: faults of the metadata; the faulty parts are left out.
     """
 
     name: str = ""

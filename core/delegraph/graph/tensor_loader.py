@@ -23,7 +23,7 @@ from delegraph.schema.read_limit import ReadLimit
 from delegraph.schema.table import Table
 
 _MAX_BYTES = 2**63 - 1
-"""Largest tensor whose size can be computed at all; more is an overflow to the official runtime."""
+"""Largest size of a tensor, in bytes; larger ones overflow in the official runtime."""
 
 MAX_RANK = 32
 """Dimensions that arrays of every supported NumPy can have."""
@@ -33,7 +33,7 @@ class Copies:
     """Converted copies of a file's arrays; tensors that share an array share its copy.
 
     Attributes:
-        limit: what they count toward.
+        limit: limit toward which the copies count.
     """
 
     def __init__(self, limit: ReadLimit) -> None:
@@ -92,7 +92,7 @@ class TensorLoader:
         """Return the specs, in file order.
 
         Raises:
-            MalformedModelError: the first tensor that cannot be used, by index and name.
+            MalformedModelError: a tensor cannot be used; the error names the first one.
         """
         return tuple(self._spec(index, record) for index, record in enumerate(self._records))
 

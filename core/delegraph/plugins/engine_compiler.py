@@ -19,12 +19,13 @@ def engine_compiler(
 ) -> CompilerSpec:
     """Return a compiler spec that compiles partitions of an ``EngineDelegate`` ahead of time.
 
-    By its own methods ``compile`` and ``load``, with the options that the model file has of it.
+    It uses the delegate's own methods ``compile`` and ``load``, with the options that are stored in
+    the model file.
 
     Args:
-        delegate: whose ``load`` returns a subclass of ``EngineDelegate``.
-        version: returns the version of what is compiled, without importing the engine; None for
-            the ``version`` of that class.
+        delegate: spec whose ``load`` returns a subclass of ``EngineDelegate``.
+        version: function that returns the version of compiled partitions, without importing the
+            engine; None for the ``version`` of that class.
     """
 
     def made(options: object) -> Any:

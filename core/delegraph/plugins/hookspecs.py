@@ -29,7 +29,7 @@ PROJECT = "delegraph"
 """pluggy's project name; it also starts the name of every hook."""
 
 API_VERSION = 1
-"""Version of the hooks and specs; raised when a plugin written for the last one would break."""
+"""Version of the hooks and specs; it is raised when plugins for the last version would break."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 

@@ -15,7 +15,7 @@ _DELEGATES = {
 }
 
 OUR_DISTRIBUTIONS = frozenset(_DELEGATES.values())
-"""Those whose delegates may be applied without the user's word: ``DelegateSpec.default_rank``."""
+"""Distributions whose delegates may be applied by default; see ``DelegateSpec.default_rank``."""
 
 
 def package_for(custom_name: str) -> str | None:

@@ -16,14 +16,14 @@ from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, Del
 logger = logging.getLogger(__name__)
 
 PLUGIN_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
-"""What the name of a usable plugin looks like: no part of a path, nothing a terminal obeys."""
+"""Pattern for the name of a usable plugin, which is safe in a path and on a terminal."""
 
 
 class PluginState(Enum):
     """State of a plugin: usable, or the reason why it is not.
 
-    The last two are known where plugins are imported in processes of their own: its import did not
-    end, or ended the process.
+    The last two occur only where plugins are imported in processes of their own: the import did not
+    end, or the process crashed.
     """
 
     OK = "ok"
@@ -45,13 +45,13 @@ class Plugin:
         version: version of that distribution; empty when unknown.
         module: what the entry point refers to.
         state: whether it can be used.
-        error: why not, in one line; empty when it can.
-        delegates: what it offers, by name; empty unless usable.
+        error: the reason why it cannot be used, in one line; empty if it can.
+        delegates: specs of the delegates that it offers, by name; empty unless usable.
         custom_ops: the same for custom operators.
         commands: the same for subcommands of the command line.
         compilers: the same for compilers ahead of time, by the name of their delegate.
-        warnings: warnings that its import gave, as text.
-        exception: what its import or its hooks raised.
+        warnings: texts of the warnings of its import.
+        exception: error of its import or of its hooks.
     """
 
     name: str

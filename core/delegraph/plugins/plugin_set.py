@@ -220,7 +220,7 @@ class PluginSet:
     def _not_found(self, address: DelegateAddress) -> PluginError:
         """Return the error for a delegate that no usable plugin offers.
 
-        What an unusable plugin would offer is not known, so its names have to tell.
+        What an unusable plugin would offer is not known, so its names are compared instead.
         """
         unusable = [p for p in self.plugins if p.state is not PluginState.OK]
         for offer in self.offers():

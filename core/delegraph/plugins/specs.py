@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     LoadCompiled = Callable[[bytes, DelegateContext, DelegateParams], SimpleDelegateKernelInterface]
 
 DELEGATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-"""No ``:``, ``=`` or ``,``: ``dist:name:key=value,key=value`` stays unambiguous."""
+"""Pattern of a delegate's name; without ``:``, ``=`` and ``,`` an address is unambiguous."""
 
 COMMAND_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 
 Isolate = Literal["process", "none"]
-"""Where a delegate runs: in a process of its own, or in the one that asks for it."""
+"""Place where a delegate runs: a process of its own, or the process that asks for it."""
 
 RESERVED_NAMES = frozenset({"all", "help", "none"})
-"""What ``--delegate`` understands besides the names of delegates."""
+"""Words for ``--delegate`` that are no names of delegates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +45,28 @@ class DelegateSpec:
     Attributes:
         name: what users type; a letter, then letters, digits, ``_``, ``-`` or ``.``.
         summary: one line for ``delegraph plugins list``.
-        load: imports the heavy part and returns the delegate's class (or any callable that makes
-            the delegate): called with an instance of ``options``, without arguments when there are
-            none. Called each time a user asks for the delegate.
+        load: function that imports the heavy part and returns the delegate's class, or another
+            callable that makes the delegate. The callable gets an instance of ``options``, or
+            nothing if there are none. ``load`` is called each time a user asks for the delegate.
         options: a dataclass whose fields are the options; None for a delegate without any. Fields
             may be bool, int, float, str, an enum, a ``Literal``, ``tuple[T, ...]`` of these, or
             one of them ``| None``. ``field(metadata={"help": "..."})`` documents a field.
-        rank: where it stands when several delegates are asked for in no order of their own (a set,
-            a mapping, ``--delegate all``): ascending, ties by name. A delegate for a few operators
-            that it does best comes before (below 0) one that takes whatever is left (above 0).
+        rank: place among several delegates that are requested without an order (a set, a mapping,
+            ``--delegate all``): ascending, ties by name. A delegate that is best at a few operators
+            has a rank below 0, one that takes all other operators a rank above 0.
         custom_ops: custom operators that the delegate is there for, by name or pattern
             (``"Flex*"``). A model that has one, which no kernel provides, gets the delegate
             without asking, before those that are asked for.
         isolate: ``"process"`` runs it in a process of its own, unless users say otherwise: for one
             whose engine may crash or hang.
-        timeout: seconds that its kernels may take for an invoke there, unless users say otherwise;
-            None for any.
-        default_rank: its place among the delegates that may compute, without being named, the
-            nodes that all others reject: the lowest that is ready is applied. It counts in the
-            distributions of Delegraph alone; users make any other delegate a default by their
-            configuration or environment. None: it is none of them.
-        is_ready: whether it can work at once here, without compiling for seconds first; asked of a
-            delegate that is applied without being named. It is quick. None: it always can.
+        timeout: seconds that its kernels may take for an invoke in such a process, unless users say
+            otherwise; None for no limit.
+        default_rank: place among the delegates that may be the default delegate, which computes the
+            nodes that all others reject; of those that are ready, the lowest is applied. It counts
+            only in Delegraph's own distributions; users make another delegate a default by their
+            configuration or environment. None means that it cannot be the default.
+        is_ready: quick function that tells whether the delegate can work here at once, without
+            compiling for seconds; asked of default delegates. None means that it always can.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -120,10 +120,10 @@ class CustomOpSpec:
     Attributes:
         name: the custom code in the model file.
         summary: one line for ``delegraph plugins info``.
-        load: imports and returns the operator: what ``custom_op`` made of a function, or a
+        load: function that imports and returns the operator: a result of ``custom_op``, or a
             registration.
-        describe: from the custom options of one such operator to what ``delegraph inspect`` shows
-            of it, names to values as text; None shows nothing.
+        describe: function from an operator's custom options to a mapping of names to texts, which
+            ``delegraph inspect`` shows; None shows nothing.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -151,8 +151,9 @@ class CommandSpec:
     Attributes:
         name: what users type; lower-case letters, digits, ``_`` and ``-``, a letter first.
         summary: one line for ``delegraph --help``.
-        load: imports and returns the command, a ``click.Command``. What it returns when run is the
-            exit code, None for 0; errors of :mod:`delegraph.errors` end in one line.
+        load: function that imports and returns the command, a ``click.Command``. The command's
+            result is the exit code, None for 0; errors of :mod:`delegraph.errors` are shown in one
+            line.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -172,32 +173,32 @@ class CommandSpec:
 
 
 _OPTIONAL = ("version", "load_claims")
-"""Functions that a ``CompilerSpec`` need not have."""
+"""Functions that a ``CompilerSpec`` may leave out."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompilerSpec:
     """Spec of functions that compile a delegate's partitions ahead of time and load them.
 
-    ``delegraph compile`` has the delegate claim nodes as ever, or ``load_claims`` in its place, and
-    calls ``compile_partition`` for each partition in place of a kernel's ``init``. What it returns,
-    the blob, is stored in the model file. Where such a file runs, ``load_compiled`` makes the
-    kernel of it. Both import what is heavy when they are called.
+    ``delegraph compile`` lets the delegate, or the class of ``load_claims``, claim nodes. Then it
+    calls ``compile_partition`` for each partition, and stores the result, the blob, in the model
+    file. When the file runs, ``load_compiled`` makes a kernel from the blob. Both functions import
+    heavy modules only when they are called.
 
     Attributes:
         name: of the delegate, which the same plugin offers; it is a ``SimpleDelegateInterface``.
-        compile_partition: from a ``PartitionModel`` and the delegate's options (None where it has
-            none) to the blob. It raises ``PartitionRejected`` for a partition that stays as it is.
-        load_compiled: from the blob, the ``DelegateContext`` and the ``DelegateParams`` of its node
-            to a kernel, whose ``init`` is not called. ``params.input_tensors`` are what
+        compile_partition: function from a ``PartitionModel`` and the delegate's options (None if it
+            has none) to the blob. It raises ``PartitionRejected`` for a partition that is not to be
+            compiled.
+        load_compiled: function from the blob, the ``DelegateContext`` and the ``DelegateParams`` of
+            its node to a kernel, whose ``init`` is not called. ``params.input_tensors`` are what
             ``PartitionModel.inputs`` were, in that order, then the variables that the partition
             uses; ``params.output_tensors`` what its ``outputs`` were. The node that ``prepare`` and
             ``eval`` get has the same. Shapes are those that were compiled.
-        version: returns the version of the blobs: one of another version is not loaded. None for
-            the version of the plugin's distribution.
-        load_claims: as ``DelegateSpec.load``: imports and returns the class of what claims nodes
-            when a model is compiled, where that is not the delegate itself: one that runs nothing
-            but what was compiled.
+        version: function that returns the version of the blobs; blobs of other versions are not
+            loaded. None means the version of the plugin's distribution.
+        load_claims: function like ``DelegateSpec.load`` for the class that claims nodes when a
+            model is compiled; needed if the delegate itself only runs compiled partitions.
 
     Raises:
         ArgumentError: a field that cannot be used.

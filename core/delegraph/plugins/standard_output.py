@@ -18,8 +18,8 @@ _undo = contextlib.ExitStack()
 def printed_to_stderr() -> Iterator[None]:
     """Redirect standard output to standard error in this block: Python's, the descriptor's and C's.
 
-    It is the output of the whole process, other threads included. Where several are open, in
-    whatever threads and order, the last one that closes undoes it.
+    The output of the whole process is redirected, other threads included. If several such blocks
+    are open, the last one that ends restores the output.
     """
     global _users
     with _lock:
@@ -71,7 +71,7 @@ def _flush() -> None:
 def _flush_of_c() -> Callable[[], object] | None:
     """Return a function that flushes C's standard output, or None if there is none.
 
-    Of no other stream: a thread that waits for input has the lock of that one.
+    Other streams are not flushed: a thread that waits for input holds the lock of its stream.
     """
     try:
         import ctypes

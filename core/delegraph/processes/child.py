@@ -20,7 +20,7 @@ from delegraph.processes import parent
 from delegraph.processes.parent import die_with_parent
 
 _LINES_KEPT = 100
-"""Lines of standard error that are kept, from the end: the last ones may be blank."""
+"""Number of lines kept from the end of standard error; the last ones may be blank."""
 
 _LAST_WORDS = 1.0
 """Seconds to wait for the rest of standard error, which a grandchild may hold open."""
@@ -47,7 +47,7 @@ class Child:
     """A child process, made by :func:`start` or :func:`fork`.
 
     Attributes:
-        pid: of the process; it leads a session, so Ctrl-C does not reach it.
+        pid: identifier of the process, which leads a session, so that Ctrl-C does not reach it.
         requests: stream to its standard input.
         answers: stream from its standard output; its reader closes it.
     """
@@ -140,13 +140,14 @@ def start(
 
     Args:
         function: ``module:function``; when it returns, the process ends.
-        arguments: of the function, as JSON can hold them.
+        arguments: arguments of the function, which JSON must be able to hold.
         files: descriptors that the process inherits (not on Windows).
-        owned: closed when the process is ended, which tells it to end by itself.
-        patience: seconds it then has before it is killed.
+        owned: resource that is closed to tell the process to end by itself.
+        patience: seconds that the process then has before it is killed.
         piped: whether it has requests and answers, see :func:`delegraph.processes.parent.pipes`.
-        keeps_errors: whether its standard error is kept, else it goes where this one's does.
-        cwd: its folder; None for this one's.
+        keeps_errors: whether its standard error is kept; otherwise it goes to this process's
+            standard error.
+        cwd: working folder of the process; None for this process's.
 
     Raises:
         OSError: the process cannot be started.
@@ -247,8 +248,8 @@ def can_fork() -> bool:
 def fork(run: Callable[[BinaryIO, BinaryIO], object]) -> Child:
     """Start a fork of this process that calls *run* with streams of requests and answers.
 
-    Only for what no other process can be sent, as a delegate that is an object: locks that other
-    threads hold stay locked in the copy.
+    Use it only for objects that cannot be sent to another process, such as a delegate: locks that
+    other threads hold stay locked in the copy.
     """
     its_life, life = os.pipe()
     its_input, its_output, streams = _pipes()
@@ -275,7 +276,7 @@ def ready(streams: Sequence[BinaryIO], seconds: float) -> Sequence[BinaryIO]:
 
     Args:
         streams: requests or answers without a buffer.
-        seconds: to wait until there is one.
+        seconds: longest time to wait for such a stream.
     """
     from multiprocessing import connection
 

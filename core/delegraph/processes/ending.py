@@ -25,9 +25,9 @@ class Death:
     """Death of a process that owed an answer.
 
     Attributes:
-        how: ``exit code 3``, ``SIGSEGV``, ``no answer after 5 s``.
-        is_hung: whether it was killed since its time was up.
-        last_line: of its standard error; empty where that was not kept.
+        how: text such as ``exit code 3``, ``SIGSEGV`` or ``no answer after 5 s``.
+        is_hung: whether the process was killed because its time was up.
+        last_line: last line of its standard error; empty if that was not kept.
     """
 
     how: str

@@ -1,7 +1,7 @@
 """Messages between processes: JSON, followed by the bytes of arrays.
 
-Nothing is pickled: what a broken process sends runs nothing where it is read. Records come back as
-their class only where the reader has named it.
+Nothing is pickled, so the message of a broken process runs no code in the reader. Records come back
+as their class only if the reader has named the class.
 """
 
 from __future__ import annotations

@@ -17,29 +17,30 @@ from delegraph.processes.ending import Death, how_it_ended
 from delegraph.processes.parent import pipes
 
 _LOOK = 0.5
-"""Seconds between two looks at whether a silent process still runs."""
+"""Seconds between two checks whether a silent process still runs."""
 
 _END = 10.0
-"""Seconds that a process has to end whose pipe has broken."""
+"""Seconds that a process has to end after its pipe has broken."""
 
 UNREADABLE = "an answer that cannot be read"
-"""How a process ended that sent something else than a message."""
+"""Text for the end of a process that sent something else than a message."""
 
 
 class Worker:
     """A process that makes an object and answers calls of the object's methods.
 
     Attributes:
-        argument: what *make* is given.
-        time_limit: seconds that an answer may take; None for any.
+        argument: argument of *make*.
+        time_limit: seconds that an answer may take; None for no limit.
 
     Args:
-        make: makes the object, in the process: a function of a module. Where it or *argument* is
-            of the main module, the process imports that under another name than ``__main__``.
+        make: function of a module that makes the object in the process. If the function or
+            *argument* is from the main module, the process imports that module under another name
+            than ``__main__``.
         argument: what *make* is given.
         time_limit: seconds that an answer may take; None for any.
         records: classes that answers may hold, see :func:`~delegraph.processes.messages.read`.
-        forked: whether the process is a fork of this one, as *argument* cannot be pickled.
+        forked: whether the process is a fork of this one, for an *argument* that cannot be pickled.
         keeps_errors: whether the last line of its standard error is kept for :class:`Death`.
 
     Raises:
@@ -84,13 +85,14 @@ class Worker:
         """Return the result of a method of the object, or a :class:`Death`.
 
         Args:
-            method: its name.
-            arguments: of the method; they are pickled.
-            patiently: whether the answer may take as long as it likes.
-            heard: is called with each message that the method sends by :func:`tell`.
+            method: name of the method.
+            arguments: arguments of the method; they are pickled.
+            patiently: whether there is no time limit for the answer.
+            heard: function that is called with each message that the method sends by :func:`tell`.
 
         Raises:
-            DelegraphError: what the method raised; other errors in words.
+            DelegraphError: the method's error; other kinds of errors become a DelegraphError with
+                the same text.
             OSError: no process can be started.
         """
         line = self._line if self._line and self.is_alive else self._started()
@@ -151,7 +153,7 @@ class Worker:
         return line.death(is_unreadable)
 
     def kill(self) -> None:
-        """Kill the process from another thread, for good: questions get a Death from now on."""
+        """Kill the process for good, from another thread; later questions return a Death."""
         self._is_killed = True
         line = self._line
         if line is not None:
@@ -171,12 +173,12 @@ class Worker:
 
 
 def itself(served: Any) -> Any:
-    """Return the argument, as the object of a :class:`Worker` if it can be pickled."""
+    """Return the argument; as *make* of a :class:`Worker`, it serves an object that can be pickled."""
     return served
 
 
 def _main_module() -> dict[str, Any]:
-    """Where the main module of this process is, whose classes a pickle may name."""
+    """Return the place of this process's main module, whose classes a pickle may name."""
     from multiprocessing import spawn  # few children need it
 
     names = ("init_main_from_name", "init_main_from_path")
