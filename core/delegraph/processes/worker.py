@@ -173,7 +173,7 @@ class Worker:
 
 
 def itself(served: Any) -> Any:
-    """Return the argument; as *make* of a :class:`Worker`, it serves an object that can be pickled."""
+    """Return the argument; as *make* of a :class:`Worker` it serves a picklable object."""
     return served
 
 
