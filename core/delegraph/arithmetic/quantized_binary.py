@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic import gemmlowp
 from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -230,6 +229,8 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
     """
     require_scales(a, b, y)
     low, high = quantized_activation_range(_activation(node), y)
+    from delegraph.arithmetic import gemmlowp  # here: few models divide integers
+
     with np.errstate(all="ignore"):  # the multiplier is computed in float32
         real = np.float32(a.scale) / (np.float32(b.scale) * np.float32(y.scale))
     multiplier, shift = quantize_multiplier(float(real))

@@ -17,8 +17,8 @@ from delegraph.arithmetic.exact_matmul import (
     integer_weights,
     largest_input,
     shared_weights,
-    split_groups,
 )
+from delegraph.arithmetic.patches import split_groups
 from delegraph.arithmetic.requantize import Requantize
 from delegraph.arithmetic.weights import bias_or_zeros, channel_rows, dense_values
 from delegraph.operators.registration import OpContext

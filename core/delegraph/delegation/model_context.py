@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from delegraph.delegation.shared_objects import Shared, shared_object
 from delegraph.errors import ArgumentError, OperatorError
-from delegraph.graph.model import Model, SubgraphSpec
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from delegraph.delegation.blob_cache import BlobCache
+    from delegraph.delegation.shared_objects import Shared
+    from delegraph.graph.model import Model, SubgraphSpec
 
 
 class ModelContext:
@@ -73,6 +74,8 @@ class ModelContext:
 
     def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
         """Return an object that interpreters share."""
+        from delegraph.delegation.shared_objects import shared_object  # here: few delegates share
+
         return shared_object(self._objects, key, make)
 
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from delegraph.schema.table import Table
 
 
+CONTROL_EDGES = "model_control_dependencies"
+"""Name of the metadata entry with the order of operators that no tensor shows."""
+
+
 class Quantization(NamedTuple):
     """How stored integers stand for real numbers: ``real = scale * (q - zero_point)``.
 

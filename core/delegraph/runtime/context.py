@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from numpy.typing import DTypeLike
-
-from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams, StopRequest
 from delegraph.delegation.model_context import ModelContext
-from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError, DelegateError, StateError, in_words
 from delegraph.graph.dtypes import NUMPY_DTYPES
-from delegraph.graph.model import SubgraphSpec
-from delegraph.operators.memory_limit import MemoryLimit
-from delegraph.operators.numerics import Numerics
-from delegraph.operators.registration import CallableSubgraph, Node, Registration, Scratch
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.plan_state import SubgraphState
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from delegraph.delegation.delegate import (
+        Delegate,
+        DelegateContext,
+        DelegateParams,
+        StopRequest,
+    )
+    from delegraph.delegation.rejections import Rejection
+    from delegraph.graph.model import SubgraphSpec
+    from delegraph.operators.memory_limit import MemoryLimit
+    from delegraph.operators.numerics import Numerics
+    from delegraph.operators.registration import CallableSubgraph, Node, Registration, Scratch
     from delegraph.runtime.delegates.buffer_handles import BufferHandles
     from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
     from delegraph.runtime.delegates.node_facts import Findings
     from delegraph.runtime.execution.steps import StepRunner
     from delegraph.runtime.shared_state import SharedState
     from delegraph.runtime.subgraph_memory import SubgraphMemory
+
+
+class SubgraphState(Enum):
+    """Whether a subgraph can be invoked or changed.
+
+    Source: Subgraph::State, tflite/core/subgraph.h.
+
+    * ``UNINVOKABLE``: not before it is allocated.
+    * ``INVOKABLE``: it can run.
+    * ``IMMUTABLE``: it can run, and a static delegate relies on tensors to stay what they are. A
+      resize takes the delegates off until the next allocation.
+    """
+
+    UNINVOKABLE = "uninvokable"
+    INVOKABLE = "invokable"
+    IMMUTABLE = "invokable and immutable"
 
 
 class RunningSubgraph(Protocol):
@@ -144,7 +165,8 @@ class SubgraphContext(ModelContext):
         policy = subgraph.session.policy_of(params.delegate)
         if policy.on_failure == "raise" or policy.is_default or needs_delegate:
             raise error
-        from delegraph.delegation.incident import Incident
+        from delegraph.delegation.incident import Incident  # here: few partitions fail
+        from delegraph.delegation.rejections import Rejection
 
         reason = in_words(error)
         subgraph.session.incidents.record(

@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from delegraph.delegation.delegate import PartitionPolicy, StopRequest
 from delegraph.errors import ArgumentError
-from delegraph.operators.numerics import Numerics
 from delegraph.runtime.arguments import (
-    AnyPath,
     check_choice,
     check_count,
     check_seconds,
     checked_flag,
 )
 from delegraph.runtime.delegates.failure_policy import FailurePolicy
-from delegraph.runtime.deprecation import warn_deprecated
 
 if TYPE_CHECKING:
+    from delegraph.delegation.delegate import PartitionPolicy, StopRequest
     from delegraph.delegation.rules_file import Rules
+    from delegraph.operators.numerics import Numerics
+    from delegraph.runtime.arguments import AnyPath
 
 Requirement = Literal["full"]
 """What a placement must be: ``"full"``, no node without a delegate."""
@@ -54,7 +53,7 @@ class PlacementPolicy:
 
     def __post_init__(self) -> None:
         check_choice("require", self.require, [None, *get_args(Requirement)])
-        check_choice("partitions", self.partitions, get_args(PartitionPolicy))
+        check_choice("partitions", self.partitions, ("largest", "measured"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +152,8 @@ def groups_of(
     given = {"placement": placement, "limits": limits, "failures": failures}
     groups = {name: GROUPS[name]() if group is None else group for name, group in given.items()}
     for option in [name for name in more if name in PLACES]:
+        from delegraph.runtime.deprecation import warn_deprecated  # here: few programs need it
+
         group, field_name = PLACES[option]
         new = f"{group}={GROUPS[group].__name__}({field_name}=...)"
         warn_deprecated(f"Interpreter({option}=...)", new, stacklevel=4)

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from delegraph.errors import (
     ArgumentError,
@@ -19,8 +18,6 @@ from delegraph.errors import (
     OperatorError,
     ResizeError,
 )
-from delegraph.operators.kept_array import forget_kept_arrays
-from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.arguments import checked_flag, subgraph_at, tensor_at
 from delegraph.runtime.callable_subgraph import SubgraphCallee
 from delegraph.runtime.delegates.delegated_plan import delegate_name
@@ -31,14 +28,18 @@ from delegraph.runtime.tensor_access import bound_write, require_resizable, writ
 from delegraph.schema.collector import collector_paused
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from delegraph.delegation.delegate import Delegate
     from delegraph.delegation.placement import Placement
     from delegraph.delegation.rules import PlacementRules
     from delegraph.graph.model import Model
     from delegraph.operators.custom_op import AnyCustomOp
+    from delegraph.operators.registration import CallableSubgraph
     from delegraph.operators.tensor import Tensor
+    from delegraph.runtime.context import SubgraphState
     from delegraph.runtime.delegates.delegate_stack import DelegateStack
-    from delegraph.runtime.delegates.plan_state import Barred, Snapshot, SubgraphState
+    from delegraph.runtime.delegates.plan_state import Barred, Snapshot
     from delegraph.runtime.options import InterpreterOptions
     from delegraph.runtime.preserved_tensors import PreservedTensors
 
@@ -243,7 +244,7 @@ class Session(SharedState):
 
     def reset_variables(self) -> None:
         """Reset every variable of every subgraph, and the kept arrays of custom operators."""
-        forget_kept_arrays(self.resources)
+        self.forget_kept_arrays()
         for subgraph in self.subgraphs:
             subgraph.reset_variables()
 

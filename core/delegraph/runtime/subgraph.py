@@ -1,48 +1,48 @@
 """A running subgraph: tensors, nodes, execution plan and memory; allocated, then invoked.
 
+What only delegates and asynchronous nodes need is imported when they are there.
+
 Source:
     Subgraph, tflite/core/subgraph.{h,cc}.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
-from functools import partial
-from itertools import chain
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.errors import NodeError, OperatorError, StateError
-from delegraph.operators.asynchronous import AsyncEval
+from delegraph.log import Logger
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.constants import runtime_tensors
-from delegraph.runtime.context import SubgraphContext
+from delegraph.runtime.context import SubgraphContext, SubgraphState
 from delegraph.runtime.delegates.buffer_handles import BufferHandles
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
-from delegraph.runtime.delegates.node_facts import NOTHING_KNOWN
-from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
-from delegraph.runtime.delegates.plan_state import Snapshot, SubgraphState
-from delegraph.runtime.execution.blas_threads import BlasThreads
+from delegraph.runtime.execution.bound_steps import is_asynchronous
 from delegraph.runtime.execution.float_errors import ignoring_float_errors
 from delegraph.runtime.execution.steps import StepRunner
 from delegraph.runtime.missing_inputs import empty_inputs, missing_input_errors, missing_inputs
-from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape, view
+from delegraph.runtime.subgraph_memory import (
+    SubgraphMemory,
+    checked_shape,
+    require_channel_copies,
+    view,
+)
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
-    from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
+    from delegraph.graph.model import OperatorSpec, SubgraphSpec
+    from delegraph.runtime.delegates.node_facts import Findings
+    from delegraph.runtime.delegates.plan_state import Snapshot
     from delegraph.runtime.execution.profile import Profile
     from delegraph.runtime.shared_state import SharedState
 
-logger = logging.getLogger(__name__)
-
-
-_CHANNEL_BYTES = 64
-"""What a kernel keeps for a channel of quantized weights: a multiplier, a shift and a sum."""
+logger = Logger(__name__)
 
 
 class Subgraph:
@@ -57,7 +57,6 @@ class Subgraph:
         buffers: the delegates' own buffers of tensors.
         session: what it shares with the other subgraphs.
         context: what kernels and delegates see of this subgraph.
-        findings: what the last check of the model's nodes has found; delegates get no others.
     """
 
     def __init__(self, spec: SubgraphSpec, session: SharedState) -> None:
@@ -74,11 +73,10 @@ class Subgraph:
         self.steps = StepRunner(
             self.tensors, self._prepare_node, self.memory, cancellation=session.cancellation
         )
-        self._check_channels()
+        require_channel_copies(spec, session.memory_limit)
         self.context = SubgraphContext(self)
         self.plan = self._new_plan()
         self.buffers = BufferHandles(self.tensors, self.context, self.plan)
-        self.findings = NOTHING_KNOWN
         self.is_allocated = False
         self._uses_blas = False
         self._unset_inputs = missing_inputs(spec)
@@ -93,7 +91,14 @@ class Subgraph:
             if registration.init is not None:
                 node.user_data = registration.init(self.context, node)
         edges = None if session.control_edges is None else session.control_edges[spec.index]
-        return DelegatedPlan(nodes, PlanPartitioner(spec, self.tensors, session.options, edges))
+        return DelegatedPlan(nodes, (spec, self.tensors, session.options, edges))
+
+    @cached_property
+    def findings(self) -> Findings:
+        """What the last check of the model's nodes has found; delegates get no others."""
+        from delegraph.runtime.delegates.node_facts import NOTHING_KNOWN
+
+        return NOTHING_KNOWN
 
     @property
     def state(self) -> SubgraphState:
@@ -154,7 +159,7 @@ class Subgraph:
         A node whose output shapes stay open comes last of those prepared so far: what it leaves
         open, no evaluation can have started on.
         """
-        if not any(isinstance(step, AsyncEval) for step in self.steps.evals):
+        if not any(map(is_asynchronous, self.steps.evals)):
             return None
         from delegraph.runtime.execution.node_dependencies import tasks_of
         from delegraph.runtime.execution.schedule import (
@@ -260,6 +265,10 @@ class Subgraph:
         if not self._uses_blas:
             _run(self.steps, wrap)
         else:
+            from delegraph.runtime.execution.blas_threads import (
+                BlasThreads,  # here: many do without
+            )
+
             with BlasThreads(self.session.options.num_threads):
                 _run(self.steps, wrap)
 
@@ -312,6 +321,8 @@ class Subgraph:
 
     def snapshot(self) -> Snapshot:
         """Return a snapshot; :meth:`restore` then removes the delegates applied after it."""
+        from delegraph.runtime.delegates.plan_state import Snapshot
+
         return Snapshot(
             self.plan.snapshot(),
             len(self.tensors),
@@ -345,23 +356,6 @@ class Subgraph:
 
     # -- errors --------------------------------------------------------------------------------
 
-    def _check_channels(self) -> None:
-        """Check that the per-channel data of all nodes that share constants fits the memory limit.
-
-        Raises:
-            OperatorError: multipliers, shifts and sums of all channels of all nodes take too much.
-        """
-        channels = {tensor.index: _channels(tensor) for tensor in self.spec.tensors}
-        known, shared = set(), 0
-        for index in chain.from_iterable(operator.inputs[1:] for operator in self.operators):
-            if (count := channels.get(index, 1)) > 1:
-                buffer = self.spec.tensors[index].buffer or ~index
-                shared += count if buffer in known else 0
-                known.add(buffer)
-        if shared:
-            what = f"subgraph {self.spec.index}: what its nodes scale with"
-            self.memory.limit.require_copies(shared * _CHANNEL_BYTES, what)
-
     def _check_consistent(self) -> None:
         for operator in self.spec.operators:
             if len(operator.outputs) == 1 and operator.outputs[0] not in operator.inputs:
@@ -387,11 +381,3 @@ class Subgraph:
 
 
 _run = ignoring_float_errors(StepRunner.run)
-
-
-def _channels(tensor: TensorSpec) -> int:
-    """Number of channels of a tensor for which kernels keep data."""
-    if tensor.quantization is None:
-        return 0
-    outputs = tensor.shape[:1] if tensor.data is not None else ()
-    return max(len(tensor.quantization.scales), *outputs, 0)

@@ -17,7 +17,7 @@ import numpy as np
 
 from delegraph.delegation.compiled_partition import CompiledPartition
 from delegraph.delegation.control_edges import (
-    METADATA_NAME,
+    CONTROL_EDGES,
     moved_control_edges,
     parse_control_edges,
 )
@@ -209,6 +209,6 @@ def _with_control_edges(record: tables.Model, model: Model, plans: Plans) -> tab
     content = np.frombuffer(moved_control_edges(edges, moved), np.uint8)
     buffers = list(record.buffers or ())
     for entry in record.metadata or ():
-        if entry.name == METADATA_NAME:
+        if entry.name == CONTROL_EDGES:
             buffers[entry.buffer] = tables.Buffer(data=content)
     return record.replace(buffers=tuple(buffers))

@@ -21,7 +21,7 @@ from delegraph import (
     Node,
     OpResolverType,
 )
-from delegraph.delegation.control_edges import METADATA_NAME
+from delegraph.delegation.control_edges import CONTROL_EDGES
 from delegraph.errors import (
     CallCancelledError,
     DelegateNodeError,
@@ -397,7 +397,7 @@ def test_state_is_as_without_delegate(name: str, policy: str) -> None:
 
 def test_a_control_edge_of_the_model_is_waited_for() -> None:
     def order(edges: bytes | None) -> list[int]:
-        metadata = {} if edges is None else {METADATA_NAME: edges}
+        metadata = {} if edges is None else {CONTROL_EDGES: edges}
         nodes = [("SIN", "x", "y"), ("NEG", "x", "a"), ("NEG", "a", "z")]
         model = graph_model(nodes, inputs="x", outputs="y z", metadata=metadata)
         late = Late("SIN")

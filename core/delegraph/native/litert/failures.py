@@ -18,7 +18,8 @@ from delegraph.operators.registration import Node, Registration
 from delegraph.runtime.arguments import check_choice
 from delegraph.runtime.delegates.default_incidents import warn_of
 from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incidents
+from delegraph.runtime.delegates.failure_policy import FailurePolicy
+from delegraph.runtime.delegates.incidents import Incidents
 
 LiteRtOnFailure = Literal["raise", "fallback"]
 """Of the policies of ``delegraph.Interpreter`` those that an official interpreter can have."""

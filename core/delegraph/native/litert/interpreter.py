@@ -27,13 +27,13 @@ from delegraph.native.litert.placement import placement_of, require_allowed
 from delegraph.native.litert.switch_interval import switching
 from delegraph.native.litert.unloaded import unloaded_error
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
-from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.custom_op_delegates import compiled_by
 from delegraph.runtime.delegates.failure_policy import FailurePolicy
 from delegraph.runtime.delegates.requested_delegates import ManyDelegates, as_delegates
-from delegraph.runtime.execution.invoke_async import InvokesAsync, Run
+from delegraph.runtime.execution.invoke_async import Run
 from delegraph.runtime.execution.profile import Profile
+from delegraph.runtime.members import ClosedByWith, InvokesAsync
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.options import Limits, PlacementPolicy, groups_of, require_official
 

@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE, default_delegates
 from delegraph.errors import ConfigurationError, PluginError
-from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolation
 from delegraph.runtime.op_resolver import OpResolverType
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
+    from delegraph.runtime.isolation.isolation import Isolation
     from delegraph.runtime.session import Session
 
 
@@ -28,22 +27,25 @@ def are_wanted(resolver: OpResolverType) -> bool:
     return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)
 
 
-def configured(isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
+def configured(isolation: Isolation | None = None) -> list[Delegate]:
     """Return the delegates that the environment or the configuration file names, in order.
 
     Args:
-        isolation: which of them get a process of their own.
+        isolation: which of them get a process of their own; None: as their specs say.
 
     Raises:
         ConfigurationError: one of them cannot be had.
     """
+    from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE, default_delegates
+
     names, source = default_delegates()
     if not names:
         return []
     from delegraph.runtime.delegates.requested_delegates import installed_delegate
+    from delegraph.runtime.isolation.isolation import AS_SPECIFIED
 
     try:
-        return [installed_delegate(name, None, isolation) for name in names]
+        return [installed_delegate(name, None, isolation or AS_SPECIFIED) for name in names]
     except PluginError as error:
         raise ConfigurationError(
             f"{source}: {error} ({DEFAULT_DELEGATES_VARIABLE}= names none)"
@@ -77,6 +79,7 @@ def apply(
     if is_left_open and are_wanted(resolver) and not is_nested:
         asked_for = session.by_default = configured(session.options.failures.isolation)
         if asked_for:
+            from delegraph.delegation.configuration import default_delegates
             from delegraph.runtime.delegates.default_incidents import recall_failures
             from delegraph.runtime.delegates.failure_memory import FailureMemory
 
@@ -102,6 +105,8 @@ def _has_rest(session: Session) -> bool:
     asked for: exact sums of the reference kernels, values of all tensors, nothing left over.
     """
     options = session.options
+    from delegraph.delegation.configuration import default_delegates
+
     is_plain = options.numerics == "builtin" and not options.preserve_all_tensors
     return is_plain and options.placement.require is None and default_delegates()[0] is None
 

@@ -20,7 +20,6 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from delegraph.delegation.capabilities import Capabilities
-from delegraph.delegation.incident import Incident
 from delegraph.delegation.partition_tolerance import partition_tolerances
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
@@ -28,7 +27,8 @@ from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Prepare, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.failure_policy import FailurePolicy, Supervision
+from delegraph.runtime.delegates.failure_policy import FailurePolicy
+from delegraph.runtime.delegates.incidents import Incident, Supervision
 from delegraph.runtime.delegates.magnified_roundings import magnified
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.delegates.partition_state import PartitionState, SavedState

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from functools import partial
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Protocol
 
 from delegraph.operators.registration import Eval, NativeEval
-from delegraph.runtime.execution.cancellation import Cancellation
-from delegraph.runtime.execution.node_errors import cause_of
+
+if TYPE_CHECKING:
+    from delegraph.runtime.execution.cancellation import Cancellation
 
 Failure = Callable[[int, Exception], Exception]
 """Returns the error of the node at a position, for what its eval has raised."""
@@ -37,6 +40,32 @@ def run_in_order(
     except Exception as error:  # noqa: BLE001 - raised on as the node's
         # Unnamed: an error that a frame of its traceback names goes with the garbage only.
         raise failure(position, error) from cause_of(error)
+
+
+def cause_of(error: Exception) -> BaseException | None:
+    """Return what ``node_errors.cause_of`` does; that module is imported once a node has failed."""
+    from delegraph.runtime.execution import node_errors
+
+    return node_errors.cause_of(error)
+
+
+def is_asynchronous(run: Eval) -> bool:
+    """Whether an evaluation may be started, and waited for after others have run."""
+    if isinstance(run, FunctionType | MethodType | NativeEval | partial):
+        return False  # as nearly all: the class of the others is not imported for these
+    from delegraph.operators.asynchronous import AsyncEval
+
+    return isinstance(run, AsyncEval)
+
+
+def followed(run: Eval, after: Callable[[], None]) -> Eval:
+    """Return the evaluation that runs *run*, then *after*."""
+
+    def run_and_follow() -> None:
+        run()
+        after()
+
+    return run_and_follow
 
 
 def native_run(

@@ -14,14 +14,16 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from delegraph.delegation.delegate import Delegate
-from delegraph.graph.model import Model
 from delegraph.runtime.arguments import tensor_at
-from delegraph.runtime.memory_views import MemoryViews
-from delegraph.runtime.official.custom_op_registerers import CustomOps, registered_ops
 from delegraph.runtime.official.details import node_details, signature_details, tensor_details
-from delegraph.runtime.official.interpreter_wrapper import InterpreterWrapper, not_copied
-from delegraph.runtime.session import Session
+
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.graph.model import Model
+    from delegraph.runtime.memory_views import MemoryViews
+    from delegraph.runtime.official.custom_op_registerers import CustomOps
+    from delegraph.runtime.official.interpreter_wrapper import InterpreterWrapper
+    from delegraph.runtime.session import Session
 
 
 def warn_of_kept_tensors() -> None:
@@ -61,11 +63,19 @@ class OfficialMembers:
             self._custom_op_registerers = []
         if not self._custom_op_registerers:
             return given
+        from delegraph.runtime.official.custom_op_registerers import (
+            registered_ops,  # here: few programs register any
+        )
+
         return {**registered_ops(self._custom_op_registerers, model), **given}
 
     @cached_property
     def _interpreter(self) -> InterpreterWrapper:
         """The object whose methods the official class calls."""
+        from delegraph.runtime.official.interpreter_wrapper import (
+            InterpreterWrapper,  # here: nothing of Delegraph's own goes through it
+        )
+
         return InterpreterWrapper(self.session, self._views)
 
     @property
@@ -116,4 +126,6 @@ class OfficialMembers:
         Raises:
             ArgumentTypeError: always; a copy would share memory with this one.
         """
+        from delegraph.runtime.official.interpreter_wrapper import not_copied
+
         raise not_copied(type(self).__name__)
