@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from delegraph.arithmetic.padding import Window
 from delegraph.operators.registration import OpContext
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
 
 TILE_VALUES = 1 << 18
 """Matrix entries of a tile: one megabyte of float32."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph.arithmetic.fixed_point import (
@@ -30,6 +29,9 @@ from delegraph.operators.checks import option, require_scales, require_zero_poin
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Rescale = Callable[[Integers, int, int, int], Integers]
 """Brings a summand to the common scale; see :func:`rescale`."""

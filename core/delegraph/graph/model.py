@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from delegraph.schema.table import Table
 
 

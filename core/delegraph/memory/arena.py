@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, StateError
 from delegraph.memory.best_fit import BestFit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BUFFER_ALIGNMENT = 64
 """Bytes that the address of a buffer is a multiple of."""

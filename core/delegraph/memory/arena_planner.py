@@ -12,9 +12,9 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.memory.arena import BUFFER_ALIGNMENT, Allocation, SimpleMemoryArena, is_tight
@@ -23,6 +23,9 @@ from delegraph.memory.last_reads import LastReads
 from delegraph.memory.planner_graph import PlannerGraph as PlannerGraph
 from delegraph.memory.planner_graph import PlanNode as PlanNode
 from delegraph.memory.planner_graph import TensorKind as TensorKind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Bits of PlanNode.inplace. Source: TfLiteInPlaceOp, tflite/core/c/common.h.
 _DATA_UNMODIFIED = 1

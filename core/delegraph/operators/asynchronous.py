@@ -69,7 +69,8 @@ class Started:
     def settle(self) -> None:
         """Wait until the work has ended; keep its error for :meth:`wait`."""
         try:
-            wait = getattr(self._event, "wait", None) or self._event.result
+            event: Any = self._event
+            wait = getattr(event, "wait", None) or event.result
             wait()
         except Exception as error:  # noqa: BLE001 - of a plugin, and raised by wait()
             if self._error is None:

@@ -6,14 +6,16 @@ Memory may move when tensors are allocated, so the calls that do so refuse while
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, StateError
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.tensor_access import read_tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class _Exporter:

@@ -7,16 +7,18 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
-from numpy.typing import ArrayLike, NDArray
 
 from delegraph.errors import ArgumentError, ResizeError
 from delegraph.graph.dtypes import BITS, OBJECT_TYPES, pack, unpack
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 _STORED_AS_SEEN = frozenset(TensorType) - OBJECT_TYPES - BITS.keys()
 """Types whose arrays users get and give as they are."""
