@@ -12,20 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 from delegraph.errors import StateError
 from delegraph.runtime.arguments import checked_num_threads, model_of, tensor_at
-from delegraph.runtime.delegates import defaults
+from delegraph.runtime.details import tensor_details
 from delegraph.runtime.members import (
     ClosedByWith,
     InvokesAsync,
     NotebookView,
+    OfficialMembers,
     TakesDelegates,
+    warn_of_kept_tensors,
 )
-from delegraph.runtime.memory_views import MemoryViews
-from delegraph.runtime.official.details import tensor_details
-from delegraph.runtime.official.official_members import OfficialMembers, warn_of_kept_tensors
-from delegraph.runtime.op_resolver import OpResolverType, numerics_of, resolver_type
+from delegraph.runtime.op_resolver import (
+    OpResolverType,
+    default_delegates_are_wanted,
+    numerics_of,
+    resolver_type,
+)
 from delegraph.runtime.options import InterpreterOptions, groups_of
 from delegraph.runtime.session import Session
-from delegraph.runtime.tensor_access import read_tensor
+from delegraph.runtime.tensor_access import MemoryViews, read_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -37,10 +41,9 @@ if TYPE_CHECKING:
     from delegraph.operators.numerics import Numerics
     from delegraph.operators.registration import CallableSubgraph
     from delegraph.runtime.arguments import AnyPath
-    from delegraph.runtime.delegates.failure_policy import FailurePolicy
     from delegraph.runtime.delegates.requested_delegates import AnyDelegate, ManyDelegates
     from delegraph.runtime.execution.profile import Profile
-    from delegraph.runtime.options import Limits, PlacementPolicy
+    from delegraph.runtime.options import FailurePolicy, Limits, PlacementPolicy
     from delegraph.runtime.signature_runner import SignatureRunner
     from delegraph.runtime.subgraph import Subgraph
 
@@ -118,7 +121,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             raise TypeError(f"Interpreter.__init__() got an unexpected keyword argument {name!r}")
         num_threads = checked_num_threads(num_threads)
         resolver = resolver_type(experimental_op_resolver_type)
-        if experimental_preserve_all_tensors and defaults.are_wanted(resolver):
+        if experimental_preserve_all_tensors and default_delegates_are_wanted(resolver):
             warn_of_kept_tensors()
         options = InterpreterOptions(
             recommended_num_threads=-1 if num_threads is None else num_threads,
@@ -140,15 +143,13 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             on_loaded()
         both, failures = (experimental_delegates, delegates), options.failures
         given = self._delegates = [each for some in both for each in _chosen(some, failures)]
-        self._session.calls.run(
-            "Interpreter()",
-            defaults.apply,
-            self._session,
-            given,
-            resolver,
-            delegates is None and experimental_delegates is None,
-            delegates is None or bool(given),
-        )
+        if given or delegates is None:
+            from delegraph.runtime.delegates import defaults  # here: not with ``delegates=[]``
+
+            is_left_open = delegates is None and experimental_delegates is None
+            self._session.calls.run(
+                "Interpreter()", defaults.apply, self._session, given, resolver, is_left_open
+            )
 
     # -- running -------------------------------------------------------------------------------
 

@@ -67,6 +67,11 @@ def numerics_of(resolver: OpResolverType) -> Numerics:
     return "reference" if resolver == OpResolverType.BUILTIN_REF else "builtin"
 
 
+def default_delegates_are_wanted(resolver: OpResolverType) -> bool:
+    """Return whether models get delegates without asking under *resolver*."""
+    return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)
+
+
 class OpResolver:
     """Finds registrations: of builtin operators by version, of custom operators by name.
 

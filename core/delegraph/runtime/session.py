@@ -19,9 +19,9 @@ from delegraph.errors import (
     ResizeError,
 )
 from delegraph.runtime.arguments import checked_flag, subgraph_at, tensor_at
-from delegraph.runtime.callable_subgraph import SubgraphCallee
-from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.official.details import in_brief
+from delegraph.runtime.context import SubgraphCallee, SubgraphState
+from delegraph.runtime.delegated_plan import delegate_name
+from delegraph.runtime.details import in_brief
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import bound_write, require_resizable, write_tensor
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from delegraph.operators.custom_op import AnyCustomOp
     from delegraph.operators.registration import CallableSubgraph
     from delegraph.operators.tensor import Tensor
-    from delegraph.runtime.context import SubgraphState
     from delegraph.runtime.delegates.delegate_stack import DelegateStack
     from delegraph.runtime.delegates.plan_state import Barred, Snapshot
     from delegraph.runtime.options import InterpreterOptions
@@ -159,7 +158,8 @@ class Session(SharedState):
             write_constant(tensor, value, partial(self._exchange, subgraph, tensor, kept))
             return
         write_tensor(tensor, value)
-        subgraph.buffers.write_through(tensor)
+        if tensor.delegate is not None:
+            subgraph.buffers.write_through(tensor)
 
     def _exchange(
         self, subgraph: Subgraph, constant: Tensor, kept: Iterable[PreservedTensors], data: Any

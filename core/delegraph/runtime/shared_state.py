@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from delegraph.operators.registration import CallableSubgraph
     from delegraph.operators.tensor import Tensor
     from delegraph.runtime.delegates.failure_memory import FailureMemory
-    from delegraph.runtime.delegates.failure_policy import FailurePolicy
     from delegraph.runtime.delegates.incidents import Incidents, Supervision
     from delegraph.runtime.delegates.plan_state import Barred
     from delegraph.runtime.execution.profile import Profile
-    from delegraph.runtime.options import InterpreterOptions
+    from delegraph.runtime.options import FailurePolicy, InterpreterOptions
 
 
 class SharedState:

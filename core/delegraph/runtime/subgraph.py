@@ -20,10 +20,8 @@ from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.constants import runtime_tensors
 from delegraph.runtime.context import SubgraphContext, SubgraphState
-from delegraph.runtime.delegates.buffer_handles import BufferHandles
-from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
-from delegraph.runtime.execution.bound_steps import is_asynchronous
-from delegraph.runtime.execution.float_errors import ignoring_float_errors
+from delegraph.runtime.delegated_plan import DelegatedPlan
+from delegraph.runtime.execution.bound_steps import ignoring_float_errors, is_asynchronous
 from delegraph.runtime.execution.steps import StepRunner
 from delegraph.runtime.missing_inputs import empty_inputs, missing_input_errors, missing_inputs
 from delegraph.runtime.subgraph_memory import (
@@ -37,6 +35,7 @@ from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from delegraph.graph.model import OperatorSpec, SubgraphSpec
+    from delegraph.runtime.delegates.buffer_handles import BufferHandles
     from delegraph.runtime.delegates.node_facts import Findings
     from delegraph.runtime.delegates.plan_state import Snapshot
     from delegraph.runtime.execution.profile import Profile
@@ -54,7 +53,6 @@ class Subgraph:
         plan: nodes, registrations and their execution order, delegates applied.
         memory: arenas and scratch memory.
         steps: prepares the plan's nodes and runs them.
-        buffers: the delegates' own buffers of tensors.
         session: what it shares with the other subgraphs.
         context: what kernels and delegates see of this subgraph.
     """
@@ -76,7 +74,6 @@ class Subgraph:
         require_channel_copies(spec, session.memory_limit)
         self.context = SubgraphContext(self)
         self.plan = self._new_plan()
-        self.buffers = BufferHandles(self.tensors, self.context, self.plan)
         self.is_allocated = False
         self._uses_blas = False
         self._unset_inputs = missing_inputs(spec)
@@ -92,6 +89,13 @@ class Subgraph:
                 node.user_data = registration.init(self.context, node)
         edges = None if session.control_edges is None else session.control_edges[spec.index]
         return DelegatedPlan(nodes, (spec, self.tensors, session.options, edges))
+
+    @cached_property
+    def buffers(self) -> BufferHandles:
+        """The delegates' own buffers of tensors."""
+        from delegraph.runtime.delegates.buffer_handles import BufferHandles
+
+        return BufferHandles(self.tensors, self.context, self.plan)
 
     @cached_property
     def findings(self) -> Findings:
@@ -192,7 +196,9 @@ class Subgraph:
 
             raise unresolved_op_error(self.plan, node)
         run = registration.prepare(self.context, node)
-        return run if node.delegate is not None else self.buffers.reading(run, node)
+        if node.delegate is not None or not self.plan.owner:
+            return run
+        return self.buffers.reading(run, node)
 
     def readable(self, index: int) -> Tensor:
         """Return a tensor with up-to-date ``data``, copied from a delegate's buffer if needed.
@@ -201,7 +207,8 @@ class Subgraph:
             DelegateNodeError: the delegate cannot copy it.
         """
         tensor = self.tensors[index]
-        self.buffers.make_readable(tensor)
+        if tensor.data_is_stale:
+            self.buffers.make_readable(tensor)
         return tensor
 
     def release_non_persistent_memory(self) -> None:
@@ -222,13 +229,15 @@ class Subgraph:
         """Free delegate nodes, steps and memory; the subgraph cannot be used afterwards."""
         self.is_allocated = False
         self.steps.settle()
-        self.buffers.release(self.tensors)
+        if any(tensor.delegate is not None for tensor in self.tensors):
+            self.buffers.release(self.tensors)
         self.plan.close()
         self.steps.clear()
         self.tensors.clear()
         self.memory.release()
         self._native_run = None
-        del self.context, self.buffers, self.steps  # they refer to this subgraph in circles
+        self.__dict__.pop("buffers", None)
+        del self.context, self.steps  # they refer to this subgraph in circles
 
     def reset_variables(self) -> None:
         """Set every variable to zero; INT8 variables are set to their zero point.

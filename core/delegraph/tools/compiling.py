@@ -16,14 +16,10 @@ from typing import Any
 import numpy as np
 
 from delegraph.delegation.compiled_partition import CompiledPartition
-from delegraph.delegation.control_edges import (
-    CONTROL_EDGES,
-    moved_control_edges,
-    parse_control_edges,
-)
+from delegraph.delegation.control_edges import moved_control_edges, parse_control_edges
 from delegraph.errors import ArgumentError
 from delegraph.graph.associated_files import with_associated_files
-from delegraph.graph.model import Model
+from delegraph.graph.model import CONTROL_EDGES, Model
 from delegraph.json_records import to_json
 from delegraph.runtime.arguments import AnyPath
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegate, compilers_of

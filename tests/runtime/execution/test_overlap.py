@@ -21,13 +21,13 @@ from delegraph import (
     Node,
     OpResolverType,
 )
-from delegraph.delegation.control_edges import CONTROL_EDGES
 from delegraph.errors import (
     CallCancelledError,
     DelegateNodeError,
     TimeLimitError,
 )
 from delegraph.graph import parse_model
+from delegraph.graph.model import CONTROL_EDGES
 from delegraph.memory.arena_planner import TensorKind
 from delegraph.schema.options import AddOptions, MulOptions, ReshapeOptions, SubOptions
 from delegraph.testing import constant, graph_model, interrupted, tensor

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate, DelegateContext
     from delegraph.operators.registration import Eval, Node
     from delegraph.operators.tensor import Tensor
-    from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
+    from delegraph.runtime.delegated_plan import DelegatedPlan
 
 logger = Logger(__name__)
 

@@ -14,17 +14,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from delegraph.errors import ConfigurationError, PluginError
-from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.op_resolver import OpResolverType, default_delegates_are_wanted
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
     from delegraph.runtime.isolation.isolation import Isolation
     from delegraph.runtime.session import Session
-
-
-def are_wanted(resolver: OpResolverType) -> bool:
-    """Return whether models get delegates without asking under *resolver*."""
-    return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)
 
 
 def configured(isolation: Isolation | None = None) -> list[Delegate]:
@@ -57,7 +52,6 @@ def apply(
     asked_for: Sequence[Delegate],
     resolver: OpResolverType,
     is_left_open: bool,
-    takes_more: bool,
 ) -> None:
     """Apply the requested delegates to a new session, then default ones if *resolver* allows.
 
@@ -66,7 +60,6 @@ def apply(
         asked_for: by name or as objects.
         resolver: whether models get delegates without asking.
         is_left_open: whether no delegates were named: then those of :func:`configured` apply.
-        takes_more: whether the model may get delegates beside *asked_for*.
 
     Raises:
         ConfigurationError: a configured delegate cannot be had.
@@ -76,7 +69,7 @@ def apply(
         PlacementError: nodes are elsewhere than rules and ``require`` want them.
     """
     is_nested = session.options.limits.cancellation is not None  # a kernel's own interpreter
-    if is_left_open and are_wanted(resolver) and not is_nested:
+    if is_left_open and default_delegates_are_wanted(resolver) and not is_nested:
         asked_for = session.by_default = configured(session.options.failures.isolation)
         if asked_for:
             from delegraph.delegation.configuration import default_delegates
@@ -88,11 +81,10 @@ def apply(
             content, folder = session.model.content, session.cache_dir
             session.failure_memory = FailureMemory(content, folder, addresses)
             recall_failures(session, session.failure_memory)
-    if takes_more:
-        asked_for = added_to(asked_for, session, resolver)
+    asked_for = added_to(asked_for, session, resolver)
     if asked_for:
         session.apply_all(asked_for)
-    if takes_more and are_wanted(resolver) and not is_nested and _has_rest(session):
+    if default_delegates_are_wanted(resolver) and not is_nested and _has_rest(session):
         from delegraph.runtime.delegates.default_delegate import apply_to_the_rest
 
         apply_to_the_rest(session)
@@ -135,5 +127,9 @@ def added_to(
 
     isolation = session.options.failures.isolation
     compiled = compiled_by(session.model, isolation) if CUSTOM_OP in custom_ops else []
-    called = called_for(custom_ops, asked_for, isolation) if are_wanted(resolver) else []
+    called = (
+        called_for(custom_ops, asked_for, isolation)
+        if default_delegates_are_wanted(resolver)
+        else []
+    )
     return [*compiled, *called, *asked_for]

