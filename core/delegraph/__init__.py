@@ -4,8 +4,8 @@ Everything a user or a delegate's author needs is importable from here; each nam
 is first used, so that a plugin's light module stays light.
 """
 
-import lazy_loader
+from delegraph.exports import exports_of
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__ = exports_of(__name__, __file__)

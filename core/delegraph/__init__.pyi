@@ -42,7 +42,6 @@ from .plugins.specs import CommandSpec as CommandSpec
 from .plugins.specs import CompilerSpec as CompilerSpec
 from .plugins.specs import CustomOpSpec as CustomOpSpec
 from .plugins.specs import DelegateSpec as DelegateSpec
-from .runtime.delegates.failure_policy import FailurePolicy as FailurePolicy
 from .runtime.delegates.requested_delegates import delegate_from_file as delegate_from_file
 from .runtime.delegates.requested_delegates import load_delegate as load_delegate
 from .runtime.interpreter import Interpreter as Interpreter
@@ -51,6 +50,7 @@ from .runtime.official.interpreter_with_custom_ops import (
 )
 from .runtime.op_resolver import OpResolverType as OpResolverType
 from .runtime.op_resolver import builtin_registration as builtin_registration
+from .runtime.options import FailurePolicy as FailurePolicy
 from .runtime.options import Limits as Limits
 from .runtime.options import PlacementPolicy as PlacementPolicy
 from .runtime.signature_runner import SignatureRunner as SignatureRunner

@@ -33,6 +33,7 @@ SHORT = {
     "tests/benchmarks/plugins.py": [],
     "tests/benchmarks/report_page.py": ["--rounds", "2"],
     "tests/benchmarks/scale.py": ["--rows", "1024"],
+    "tests/benchmarks/start.py": ["--rounds", "3", "--least", "0.3"],
     "tests/benchmarks/startup.py": ["--blocks", "5"],
     "delegates/edgetpu/benchmarks/compile_models.py": [INT8],
     "delegates/edgetpu/benchmarks/pipeline.py": [INT8, "--seconds", "1"],

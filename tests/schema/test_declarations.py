@@ -36,8 +36,9 @@ class Declared(NamedTuple):
 def tables_of(module: Any) -> dict[str, type]:
     return {
         name: value
-        for name, value in vars(module).items()
-        if inspect.isclass(value) and (hasattr(value, "GetRootAs") or issubclass(value, Table))
+        for name in dir(module)
+        if inspect.isclass(value := getattr(module, name))
+        and (hasattr(value, "GetRootAs") or issubclass(value, Table))
     }
 
 
@@ -149,7 +150,7 @@ def test_a_wrong_declaration_is_noticed(wrong: type[Table]) -> None:
     assert differences(named)
 
 
-ENUMS = [e for e in vars(enums).values() if inspect.isclass(e) and issubclass(e, IntEnum)]
+ENUMS = [e for _, e in inspect.getmembers(enums, inspect.isclass) if issubclass(e, IntEnum)]
 ENUMS.remove(IntEnum)
 
 

@@ -52,6 +52,8 @@ Algorithms:
 - ``farmhash``: FarmHash's fingerprint of 64 bits
 """
 
-import lazy_loader
+from delegraph.exports import exports_of
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__ = exports_of(
+    __name__, __file__, "int16_pairs", "int16_softmax", "pair_tables", "quantize_rows"
+)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.fixed_point import (
     IntArray,
@@ -22,6 +22,9 @@ from delegraph.arithmetic.fixed_point import (
     reduce_multiplier,
     wide_multiply_by_quantized_multiplier,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _LARGEST_SUM = (1 << 47) - 1
 """Of int64 sums: times a multiplier of 15 bits it is still an int64."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.channelwise import by_pattern, repeated
 from delegraph.errors import OperatorError
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 try:
     from numpy._core.umath import clip as clip  # type: ignore[attr-defined]  # not in its stubs

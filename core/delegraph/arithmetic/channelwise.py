@@ -7,13 +7,15 @@ more than its arithmetic. Repeating the constants makes rows of about two thousa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.operators.tensor import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 TILE = 1 << 15
 """Values handled at once: float64 temporaries of a tile stay in the second-level cache."""

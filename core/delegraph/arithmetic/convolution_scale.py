@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.accumulator_scaling import (
     Scaling,
@@ -16,6 +17,9 @@ from delegraph.graph.model import Quantization
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def affine_quantization(tensor: Tensor, role: str) -> Quantization:

@@ -12,14 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from delegraph.arithmetic.channelwise import TILE
 from delegraph.arithmetic.padding import Window
 from delegraph.operators.registration import OpContext
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
 
 _MANY_CHANNELS = 64
 _LONG_LOOP = 768

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.graph.dtypes import pack, unpack
 from delegraph.operators.registration import Eval
 from delegraph.operators.tensor import Tensor
 
-Move = Callable[[NDArray[Any], NDArray[Any]], object]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Move: TypeAlias = "Callable[[NDArray[Any], NDArray[Any]], object]"
 """Fills its second argument, an array of the output's shape, from its first."""
 
 

@@ -7,16 +7,19 @@ known too, and nearly always fits float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from delegraph.arithmetic.patches import split_groups
 from delegraph.arithmetic.weights import channel_rows
 from delegraph.operators.tensor import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,24 +65,6 @@ def shared_weights(
     if found is None:
         found = _SHARED[key] = replace(make(), source=data)
     return found
-
-
-def multiply_groups(
-    parts: Sequence[NDArray[Any]], matrices: Sequence[NDArray[Any]], out: NDArray[Any]
-) -> None:
-    """Store the matrix product of each group in the columns of *out* that belong to the group.
-
-    Args:
-        parts: the input of each group, ``[M, K]``.
-        matrices: the weights of each group, ``[K, O / groups]``, of the same dtype.
-        out: ``[M, O]``, of the same dtype.
-    """
-    if len(parts) == 1:
-        np.matmul(parts[0], matrices[0], out=out)
-        return
-    columns = np.split(out, len(parts), axis=1)
-    for part, matrix, column in zip(parts, matrices, columns, strict=True):
-        np.matmul(part, matrix, out=column)
 
 
 def integer_weights(
@@ -128,11 +113,6 @@ def _row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
     rows, columns = shape
     step = max(_BLOCK // max(columns, 1), 1)
     return (slice(start, start + step) for start in range(0, rows, step))
-
-
-def split_groups(matrix: NDArray[Any], groups: int) -> tuple[NDArray[Any], ...]:
-    """Split a matrix ``[K, O]`` into one matrix ``[K, O / groups]`` for each group."""
-    return tuple(np.split(matrix, groups, axis=1))
 
 
 def largest_input(x: Tensor, *, is_centred: bool = False) -> int:

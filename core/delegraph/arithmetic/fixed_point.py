@@ -25,15 +25,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.operators.tensor import Tensor
 
-IntArray: TypeAlias = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+IntArray: TypeAlias = "NDArray[Any]"
 """An integer array of any width."""
 
 _LARGEST_SHIFT = 31

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import clamp, float_activation_range
 from delegraph.arithmetic.channelwise import by_pattern, repeated
@@ -21,6 +20,9 @@ from delegraph.arithmetic.exact_matmul import IntegerWeights, integer_weights, s
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _LARGEST_INPUT = 255  # the distance between two int8
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.lookup_table import Integers, every_value
 from delegraph.operators.registration import Eval, OpContext
 from delegraph.operators.tensor import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _BLOCK = 1 << 13  # elements handled at a time, so that their int64 products stay in cache
 

@@ -12,20 +12,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.operators.registration import Eval, OpContext, Scratch
 from delegraph.operators.tensor import Tensor
 
-Integers = NDArray[np.int64]
-UnaryFunction = Callable[[Integers], NDArray[Any]]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Integers: TypeAlias = "NDArray[np.int64]"
+UnaryFunction: TypeAlias = "Callable[[Integers], NDArray[Any]]"
 """Maps stored integers to stored integers (or bools), element by element."""
-BinaryFunction = Callable[[Integers, Integers], NDArray[Any]]
+BinaryFunction: TypeAlias = "Callable[[Integers, Integers], NDArray[Any]]"
 """The same for two operands, which broadcast."""
-RealFunction = Callable[[NDArray[Any]], NDArray[Any]]
+RealFunction: TypeAlias = "Callable[[NDArray[Any]], NDArray[Any]]"
 """A function of real numbers, element by element, that keeps their dtype."""
 
 Made = TypeVar("Made")

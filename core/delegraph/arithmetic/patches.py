@@ -1,17 +1,19 @@
-"""Windows of an input as the rows of a matrix (im2col), a cache-sized tile at a time."""
+"""Windows of an input as rows of matrices (im2col), a cache-sized tile at a time, to multiply."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from delegraph.arithmetic.padding import Window
 from delegraph.operators.registration import OpContext
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
 
 TILE_VALUES = 1 << 18
 """Matrix entries of a tile: one megabyte of float32."""
@@ -126,6 +128,29 @@ class Patches:
         if self._groups == 1:
             return [windows]
         return [windows[..., i * width : (i + 1) * width] for i in range(self._groups)]
+
+
+def split_groups(matrix: NDArray[Any], groups: int) -> tuple[NDArray[Any], ...]:
+    """Split a matrix ``[K, O]`` into one matrix ``[K, O / groups]`` for each group."""
+    return tuple(np.split(matrix, groups, axis=1))
+
+
+def multiply_groups(
+    parts: Sequence[NDArray[Any]], matrices: Sequence[NDArray[Any]], out: NDArray[Any]
+) -> None:
+    """Store the matrix product of each group in the columns of *out* that belong to the group.
+
+    Args:
+        parts: the input of each group, ``[M, K]``.
+        matrices: the weights of each group, ``[K, O / groups]``, of the same dtype.
+        out: ``[M, O]``, of the same dtype.
+    """
+    if len(parts) == 1:
+        np.matmul(parts[0], matrices[0], out=out)
+        return
+    columns = np.split(out, len(parts), axis=1)
+    for part, matrix, column in zip(parts, matrices, columns, strict=True):
+        np.matmul(part, matrix, out=column)
 
 
 def _rows_of_tile(depth: int, outputs: int) -> int:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from delegraph.arithmetic import gemmlowp
 from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -31,6 +29,9 @@ from delegraph.operators.checks import option, require_scales, require_zero_poin
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Rescale = Callable[[Integers, int, int, int], Integers]
 """Brings a summand to the common scale; see :func:`rescale`."""
@@ -230,6 +231,8 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
     """
     require_scales(a, b, y)
     low, high = quantized_activation_range(_activation(node), y)
+    from delegraph.arithmetic import gemmlowp  # here: few models divide integers
+
     with np.errstate(all="ignore"):  # the multiplier is computed in float32
         real = np.float32(a.scale) / (np.float32(b.scale) * np.float32(y.scale))
     multiplier, shift = quantize_multiplier(float(real))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.accumulator_scaling import Scaling
 from delegraph.arithmetic.activation import quantized_activation_range
@@ -17,12 +16,15 @@ from delegraph.arithmetic.exact_matmul import (
     integer_weights,
     largest_input,
     shared_weights,
-    split_groups,
 )
+from delegraph.arithmetic.patches import split_groups
 from delegraph.arithmetic.requantize import Requantize
 from delegraph.arithmetic.weights import bias_or_zeros, channel_rows, dense_values
 from delegraph.operators.registration import OpContext
 from delegraph.operators.tensor import Tensor, element_count
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _MANY_ROWS = 32
 """Rows of a product beside which the time for making its matrices hardly counts."""
@@ -30,7 +32,7 @@ _MANY_ROWS = 32
 _MANY_WEIGHTS = 1 << 18
 """Weights whose matrices take a megabyte, which is worth saving."""
 
-Plan = tuple[tuple[NDArray[Any], ...], Requantize]
+Plan: TypeAlias = "tuple[tuple[NDArray[Any], ...], Requantize]"
 """One matrix ``[K, O / groups]`` for each group, and what makes stored integers of products."""
 
 

@@ -19,18 +19,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from delegraph.arithmetic.accumulator_scaling import Scaling, fixed_point_scaling, int64_scaling
 from delegraph.arithmetic.channelwise import TILE, by_pattern, repeated
 from delegraph.operators.registration import OpContext
 
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
 _EXACT_BITS = 53
 
-Store = Callable[[NDArray[Any], NDArray[Any]], None]
+Store: TypeAlias = "Callable[[NDArray[Any], NDArray[Any]], None]"
 """Requantises sums, ``[..., O]`` in any float type, into an integer array of that shape.
 
 Both are contiguous.

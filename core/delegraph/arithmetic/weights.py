@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from delegraph.arithmetic.sparsity import expand
 from delegraph.graph.dtypes import unpack
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -27,6 +28,8 @@ def dense_values(weight: Tensor) -> NDArray[Any]:
     data: NDArray[Any] = weight.data
     if weight.sparsity is None:
         return data
+    from delegraph.arithmetic.sparsity import expand  # here: few weights are sparse
+
     dense = np.empty(weight.shape, data.dtype)
     expand(data, weight.sparsity, dense)
     return dense

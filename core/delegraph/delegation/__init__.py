@@ -14,6 +14,6 @@ that a delegate keeps; ``configuration.py`` for the user's file.
 Each name is loaded when it is first used, so that the configuration can be read without NumPy.
 """
 
-import lazy_loader
+from delegraph.exports import exports_of
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__ = exports_of(__name__, __file__, "dry_run")

@@ -110,8 +110,7 @@ class BlobCache:
     def get_or_make(self, key: str, make: Callable[[], bytes]) -> Path:
         """Return the file for *key*; if there is none, write the result of *make* to a new file.
 
-        Processes that ask for the same key at the same time wait for the one that makes the
-        content.
+        Processes that ask for the same key at once wait for the one that makes the content.
 
         Args:
             key: what the content depends on, such as ``PartitionModel.digest`` and options.
@@ -348,10 +347,7 @@ def _digest(content: bytes) -> str:
 
 
 def _trim(folder: CacheFolder, limit: int) -> None:
-    """Remove the least recently used entries until the others take at most *limit* bytes.
-
-    The newest entry is always kept.
-    """
+    """Remove the least recently used entries until *limit* bytes hold; keep the newest entry."""
     entries = cache_entries(folder.path)
     total = sum(entry.size for entry in entries)
     for entry in reversed(entries[1:]):

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import logging
 import os
 import stat
 import sys
@@ -31,7 +30,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-logger = logging.getLogger(__name__)
+from delegraph.log import Logger
+
+logger = Logger(__name__)
 
 UNFINISHED = ".unfinished"
 """Ending of the names of half-written files; any process may remove an old one."""

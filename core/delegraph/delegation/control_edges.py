@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-METADATA_NAME = "model_control_dependencies"
+from delegraph.graph.model import CONTROL_EDGES
+
 VERSION = 1
 
 Edges = list[tuple[int, int]]
@@ -26,7 +27,7 @@ def parse_control_edges(
     TFLite. An empty list for a subgraph is not the same as None: it says that side effects need no
     order.
     """
-    raw = metadata.get(METADATA_NAME)
+    raw = metadata.get(CONTROL_EDGES)
     if raw is None:
         return None
     reader = _Varints(bytes(raw))

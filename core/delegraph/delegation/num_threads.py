@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 
-logger = logging.getLogger(__name__)
+from delegraph.log import Logger
+
+logger = Logger(__name__)
 
 FOR_EACH_PROCESSOR = 8
 """More threads than processors gain nothing; a model's author may know another machine, though."""

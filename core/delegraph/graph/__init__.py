@@ -5,6 +5,6 @@ Open first: ``model.py`` for ``Model``, ``SubgraphSpec``, ``OperatorSpec`` and `
 ``metadata.py`` for what the author says of inputs and outputs, labels included.
 """
 
-import lazy_loader
+from delegraph.exports import exports_of
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__ = exports_of(__name__, __file__)

@@ -10,22 +10,19 @@ Source:
 
 from __future__ import annotations
 
-import logging
 import mmap
 import os
 from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph.model import Model, OperatorSpec, Signature, SubgraphSpec, TensorSpec
-from delegraph.graph.other_formats import other_folder, other_format
 from delegraph.graph.tensor_loader import Copies, TensorLoader
+from delegraph.log import Logger
 from delegraph.schema import tables
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator
@@ -34,7 +31,10 @@ from delegraph.schema.read_limit import ReadLimit
 from delegraph.schema.reader import FILE_IDENTIFIER, read_model
 from delegraph.schema.table import Table
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+logger = Logger(__name__)
 
 SCHEMA_VERSION = 3
 
@@ -63,14 +63,16 @@ def load_model(
         MalformedModelError: the file is not a valid model.
     """
     try:
-        with Path(path).open("rb") as file:
+        with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 raise MalformedModelError(f"{os.fspath(path)!r} is empty")
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         reason = error.strerror or error
-        if Path(path).is_dir():
-            reason = other_folder(Path(path))
+        if os.path.isdir(path):
+            from delegraph.graph.other_formats import other_folder
+
+            reason = other_folder(path)
         raise ArgumentError(f"Could not open '{os.fspath(path)}': {reason}") from error
     try:
         model = parse_model(mapped, table_limit, memory_limit)
@@ -110,6 +112,8 @@ def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimi
     try:
         return read_model(content, table_limit, limit)
     except MalformedModelError as error:
+        from delegraph.graph.other_formats import other_format
+
         found = other_format(content)
         if not found or content[4:8].tobytes() == FILE_IDENTIFIER:
             raise
@@ -144,8 +148,9 @@ def _model(record: tables.Model, content: NDArray[np.uint8], limit: ReadLimit) -
     )
 
 
-_OperatorType = tuple[str, BuiltinOperator, int, type[Table] | None]
-"""Name, builtin code, version and options table of an operator code."""
+_OperatorType = tuple[str, BuiltinOperator, int, type[Table] | None, bool]
+"""Name, builtin code, version and options table of an operator code; whether the table has a fused
+activation function."""
 
 
 def _operator_type(index: int, record: tables.OperatorCode) -> _OperatorType:
@@ -160,12 +165,13 @@ def _operator_type(index: int, record: tables.OperatorCode) -> _OperatorType:
             "Registration failed."
         ) from error
     if builtin is not BuiltinOperator.CUSTOM:
-        return builtin.name, builtin, record.version, OPTIONS_OF_OPERATOR.get(builtin)
+        table = OPTIONS_OF_OPERATOR.get(builtin)
+        return builtin.name, builtin, record.version, table, hasattr(table, _ACTIVATION)
     if record.custom_code is None:
         raise MalformedModelError(
             f"operator code {index}: Operator with CUSTOM builtin_code has no custom_code."
         )
-    return record.custom_code, builtin, record.version, None
+    return record.custom_code, builtin, record.version, None, False
 
 
 def _subgraph(
@@ -221,12 +227,12 @@ def _operator(index: int, record: tables.Operator, codes: Sequence[_OperatorType
     opcode, inputs, outputs, options, custom_options, _, _, intermediates, _, _, options_2, _ = (
         record
     )
-    name, builtin, version, options_table = codes[opcode]
+    name, builtin, version, options_table, has_activation = codes[opcode]
     if options is None:
         options = options_2
     if type(options) is not options_table:
         options = None  # as the official runtime does with options of another operator
-    elif options_table in _WITH_ACTIVATION:
+    elif has_activation:
         options = _with_known_activation(options)
     return OperatorSpec(
         index,
@@ -242,12 +248,6 @@ def _operator(index: int, record: tables.Operator, codes: Sequence[_OperatorType
 
 
 _ACTIVATION = "fused_activation_function"
-_WITH_ACTIVATION = frozenset(
-    table
-    for table in OPTIONS_OF_OPERATOR.values()
-    if any(field.name == _ACTIVATION for field in table.FIELDS)
-)
-"""Options that have a fused activation function."""
 
 
 def _with_known_activation(options: Any) -> Any:

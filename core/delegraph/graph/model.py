@@ -16,12 +16,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from delegraph.schema.table import Table
+
+
+CONTROL_EDGES = "model_control_dependencies"
+"""Name of the metadata entry with the order of operators that no tensor shows."""
 
 
 class Quantization(NamedTuple):

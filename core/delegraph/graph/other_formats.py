@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
+from pathlib import PurePath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,12 +85,12 @@ def other_format(content: NDArray[np.uint8]) -> str:
     return ""
 
 
-def other_folder(path: Path) -> str:
+def other_folder(path: str | os.PathLike[str]) -> str:
     """Kind of a folder that was given as a model, and advice."""
     names = sorted(os.listdir(path))
     if "saved_model.pb" in names:
         return _sentence("a SavedModel", _FROM_TENSORFLOW)
-    if "Manifest.json" in names and path.suffix == ".mlpackage":
+    if "Manifest.json" in names and PurePath(path).suffix == ".mlpackage":
         return _sentence("a Core ML model", "start from what it was made of")
     models = [name for name in names if name.endswith((".tflite", ".lite"))]
     if models:

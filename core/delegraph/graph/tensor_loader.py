@@ -9,10 +9,9 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import MalformedModelError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES, byte_size
@@ -21,6 +20,9 @@ from delegraph.schema import tables
 from delegraph.schema.enums import DimensionType, TensorType
 from delegraph.schema.read_limit import ReadLimit
 from delegraph.schema.table import Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _MAX_BYTES = 2**63 - 1
 """Largest size of a tensor, in bytes; larger ones overflow in the official runtime."""

@@ -1,5 +1,7 @@
 """CONV_2D: a matrix product of input windows and filters.
 
+What only integers need is imported where a node has them.
+
 Source:
     Prepare, EvalFloat, EvalQuantized, EvalQuantizedPerChannel, EvalQuantizedPerChannel16x8,
     EvalHybrid and EvalHybridPerChannel, tflite/kernels/conv.cc.
@@ -10,19 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import BiasClamp, float_activation_range
-from delegraph.arithmetic.convolution_scale import affine_quantization, check_symmetric, scaling_of
-from delegraph.arithmetic.exact_matmul import multiply_groups, split_groups
-from delegraph.arithmetic.hybrid import HybridProduct
 from delegraph.arithmetic.padding import Window, convolution_windows
-from delegraph.arithmetic.patches import Patches
-from delegraph.arithmetic.quantize_rows import quantize_rows
-from delegraph.arithmetic.quantized_product import QuantizedProduct
+from delegraph.arithmetic.patches import Patches, multiply_groups, split_groups
 from delegraph.arithmetic.weights import channel_rows, once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES
@@ -42,6 +38,9 @@ from delegraph.operators.registration import (
 )
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _BIAS_TYPES = {
     TensorType.FLOAT32: (TensorType.FLOAT32,),
@@ -126,6 +125,8 @@ def _check(context: OpContext, node: Node) -> _Conv:
     bias = _bias(context, node, x, weight)
     _check_bias(x, weight, bias)
     if x.type in (TensorType.INT8, TensorType.INT16):
+        from delegraph.arithmetic.convolution_scale import check_symmetric
+
         check_symmetric(weight)
     if x.type == TensorType.INT16 and (x.zero_point or y.zero_point):
         raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
@@ -190,6 +191,9 @@ def _float(context: OpContext, conv: _Conv) -> Eval:
 
 
 def _quantized(context: OpContext, conv: _Conv) -> Eval:
+    from delegraph.arithmetic.convolution_scale import scaling_of
+    from delegraph.arithmetic.quantized_product import QuantizedProduct
+
     # Groups always take the reference kernel.
     scaling = scaling_of(
         conv.x,
@@ -220,6 +224,10 @@ def _quantized(context: OpContext, conv: _Conv) -> Eval:
 
 
 def _hybrid(context: OpContext, conv: _Conv) -> Eval:
+    from delegraph.arithmetic.convolution_scale import affine_quantization
+    from delegraph.arithmetic.hybrid import HybridProduct
+    from delegraph.arithmetic.quantize_rows import quantize_rows
+
     scales = affine_quantization(conv.weight, "the filter").scales.astype(np.float32)
     if conv.groups > 1 and len(scales) != conv.outputs:
         raise OperatorError(f"filter has {len(scales)} scales, expected {conv.outputs} with groups")

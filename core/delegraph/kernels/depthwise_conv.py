@@ -1,5 +1,7 @@
 """DEPTHWISE_CONV_2D: a convolution in which each input channel has its own filters.
 
+What only integers need is imported where a node has them.
+
 Source:
     Prepare, EvalFloat, EvalQuantized, EvalQuantizedPerChannel, EvalQuantizedPerChannel16x8 and
     EvalHybridPerChannel, tflite/kernels/depthwise_conv.cc.
@@ -9,27 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import (
     BiasClamp,
     float_activation_range,
     quantized_activation_range,
 )
-from delegraph.arithmetic.convolution_scale import (
-    affine_quantization,
-    is_in_scalar_tail,
-    scaling_of,
-)
 from delegraph.arithmetic.depthwise_taps import DepthwiseTaps
-from delegraph.arithmetic.exact_matmul import column_bounds, exact_float, largest_input
-from delegraph.arithmetic.hybrid import HybridWeights
 from delegraph.arithmetic.padding import Window, convolution_windows
-from delegraph.arithmetic.quantize_rows import quantize_rows
-from delegraph.arithmetic.requantize import Requantize
 from delegraph.arithmetic.weights import (
     bias_or_zeros,
     centred_integers,
@@ -52,6 +44,12 @@ from delegraph.operators.registration import (
 )
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from delegraph.arithmetic.hybrid import HybridWeights
+    from delegraph.arithmetic.requantize import Requantize
 
 _FILTER_TYPES = {
     TensorType.FLOAT32: (TensorType.FLOAT32, TensorType.INT8),
@@ -171,6 +169,10 @@ def _float(context: OpContext, conv: _Depthwise) -> Eval:
 
 
 def _quantized(context: OpContext, conv: _Depthwise) -> Eval:
+    from delegraph.arithmetic.convolution_scale import is_in_scalar_tail, scaling_of
+    from delegraph.arithmetic.exact_matmul import column_bounds, exact_float, largest_input
+    from delegraph.arithmetic.requantize import Requantize
+
     x, y = conv.x, conv.y
     away = is_in_scalar_tail(conv.outputs) if x.type == TensorType.INT8 else True
     scaling = scaling_of(
@@ -217,6 +219,10 @@ def _quantized(context: OpContext, conv: _Depthwise) -> Eval:
 
 
 def _hybrid(context: OpContext, conv: _Depthwise) -> Eval:
+    from delegraph.arithmetic.convolution_scale import affine_quantization
+    from delegraph.arithmetic.hybrid import HybridWeights
+    from delegraph.arithmetic.quantize_rows import quantize_rows
+
     quantization = affine_quantization(conv.weight, "the filter")
     count = len(quantization.scales)
     expected = conv.weight.shape[quantization.quantized_dimension]

@@ -1,5 +1,7 @@
 """FULLY_CONNECTED: a matrix product of input rows and weights.
 
+What only integers need is imported where a node has them.
+
 Source:
     PrepareImpl, EvalQuantized, EvalHybridDense, EvalBlockwise4Bit and EvalFloat,
     tflite/kernels/fully_connected.cc.
@@ -9,10 +11,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import (
     BiasClamp,
@@ -20,16 +21,6 @@ from delegraph.arithmetic.activation import (
     float_activation_range,
     quantized_activation_range,
 )
-from delegraph.arithmetic.convolution_scale import (
-    affine_quantization,
-    check_symmetric,
-    fully_connected_scaling,
-    per_tensor_multiplier,
-)
-from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from delegraph.arithmetic.hybrid import HybridProduct, rows_have_zero_points
-from delegraph.arithmetic.quantize_rows import quantize_rows
-from delegraph.arithmetic.quantized_product import QuantizedProduct
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
@@ -50,6 +41,9 @@ from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat as WeightsFormat
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _FILTER_TYPES = {
     TensorType.FLOAT32: (
@@ -134,6 +128,8 @@ def _check(context: OpContext, node: Node) -> _FullyConnected:
     if len(weight.shape) != 2:
         raise OperatorError(f"weights are {list(weight.shape)}, expected 2 dimensions")
     if weight.is_packed:
+        from delegraph.arithmetic.convolution_scale import check_symmetric
+
         check_symmetric(weight)
     if bias is not None:
         _check_bias(x, weight, bias)
@@ -181,6 +177,12 @@ def _shuffled(context: OpContext, fc: _FullyConnected, workspace: Tensor) -> Eva
         EvalShuffledQuantized, tflite/kernels/fully_connected.cc; ShuffledFullyConnected,
         internal/{optimized/optimized_ops,reference/fully_connected}.h.
     """
+    from delegraph.arithmetic.convolution_scale import per_tensor_multiplier
+    from delegraph.arithmetic.fixed_point import (
+        multiply_by_quantized_multiplier,
+        quantize_multiplier,
+    )
+
     require_type(fc.x, (TensorType.UINT8,))
     require_type(fc.y, (TensorType.INT16,))
     require_type(workspace, (TensorType.UINT8,))
@@ -234,6 +236,9 @@ def _float(fc: _FullyConnected) -> Eval:
 
 
 def _quantized(context: OpContext, fc: _FullyConnected) -> Eval:
+    from delegraph.arithmetic.convolution_scale import fully_connected_scaling
+    from delegraph.arithmetic.quantized_product import QuantizedProduct
+
     product = QuantizedProduct(
         context,
         fc.x,
@@ -263,6 +268,10 @@ def _quantized(context: OpContext, fc: _FullyConnected) -> Eval:
 
 
 def _hybrid(context: OpContext, fc: _FullyConnected) -> Eval:
+    from delegraph.arithmetic.convolution_scale import affine_quantization
+    from delegraph.arithmetic.hybrid import HybridProduct, rows_have_zero_points
+    from delegraph.arithmetic.quantize_rows import quantize_rows
+
     weight_scales = affine_quantization(fc.weight, "the weights").scales.astype(np.float32)
     if len(weight_scales) not in (1, fc.outputs):
         raise OperatorError(f"{len(weight_scales)} scales, expected one or {fc.outputs}")
@@ -295,6 +304,9 @@ def _blockwise(context: OpContext, fc: _FullyConnected) -> Eval:
     Scales differ along the sum, so the integers cannot be added up before they are scaled; and the
     official kernel ignores the fused activation.
     """
+    from delegraph.arithmetic.convolution_scale import affine_quantization
+    from delegraph.arithmetic.quantize_rows import quantize_rows
+
     quantization = affine_quantization(fc.weight, "the weights")
     blocks = fc.depth // quantization.block_size
     if len(quantization.scales) != fc.outputs * blocks:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from delegraph.arithmetic import quantized_reductions as quantized
 from delegraph.arithmetic.output_shape import integers, normalized_axis, size_output
 from delegraph.arithmetic.reduction import Reduction
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import option, require_counts, require_same_type, require_type
-from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from delegraph.operators.numerics import Numerics
 
 _PLAIN = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}
 _QUANTIZED = {TensorType.UINT8, TensorType.INT8, TensorType.INT16}
@@ -36,7 +37,11 @@ def prepare_sum(context: OpContext, node: Node) -> Eval:
     """
 
     def build(r: Reduction) -> Eval:
-        return _run(np.add, r) if r.x.type in _PLAIN else quantized.total(r, context.numerics)
+        if r.x.type in _PLAIN:
+            return _run(np.add, r)
+        from delegraph.arithmetic import quantized_reductions as quantized
+
+        return quantized.total(r, context.numerics)
 
     return _prepare(context, node, _REDUCED, build)
 
@@ -54,6 +59,8 @@ def prepare_mean(context: OpContext, node: Node) -> Eval:
             return _float_mean(r)
         if r.x.type in _PLAIN:
             return _integer_mean(r)
+        from delegraph.arithmetic import quantized_reductions as quantized
+
         return quantized.mean(r, context.numerics)
 
     return _prepare(context, node, _PLAIN | _QUANTIZED, build)
@@ -75,6 +82,8 @@ def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
 
     def build(r: Reduction) -> Eval:
         if is_quantized:
+            from delegraph.arithmetic import quantized_reductions as quantized
+
             return quantized.product(r, context.numerics)
         return _run(np.multiply, r)
 

@@ -1,12 +1,9 @@
-"""Kernel of SOFTMAX."""
+"""Kernel of SOFTMAX; what only integers need is imported where a node has them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from delegraph.arithmetic import fixed_point_softmax
-from delegraph.arithmetic.int16_softmax import int16_softmax
-from delegraph.arithmetic.lookup_table import exponentials
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     option,
@@ -73,6 +70,8 @@ def prepare_softmax(context: OpContext, node: Node) -> Eval:
     if 0 in x.shape:
         return nothing
     if context.numerics != "builtin":
+        from delegraph.arithmetic import fixed_point_softmax
+
         return fixed_point_softmax.softmax(x, y, beta)
     return _eight_bit(context, x, y, beta)
 
@@ -111,6 +110,8 @@ def _eight_bit(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:
     Source:
         Softmax<In, Out>, tflite/kernels/internal/optimized/optimized_ops.h.
     """
+    from delegraph.arithmetic.lookup_table import exponentials
+
     table = exponentials(x.scale, beta)
     difference, row_max = context.scratch(x.shape, x.dtype), context.scratch(_row(x), x.dtype)
     exps, sums = context.scratch(x.shape, np.float32), context.scratch(x.shape, np.float32)
@@ -145,6 +146,8 @@ def _is_close(scale: float, expected: float) -> bool:
 
 def _int16(x: Tensor, y: Tensor, beta: float) -> Eval:
     """Return the evaluation of int16 SOFTMAX."""
+    from delegraph.arithmetic.int16_softmax import int16_softmax
+
     require_zero_points(0, x, y)
     if not _is_close(y.scale, 1 / 32768):
         raise OperatorError(f"output scale is {y.scale}, expected 1/32768")

@@ -9,6 +9,6 @@ Open first: ``arena_planner.py`` for the plan of an interpreter, TFLite's ``Aren
 TFLite's GPU delegate (``strategies/`` has one a file); ``best_planner.py`` for the smallest plan.
 """
 
-import lazy_loader
+from delegraph.exports import exports_of
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__ = exports_of(__name__, __file__)

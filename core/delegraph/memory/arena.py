@@ -7,16 +7,22 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, StateError
 from delegraph.memory.best_fit import BestFit
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 BUFFER_ALIGNMENT = 64
 """Bytes that the address of a buffer is a multiple of."""
+
+TOLERATED = 1.01
+"""How often what no plan can do without a good plan may take."""
 
 _MOST_BYTES = 2**62  # more has no address, and would overflow where offsets are int64
 
@@ -163,6 +169,26 @@ class SimpleMemoryArena:
         self._best_fit = BestFit(self._alignment)
         for block in allocations:
             self._best_fit.add(block.first_node, block.last_node, block.offset, block.size)
+
+
+def is_tight(blocks: Sequence[Allocation]) -> bool:
+    """Whether a plan takes hardly more than the bytes in use at its busiest node.
+
+    >>> is_tight([Allocation(0, 0, 1, 0, 64), Allocation(1, 1, 2, 64, 64)])
+    True
+    >>> is_tight([Allocation(0, 0, 1, 0, 64), Allocation(1, 2, 3, 64, 64)])
+    False
+
+    Args:
+        blocks: all of them.
+    """
+    changes: dict[int, int] = {}
+    for block in blocks:
+        changes[block.first_node] = changes.get(block.first_node, 0) + block.size
+        changes[block.last_node + 1] = changes.get(block.last_node + 1, 0) - block.size
+    busiest = max(accumulate(changes[node] for node in sorted(changes)), default=0)
+    total = max((block.offset + block.size for block in blocks), default=0)
+    return total <= TOLERATED * busiest
 
 
 def aligned_buffer(size: int, alignment: int = BUFFER_ALIGNMENT) -> NDArray[np.uint8]:

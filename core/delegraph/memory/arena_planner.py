@@ -12,18 +12,20 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.memory.arena import BUFFER_ALIGNMENT, Allocation, SimpleMemoryArena
+from delegraph.memory.arena import BUFFER_ALIGNMENT, Allocation, SimpleMemoryArena, is_tight
 from delegraph.memory.best_fit import NEVER
 from delegraph.memory.last_reads import LastReads
 from delegraph.memory.planner_graph import PlannerGraph as PlannerGraph
 from delegraph.memory.planner_graph import PlanNode as PlanNode
 from delegraph.memory.planner_graph import TensorKind as TensorKind
-from delegraph.memory.tightening import tightened
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Bits of PlanNode.inplace. Source: TfLiteInPlaceOp, tflite/core/c/common.h.
 _DATA_UNMODIFIED = 1
@@ -360,6 +362,10 @@ class ArenaPlanner:
             for tensor, block in self._allocations.items()
             if block.size and kind_of(tensor) is TensorKind.ARENA_RW
         ]
+        if is_tight(blocks):
+            return
+        from delegraph.memory.tightening import tightened  # here: most plans need no search
+
         if smaller := tightened(blocks, self._alignment):
             self._arena.replan(smaller)
             self._allocations.update((block.tensor, block) for block in smaller)

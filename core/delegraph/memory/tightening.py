@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delegraph.memory.arena import Allocation
+from delegraph.memory.arena import TOLERATED, Allocation
 from delegraph.memory.bounds import lower_bound
 from delegraph.memory.records import TensorUsageRecord
 
-_TOLERATED = 1.01  # times what no plan can do without
 _MOST_BLOCKS = 1000  # more would take longer to look at than to place
 _EFFORT = 20_000  # placements; some hundredths of a second
 
@@ -36,7 +35,7 @@ def tightened(blocks: Sequence[Allocation], alignment: int) -> list[Allocation] 
         for block in blocks
     ]
     total_size = max((block.offset + block.size for block in blocks), default=0)
-    if total_size <= _TOLERATED * lower_bound(records, alignment):
+    if total_size <= TOLERATED * lower_bound(records, alignment):
         return None
     from delegraph.memory.best_planner import plan_best  # here: few plans are worth a search
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from delegraph.memory.arena import BUFFER_ALIGNMENT, aligned_buffer
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
 
 
 class Block:

@@ -7,6 +7,6 @@ Open first: ``interpreter.py`` for running, ``estimate.py`` for sizes, ``allocat
 lies in the arena, ``planners.py`` for where buffers go, ``targets.py`` for devices.
 """
 
-import lazy_loader
+from delegraph.exports import exports_of
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__ = exports_of(__name__, __file__)

@@ -14,7 +14,6 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from delegraph.delegation.model_context import ModelContext
 from delegraph.errors import ArgumentError, OperatorError, StateError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.graph.model import Model, SubgraphSpec, TensorSpec
@@ -26,6 +25,7 @@ from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph, Node, Scratch
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.context import ModelContext
 from delegraph.runtime.execution.cancellation import Cancellation
 
 KernelScratch = Literal["outside", "arena"]

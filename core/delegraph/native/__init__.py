@@ -5,6 +5,6 @@ Open first: ``litert/delegate.py`` for our delegates in the official interpreter
 both need. Names are loaded when they are first used.
 """
 
-import lazy_loader
+from delegraph.exports import exports_of
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__ = exports_of(__name__, __file__)

@@ -20,6 +20,6 @@ For kernels, delegates and custom operators alike. Open first ``registration`` a
 - ``subgraph_call``: handing tensors to another subgraph and back
 """
 
-import lazy_loader
+from delegraph.exports import exports_of
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__ = exports_of(__name__, __file__, "custom_op", "flexbuffer_options")

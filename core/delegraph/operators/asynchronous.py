@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from delegraph.errors import OperatorError
 from delegraph.operators.registration import Eval
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 class Event(Protocol):
@@ -24,9 +26,16 @@ class Event(Protocol):
 AnyEvent: TypeAlias = "Event | Future[Any]"
 """What ``eval_async`` may return: an event to wait for."""
 
-DONE: Future[None] = Future()
+
+class _Done:
+    """An event that has happened."""
+
+    def wait(self) -> None:
+        """Return at once."""
+
+
+DONE = _Done()
 """Event of work that is done already."""
-DONE.set_result(None)
 
 
 def require_event(found: Any) -> AnyEvent:
@@ -35,6 +44,8 @@ def require_event(found: Any) -> AnyEvent:
     Raises:
         OperatorError: *found* is neither an :class:`Event` nor a ``Future``.
     """
+    from concurrent.futures import Future  # here: a host of asynchronous nodes alone needs it
+
     if isinstance(found, Future) or callable(getattr(found, "wait", None)):
         event: AnyEvent = found
         return event
@@ -58,10 +69,9 @@ class Started:
     def settle(self) -> None:
         """Wait until the work has ended; keep its error for :meth:`wait`."""
         try:
-            if isinstance(self._event, Future):
-                self._event.result()
-            else:
-                self._event.wait()
+            event: Any = self._event
+            wait = getattr(event, "wait", None) or event.result
+            wait()
         except Exception as error:  # noqa: BLE001 - of a plugin, and raised by wait()
             if self._error is None:
                 self._error = error

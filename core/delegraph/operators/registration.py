@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from delegraph.errors import OperatorError
 from delegraph.operators.memory_limit import MemoryLimit
-from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import BuiltinOperator
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from delegraph.graph.model import OperatorSpec
+    from delegraph.operators.numerics import Numerics
 
 Eval = Callable[[], None]
 """Computes a node's outputs from its inputs; called at every invoke, with no arguments."""

@@ -9,7 +9,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES, byte_size
@@ -18,6 +17,8 @@ from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; 3.10 never runs it
+
+    from numpy.typing import NDArray
 
 Shape = Sequence[int]
 """Lengths of a tensor's dimensions."""

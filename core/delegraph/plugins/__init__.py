@@ -11,6 +11,6 @@ options are read; ``choice.py`` for the lists that allow and disable plugins.
 Each name is loaded when it is first used: a model that asks for no plugin starts without any.
 """
 
-import lazy_loader
+from delegraph.exports import exports_of
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__ = exports_of(__name__, __file__, "engine_compiler")

@@ -37,8 +37,8 @@ class Worker:
         make: function of a module that makes the object in the process. If the function or
             *argument* is from the main module, the process imports that module under another name
             than ``__main__``.
-        argument: what *make* is given.
-        time_limit: seconds that an answer may take; None for any.
+        argument: argument of *make*.
+        time_limit: seconds that an answer may take; None for no limit.
         records: classes that answers may hold, see :func:`~delegraph.processes.messages.read`.
         forked: whether the process is a fork of this one, for an *argument* that cannot be pickled.
         keeps_errors: whether the last line of its standard error is kept for :class:`Death`.
@@ -178,7 +178,7 @@ def itself(served: Any) -> Any:
 
 
 def _main_module() -> dict[str, Any]:
-    """Return the place of this process's main module, whose classes a pickle may name."""
+    """Return the location of this process's main module, whose classes a pickle may name."""
     from multiprocessing import spawn  # few children need it
 
     names = ("init_main_from_name", "init_main_from_path")

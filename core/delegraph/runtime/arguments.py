@@ -6,14 +6,16 @@ import operator
 import os
 from collections.abc import Sequence
 from math import inf
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import ArgumentError, ArgumentTypeError
 from delegraph.graph.loader import load_model, parse_model
-from delegraph.graph.model import Model
-from delegraph.operators.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from delegraph.graph.model import Model
+    from delegraph.operators.tensor import Tensor
 
 _INT_MAX = 2**31 - 1
 
@@ -49,7 +51,11 @@ def model_of(
 
 def folder_of(path: AnyPath | None) -> Path | None:
     """Return the absolute path of a folder, which stays valid when the working folder changes."""
-    return None if path is None else Path(os.fsdecode(path)).absolute()
+    if path is None:
+        return None
+    from pathlib import Path  # here: only a folder that users choose needs it
+
+    return Path(os.fsdecode(path)).absolute()
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
@@ -80,6 +86,8 @@ def checked_num_threads(num_threads: int | None) -> int | None:
         raise ArgumentError("num_threads should >= 1")
     if num_threads > _INT_MAX:
         raise ArgumentTypeError(f"num_threads should <= {_INT_MAX}")
+    from delegraph.delegation.num_threads import limited_num_threads  # here: many leave it open
+
     return limited_num_threads(int(num_threads))
 
 

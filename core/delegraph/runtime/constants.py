@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES, byte_size
-from delegraph.graph.model import SubgraphSpec, TensorSpec
-from delegraph.graph.strings import decode_strings
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from delegraph.graph.model import SubgraphSpec, TensorSpec
 
 
 def runtime_tensors(subgraph: SubgraphSpec) -> list[Tensor]:
@@ -34,6 +35,8 @@ def constant_value(spec: TensorSpec) -> Any:
     if spec.data is None:
         return None
     if spec.type == TensorType.STRING:
+        from delegraph.graph.strings import decode_strings  # here: few models have any
+
         return decode_strings(spec.data, spec.shape)
     if spec.type in BITS:
         return spec.data if spec.sparsity else spec.data[: byte_size(spec.type, spec.shape)]

@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from numpy.typing import DTypeLike
-
-from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams, StopRequest
-from delegraph.delegation.model_context import ModelContext
-from delegraph.delegation.rejections import Rejection
-from delegraph.errors import ArgumentError, DelegateError, StateError, in_words
+from delegraph.errors import ArgumentError, DelegateError, OperatorError, StateError, in_words
 from delegraph.graph.dtypes import NUMPY_DTYPES
-from delegraph.graph.model import SubgraphSpec
-from delegraph.operators.memory_limit import MemoryLimit
-from delegraph.operators.numerics import Numerics
-from delegraph.operators.registration import CallableSubgraph, Node, Registration, Scratch
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.plan_state import SubgraphState
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import DTypeLike, NDArray
+
+    from delegraph.delegation.blob_cache import BlobCache
+    from delegraph.delegation.delegate import (
+        Delegate,
+        DelegateContext,
+        DelegateParams,
+        StopRequest,
+    )
+    from delegraph.delegation.rejections import Rejection
+    from delegraph.delegation.shared_objects import Shared
+    from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec
+    from delegraph.operators.memory_limit import MemoryLimit
+    from delegraph.operators.numerics import Numerics
+    from delegraph.operators.registration import CallableSubgraph, Node, Registration, Scratch
+    from delegraph.runtime.delegated_plan import DelegatedPlan
     from delegraph.runtime.delegates.buffer_handles import BufferHandles
-    from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
     from delegraph.runtime.delegates.node_facts import Findings
     from delegraph.runtime.execution.steps import StepRunner
     from delegraph.runtime.shared_state import SharedState
     from delegraph.runtime.subgraph_memory import SubgraphMemory
+
+
+class SubgraphState(Enum):
+    """Whether a subgraph can be invoked or changed.
+
+    Source: Subgraph::State, tflite/core/subgraph.h.
+
+    * ``UNINVOKABLE``: not before it is allocated.
+    * ``INVOKABLE``: it can run.
+    * ``IMMUTABLE``: it can run, and a static delegate relies on tensors to stay what they are. A
+      resize takes the delegates off until the next allocation.
+    """
+
+    UNINVOKABLE = "uninvokable"
+    INVOKABLE = "invokable"
+    IMMUTABLE = "invokable and immutable"
 
 
 class RunningSubgraph(Protocol):
@@ -42,11 +67,111 @@ class RunningSubgraph(Protocol):
     buffers: BufferHandles
     memory: SubgraphMemory
     steps: StepRunner
-    findings: Findings
+
+    @property
+    def findings(self) -> Findings:
+        """What the last check of the model's nodes has found."""
+
+    @property
+    def operators(self) -> Sequence[OperatorSpec]:
+        """Operators that the model file declares, delegated or not."""
+
+    @property
+    def has_dynamic_tensors(self) -> bool:
+        """Whether a shape is known only while invoking."""
+
+    def invoke(self) -> None:
+        """Run the execution plan once."""
+
+    def readable(self, index: int) -> Tensor:
+        """Return a tensor with up-to-date ``data``."""
 
     @property
     def state(self) -> SubgraphState:
         """State that says whether the subgraph can be invoked or changed now."""
+
+
+Running = TypeVar("Running", bound=RunningSubgraph)
+
+
+class ModelContext:
+    """Base class of every host's context; ``DelegateContext`` documents the members.
+
+    Args:
+        model: the whole model.
+        spec: the subgraph as the model declares it.
+        cache_dir: where delegates keep what they compile; None for the user's own folder.
+        objects: those that the interpreter shares with others, kept for as long as it lives.
+
+    Attributes:
+        spec: the subgraph as the model declares it.
+        inputs: tensor indices of the subgraph's inputs.
+        outputs: tensor indices of the subgraph's outputs.
+        variables: tensor indices of the subgraph's variables.
+        subgraph_index: position of this subgraph in the model.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        spec: SubgraphSpec,
+        cache_dir: Path | None = None,
+        objects: dict[Any, Any] | None = None,
+    ) -> None:
+        self._model = model
+        self._cache_dir = cache_dir
+        self._objects = {} if objects is None else objects
+        self.spec = spec
+        self.inputs: Sequence[int] = spec.inputs
+        self.outputs: Sequence[int] = spec.outputs
+        self.variables: Sequence[int] = tuple(t.index for t in spec.tensors if t.is_variable)
+        self.subgraph_index = spec.index
+
+    @property
+    def subgraph_names(self) -> Sequence[str]:
+        """Names of the model's subgraphs, by index."""
+        return tuple(spec.name for spec in self._model.subgraphs)
+
+    @property
+    def recommended_num_threads(self) -> int:
+        """Number of threads that the user allows; -1 if open, 1 if the host has no such option."""
+        return 1
+
+    @property
+    def num_threads(self) -> int:
+        """Threads a kernel may use; >= 1."""
+        return max(self.recommended_num_threads, 1)
+
+    def cache(self, namespace: str, version: str) -> BlobCache:
+        """Return the files that a delegate keeps."""
+        from delegraph.delegation.blob_cache import BlobCache
+
+        return BlobCache(namespace, version, self._cache_dir)
+
+    def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
+        """Return an object that interpreters share."""
+        from delegraph.delegation.shared_objects import shared_object  # here: few delegates share
+
+        return shared_object(self._objects, key, make)
+
+    def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
+        """Return a metadata entry of the model."""
+        metadata = self._model.metadata
+        if name not in metadata:
+            known = ", ".join(sorted(metadata)) or "none"
+            raise ArgumentError(f"no metadata {name!r}; the model has: {known}")
+        return metadata[name]
+
+    def _require_callable(self, index: int, count: int) -> None:
+        """Reject a subgraph that a kernel cannot call.
+
+        Raises:
+            OperatorError: none of the *count* subgraphs, or the kernel's own.
+        """
+        if not 0 <= index < count:
+            raise OperatorError(f"no subgraph {index}; the model has {count}")
+        if index == self.subgraph_index:
+            raise OperatorError(f"subgraph {index} cannot call itself")
 
 
 class SubgraphContext(ModelContext):
@@ -144,7 +269,8 @@ class SubgraphContext(ModelContext):
         policy = subgraph.session.policy_of(params.delegate)
         if policy.on_failure == "raise" or policy.is_default or needs_delegate:
             raise error
-        from delegraph.delegation.incident import Incident
+        from delegraph.delegation.incident import Incident  # here: few partitions fail
+        from delegraph.delegation.rejections import Rejection
 
         reason = in_words(error)
         subgraph.session.incidents.record(
@@ -199,3 +325,47 @@ class SubgraphContext(ModelContext):
             delegate = self._subgraph.plan.delegate_of(node_index)
             index = self.subgraph_index
             profile.add(name, index, node_index, start, duration, delegate, tuple(fused))
+
+
+class SubgraphCallee(Generic[Running]):
+    """The runtime's ``CallableSubgraph``, which resizes and allocates through the session.
+
+    A new shape removes static delegates, and allocating applies them again first; both need the
+    session. Invoking needs only the subgraph.
+
+    Args:
+        subgraph: the subgraph.
+        resize_input: function that gives an input of the subgraph another shape.
+        allocate: function that allocates the subgraph.
+        invoke: function that runs the subgraph; None for the subgraph's own ``invoke``.
+    """
+
+    def __init__(
+        self,
+        subgraph: Running,
+        resize_input: Callable[[Running, int, Sequence[int]], None],
+        allocate: Callable[[Running], None],
+        invoke: Callable[[], None] | None = None,
+    ) -> None:
+        self._subgraph = subgraph
+        self._resize_input = resize_input
+        self._allocate = allocate
+        self.inputs = subgraph.inputs
+        self.outputs = subgraph.outputs
+        self.tensors: Sequence[Tensor] = subgraph.tensors  # the list itself: delegates add to it
+        self.operators = subgraph.operators
+        self.invoke = subgraph.invoke if invoke is None else invoke
+        self.readable = subgraph.readable
+
+    @property
+    def has_dynamic_tensors(self) -> bool:
+        """Whether a shape is known only while invoking."""
+        return self._subgraph.has_dynamic_tensors
+
+    def resize_input(self, tensor_index: int, shape: Sequence[int]) -> None:
+        """Give an input another shape; :meth:`allocate` must follow."""
+        self._resize_input(self._subgraph, tensor_index, shape)
+
+    def allocate(self) -> None:
+        """Prepare the subgraph's nodes and allocate its tensors; cheap when nothing has changed."""
+        self._allocate(self._subgraph)

@@ -10,41 +10,42 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike
-
 from delegraph.errors import StateError
-from delegraph.operators.custom_op import AnyCustomOp
-from delegraph.operators.numerics import Numerics
-from delegraph.operators.registration import CallableSubgraph
-from delegraph.runtime.arguments import AnyPath, checked_num_threads, model_of, tensor_at
-from delegraph.runtime.closing import ClosedByWith
-from delegraph.runtime.delegate_members import TakesDelegates
-from delegraph.runtime.delegates import defaults
-from delegraph.runtime.delegates.failure_policy import FailurePolicy
-from delegraph.runtime.execution.invoke_async import InvokesAsync
-from delegraph.runtime.isolation.isolation import Isolation
-from delegraph.runtime.memory_views import MemoryViews
-from delegraph.runtime.notebook import NotebookView
-from delegraph.runtime.official.details import tensor_details
-from delegraph.runtime.official.official_members import OfficialMembers, warn_of_kept_tensors
-from delegraph.runtime.op_resolver import OpResolverType, numerics_of, resolver_type
-from delegraph.runtime.options import (
-    InterpreterOptions,
-    Limits,
-    PlacementPolicy,
-    groups_of,
+from delegraph.runtime.arguments import checked_num_threads, model_of, tensor_at
+from delegraph.runtime.details import tensor_details
+from delegraph.runtime.members import (
+    ClosedByWith,
+    InvokesAsync,
+    NotebookView,
+    OfficialMembers,
+    TakesDelegates,
+    warn_of_kept_tensors,
 )
+from delegraph.runtime.op_resolver import (
+    OpResolverType,
+    default_delegates_are_wanted,
+    numerics_of,
+    resolver_type,
+)
+from delegraph.runtime.options import InterpreterOptions, groups_of
 from delegraph.runtime.session import Session
-from delegraph.runtime.signature_runner import SignatureRunner, only_signature
-from delegraph.runtime.subgraph import Subgraph
-from delegraph.runtime.tensor_access import read_tensor
+from delegraph.runtime.tensor_access import MemoryViews, read_tensor
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from delegraph.delegation.delegate import Delegate
     from delegraph.delegation.rules import PlacementRules
     from delegraph.delegation.rules_file import Rules
+    from delegraph.operators.custom_op import AnyCustomOp
+    from delegraph.operators.numerics import Numerics
+    from delegraph.operators.registration import CallableSubgraph
+    from delegraph.runtime.arguments import AnyPath
     from delegraph.runtime.delegates.requested_delegates import AnyDelegate, ManyDelegates
     from delegraph.runtime.execution.profile import Profile
+    from delegraph.runtime.options import FailurePolicy, Limits, PlacementPolicy
+    from delegraph.runtime.signature_runner import SignatureRunner
+    from delegraph.runtime.subgraph import Subgraph
 
 
 class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, ClosedByWith):
@@ -120,7 +121,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             raise TypeError(f"Interpreter.__init__() got an unexpected keyword argument {name!r}")
         num_threads = checked_num_threads(num_threads)
         resolver = resolver_type(experimental_op_resolver_type)
-        if experimental_preserve_all_tensors and defaults.are_wanted(resolver):
+        if experimental_preserve_all_tensors and default_delegates_are_wanted(resolver):
             warn_of_kept_tensors()
         options = InterpreterOptions(
             recommended_num_threads=-1 if num_threads is None else num_threads,
@@ -140,17 +141,15 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         self._session = Session(model, options, ops, _placement_rules(options.placement.rules))
         if on_loaded is not None:
             on_loaded()
-        both, isolation = (experimental_delegates, delegates), options.failures.isolation
-        given = self._delegates = [each for some in both for each in _chosen(some, isolation)]
-        self._session.calls.run(
-            "Interpreter()",
-            defaults.apply,
-            self._session,
-            given,
-            resolver,
-            delegates is None and experimental_delegates is None,
-            delegates is None or bool(given),
-        )
+        both, failures = (experimental_delegates, delegates), options.failures
+        given = self._delegates = [each for some in both for each in _chosen(some, failures)]
+        if given or delegates is None:
+            from delegraph.runtime.delegates import defaults  # here: not with ``delegates=[]``
+
+            is_left_open = delegates is None and experimental_delegates is None
+            self._session.calls.run(
+                "Interpreter()", defaults.apply, self._session, given, resolver, is_left_open
+            )
 
     # -- running -------------------------------------------------------------------------------
 
@@ -302,6 +301,11 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         Raises:
             ArgumentError: an unknown key, or none where the model has not exactly one.
         """
+        from delegraph.runtime.signature_runner import (
+            SignatureRunner,  # here: few models have signatures that are called by name
+            only_signature,
+        )
+
         if signature_key is None:
             signature_key = only_signature(self.session.model)
         return SignatureRunner(self, signature_key)
@@ -353,14 +357,14 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         return self.session.subgraphs[0]
 
 
-def _chosen(delegates: ManyDelegates | None, isolation: Isolation) -> list[Delegate]:
+def _chosen(delegates: ManyDelegates | None, failures: FailurePolicy) -> list[Delegate]:
     if delegates is None or (isinstance(delegates, list | tuple) and not delegates):
         return []
     from delegraph.runtime.delegates.requested_delegates import (
         as_delegates,  # here: only for those who ask
     )
 
-    return as_delegates(delegates, isolation)
+    return as_delegates(delegates, failures.isolation)
 
 
 def _placement_rules(rules: Rules | None) -> PlacementRules | None:

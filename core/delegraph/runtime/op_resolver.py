@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum, unique
+from typing import TYPE_CHECKING
 
 import delegraph.kernels.ops  # noqa: F401 - declares the kernels
-from delegraph import plugins
 from delegraph.errors import ArgumentTypeError, OperatorError, UnsupportedModelError
-from delegraph.graph.model import OperatorSpec
-from delegraph.operators.custom_op import AnyCustomOp, as_registration, registered_custom_ops
-from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import OP_TABLE
-from delegraph.operators.registration import Eval, Node, OpContext, Registration
+from delegraph.operators.registration import Registration
+
+if TYPE_CHECKING:
+    from delegraph.graph.model import OperatorSpec
+    from delegraph.operators.custom_op import AnyCustomOp
+    from delegraph.operators.numerics import Numerics
+    from delegraph.operators.registration import Eval, Node, OpContext
 
 
 @unique
@@ -64,6 +67,11 @@ def numerics_of(resolver: OpResolverType) -> Numerics:
     return "reference" if resolver == OpResolverType.BUILTIN_REF else "builtin"
 
 
+def default_delegates_are_wanted(resolver: OpResolverType) -> bool:
+    """Return whether models get delegates without asking under *resolver*."""
+    return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)
+
+
 class OpResolver:
     """Finds registrations: of builtin operators by version, of custom operators by name.
 
@@ -74,7 +82,11 @@ class OpResolver:
     """
 
     def __init__(self, custom_ops: Mapping[str, AnyCustomOp] | None = None) -> None:
-        self._custom_ops = {name: as_registration(op) for name, op in (custom_ops or {}).items()}
+        self._custom_ops: dict[str, Registration] = {}
+        if custom_ops:
+            from delegraph.operators.custom_op import as_registration  # here: few models have any
+
+            self._custom_ops = {name: as_registration(op) for name, op in custom_ops.items()}
 
     def resolve(self, operator: OperatorSpec) -> Registration:
         """Return the registration of *operator*.
@@ -95,6 +107,9 @@ class OpResolver:
         return found
 
     def _resolve_custom(self, name: str) -> Registration:
+        from delegraph import plugins  # here: few models have custom operators
+        from delegraph.operators.custom_op import as_registration, registered_custom_ops
+
         for source in (self._custom_ops, registered_custom_ops(), OP_TABLE):
             if name in source:
                 return replace(source[name], name=name)

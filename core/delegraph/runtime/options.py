@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from delegraph.delegation.delegate import PartitionPolicy, StopRequest
 from delegraph.errors import ArgumentError
-from delegraph.operators.numerics import Numerics
 from delegraph.runtime.arguments import (
-    AnyPath,
     check_choice,
     check_count,
     check_seconds,
     checked_flag,
 )
-from delegraph.runtime.delegates.failure_policy import FailurePolicy
-from delegraph.runtime.deprecation import warn_deprecated
 
 if TYPE_CHECKING:
+    from delegraph.delegation.delegate import PartitionPolicy, StopRequest
     from delegraph.delegation.rules_file import Rules
+    from delegraph.operators.numerics import Numerics
+    from delegraph.plugins.specs import Isolate
+    from delegraph.runtime.arguments import AnyPath
+    from delegraph.runtime.isolation.isolation import Isolation
 
 Requirement = Literal["full"]
 """Requirement for a placement: ``"full"`` means that every node has a delegate."""
@@ -54,7 +54,7 @@ class PlacementPolicy:
 
     def __post_init__(self) -> None:
         check_choice("require", self.require, [None, *get_args(Requirement)])
-        check_choice("partitions", self.partitions, get_args(PartitionPolicy))
+        check_choice("partitions", self.partitions, ("largest", "measured"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,78 @@ class Limits:
         check_seconds("Limits.time", self.time)
         if self.time is not None and self.cancellation is not None:
             raise ArgumentError("Limits.time and Limits.cancellation are given, expected one")
+
+
+OnFailure = Literal["raise", "fallback", "shadow"]
+
+
+@dataclass(frozen=True, slots=True)
+class FailurePolicy:
+    """What an interpreter does when a delegate fails.
+
+    Attributes:
+        on_failure: None is ``"fallback"`` for delegates in processes of their own, ``"raise"`` for
+            others. ``"raise"`` lets the error out. ``"fallback"`` computes the partition's original
+            nodes by Delegraph's kernels and records an incident. ``"shadow"`` does that, and
+            recomputes a share of all invokes besides: a delegate that differs by more than its
+            tolerance is quarantined: its nodes stay with Delegraph's kernels from then on.
+        validate: check the results of delegates for NaN, wrong shapes and integers out of range.
+        shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1; the first
+            invoke is always among them.
+        isolate: whether delegates run in processes of their own, as for ``load_delegate``.
+        timeout: seconds that an invoke of an isolated delegate may take.
+        is_default: whether the policy is for the default delegate, whose first failure removes it
+            and gives a warning.
+
+    Raises:
+        ArgumentError: an unknown word, a share out of range, or no positive number of seconds.
+    """
+
+    on_failure: OnFailure | None = None
+    validate: bool = False
+    shadow_share: float = 0.1
+    isolate: Isolate | None = None
+    timeout: float | None = None
+    is_default: bool = False
+
+    def __post_init__(self) -> None:
+        if self.on_failure not in (None, *get_args(OnFailure)):
+            known = ", ".join(map(repr, get_args(OnFailure)))
+            raise ArgumentError(f"on_failure is {self.on_failure!r}, expected one of {known}")
+        if not 0 < self.shadow_share <= 1:
+            raise ArgumentError(f"shadow_share is {self.shadow_share}, expected 0 < share <= 1")
+        if self.isolate is not None or self.timeout is not None:
+            _ = self.isolation  # which checks its words
+
+    @property
+    def isolation(self) -> Isolation:
+        """Which delegates get a process of their own."""
+        from delegraph.runtime.isolation.isolation import Isolation  # here: only delegates do
+
+        return Isolation(self.isolate, self.timeout)
+
+    def of(self, delegate: object, *, is_default: bool = False) -> FailurePolicy:
+        """Return the policy for *delegate*, with a definite ``on_failure``.
+
+        Args:
+            delegate: the delegate.
+            is_default: whether the delegate is applied by default; its errors are never raised
+                then.
+        """
+        if is_default:
+            kept: OnFailure = "shadow" if self.on_failure == "shadow" else "fallback"
+            return replace(self, on_failure=kept, is_default=True)
+        if self.on_failure is not None:
+            return self
+        from delegraph.delegation.delegate import Delegate  # here: many models have none
+
+        is_isolated = isinstance(delegate, Delegate) and delegate.is_isolated
+        return replace(self, on_failure="fallback" if is_isolated else "raise")
+
+    @property
+    def needs_guard(self) -> bool:
+        """Whether delegate nodes need a guard; the policy must have a definite ``on_failure``."""
+        return self.validate or self.on_failure != "raise"
 
 
 GROUPS = {"placement": PlacementPolicy, "limits": Limits, "failures": FailurePolicy}
@@ -154,6 +226,8 @@ def groups_of(
     given = {"placement": placement, "limits": limits, "failures": failures}
     groups = {name: GROUPS[name]() if group is None else group for name, group in given.items()}
     for option in [name for name in more if name in PLACES]:
+        from delegraph.runtime.deprecation import warn_deprecated  # here: few programs need it
+
         group, field_name = PLACES[option]
         new = f"{group}={GROUPS[group].__name__}({field_name}=...)"
         warn_deprecated(f"Interpreter({option}=...)", new, stacklevel=4)

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from delegraph.errors import (
     ArgumentError,
@@ -19,26 +18,27 @@ from delegraph.errors import (
     OperatorError,
     ResizeError,
 )
-from delegraph.operators.kept_array import forget_kept_arrays
-from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.arguments import checked_flag, subgraph_at, tensor_at
-from delegraph.runtime.callable_subgraph import SubgraphCallee
-from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.official.details import in_brief
+from delegraph.runtime.context import SubgraphCallee, SubgraphState
+from delegraph.runtime.delegated_plan import delegate_name
+from delegraph.runtime.details import in_brief
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import bound_write, require_resizable, write_tensor
 from delegraph.schema.collector import collector_paused
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from delegraph.delegation.delegate import Delegate
     from delegraph.delegation.placement import Placement
     from delegraph.delegation.rules import PlacementRules
     from delegraph.graph.model import Model
     from delegraph.operators.custom_op import AnyCustomOp
+    from delegraph.operators.registration import CallableSubgraph
     from delegraph.operators.tensor import Tensor
     from delegraph.runtime.delegates.delegate_stack import DelegateStack
-    from delegraph.runtime.delegates.plan_state import Barred, Snapshot, SubgraphState
+    from delegraph.runtime.delegates.plan_state import Barred, Snapshot
     from delegraph.runtime.options import InterpreterOptions
     from delegraph.runtime.preserved_tensors import PreservedTensors
 
@@ -108,8 +108,7 @@ class Session(SharedState):
         """Check the placement against rules and ``require``, then allocate the first subgraph.
 
         Raises:
-            PlacementError: the placement does not meet rules or ``require``.
-            Other errors: those of :meth:`allocate`.
+            PlacementError: the placement breaks rules or ``require``; others as of :meth:`allocate`.
         """
         self.check_placement()
         self.allocate(self.subgraphs[0])
@@ -159,7 +158,8 @@ class Session(SharedState):
             write_constant(tensor, value, partial(self._exchange, subgraph, tensor, kept))
             return
         write_tensor(tensor, value)
-        subgraph.buffers.write_through(tensor)
+        if tensor.delegate is not None:
+            subgraph.buffers.write_through(tensor)
 
     def _exchange(
         self, subgraph: Subgraph, constant: Tensor, kept: Iterable[PreservedTensors], data: Any
@@ -244,7 +244,7 @@ class Session(SharedState):
 
     def reset_variables(self) -> None:
         """Reset every variable of every subgraph, and the kept arrays of custom operators."""
-        forget_kept_arrays(self.resources)
+        self.forget_kept_arrays()
         for subgraph in self.subgraphs:
             subgraph.reset_variables()
 
@@ -262,7 +262,7 @@ class Session(SharedState):
 
         Raises:
             DelegateError: one of them failed.
-            PlacementError: the placement does not meet rules or ``require``.
+            PlacementError: the placement breaks rules or ``require``.
         """
         for delegate in delegates:
             self.apply(delegate)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from delegraph.delegation.control_edges import parse_control_edges
-from delegraph.graph.calls import require_depth
+from delegraph.graph.model import CONTROL_EDGES
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.runtime.arguments import folder_of
-from delegraph.runtime.delegates.failure_policy import Incidents, Supervision
 from delegraph.runtime.execution.calls import Calls
 from delegraph.runtime.execution.cancellation import Cancellation, NestedCancellation
 from delegraph.runtime.op_resolver import OpResolver
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
     from delegraph.operators.registration import CallableSubgraph
     from delegraph.operators.tensor import Tensor
     from delegraph.runtime.delegates.failure_memory import FailureMemory
-    from delegraph.runtime.delegates.failure_policy import FailurePolicy
+    from delegraph.runtime.delegates.incidents import Incidents, Supervision
     from delegraph.runtime.delegates.plan_state import Barred
     from delegraph.runtime.execution.profile import Profile
-    from delegraph.runtime.options import InterpreterOptions
+    from delegraph.runtime.options import FailurePolicy, InterpreterOptions
 
 
 class SharedState:
@@ -43,8 +42,6 @@ class SharedState:
         shared: objects that this interpreter shares with others, kept for as long as it lives.
         control_edges: control edges in the model file, by subgraph; None if there are none.
         rules: the nodes that the user's rules keep from delegates, or pin to one.
-        incidents: failures of delegates after which the interpreter went on.
-        supervision: which delegates are quarantined, and which runs are recomputed.
         by_default: the applied delegates that no argument or option names.
         failure_memory: failures of configured delegates in earlier processes; None without such
             delegates.
@@ -63,7 +60,10 @@ class SharedState:
         custom_ops: Mapping[str, AnyCustomOp] | None = None,
         rules: PlacementRules | None = None,
     ) -> None:
-        require_depth(model, options.limits.depth)
+        if len(model.subgraphs) > 1:
+            from delegraph.graph.calls import require_depth  # here: most models have one subgraph
+
+            require_depth(model, options.limits.depth)
         self.model = model
         self.options = options
         self.resolver = OpResolver(custom_ops)
@@ -71,10 +71,8 @@ class SharedState:
         self.resources: dict[Any, Any] = {}
         self.shared: dict[Any, Any] = {}
         self.cache_dir = folder_of(options.cache_dir)
-        self.control_edges = parse_control_edges(model.metadata, len(model.subgraphs))
+        self.control_edges = _control_edges(model)
         self.rules = _bound(rules, model) if rules else None
-        self.incidents = Incidents()
-        self.supervision = Supervision()
         self.by_default: Sequence[Delegate] = ()
         self.failure_memory: FailureMemory | None = None
         self.cancellation = (
@@ -86,6 +84,20 @@ class SharedState:
         self.profile: Profile | None = None
         self.callees: list[CallableSubgraph] = []
         self.contexts: list[DelegateContext] = []
+
+    @cached_property
+    def incidents(self) -> Incidents:
+        """What delegates did wrong while Delegraph went on."""
+        from delegraph.runtime.delegates.incidents import Incidents  # here: only delegates do
+
+        return Incidents()
+
+    @cached_property
+    def supervision(self) -> Supervision:
+        """Which delegates are quarantined, and which runs are recomputed."""
+        from delegraph.runtime.delegates.incidents import Supervision  # here, too
+
+        return Supervision()
 
     @contextmanager
     def profiling(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
@@ -110,6 +122,13 @@ class SharedState:
         first = self.callees[0]
         return [first.tensors[index] for index in first.inputs if index >= 0]
 
+    def forget_kept_arrays(self) -> None:
+        """Remove the arrays that nodes keep between invokes."""
+        if self.resources:
+            from delegraph.operators.kept_array import forget_kept_arrays  # here: few keep any
+
+            forget_kept_arrays(self.resources)
+
     def is_by_default(self, delegate: object) -> bool:
         """Return whether a delegate is applied by default."""
         return any(delegate is known for known in self.by_default)
@@ -129,6 +148,14 @@ class SharedState:
     def pinned(self, subgraph: int, delegate: str) -> frozenset[int]:
         """Return the nodes of a subgraph that the user's rules pin to a delegate."""
         return frozenset() if self.rules is None else self.rules.pinned(subgraph, delegate)
+
+
+def _control_edges(model: Model) -> list[list[tuple[int, int]]] | None:
+    if CONTROL_EDGES not in model.metadata:
+        return None
+    from delegraph.delegation.control_edges import parse_control_edges  # here: few models have any
+
+    return parse_control_edges(model.metadata, len(model.subgraphs))
 
 
 def _bound(rules: PlacementRules, model: Model) -> MatchedRules:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from delegraph.errors import ArgumentAttributeError, ArgumentError
 from delegraph.graph.model import Model
-from delegraph.runtime.official.details import signature_details, tensor_details
+from delegraph.runtime.details import signature_details, tensor_details
 from delegraph.runtime.session import Session
 from delegraph.runtime.tensor_access import read_tensor
 

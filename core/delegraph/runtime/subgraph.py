@@ -1,49 +1,47 @@
 """A running subgraph: tensors, nodes, execution plan and memory; allocated, then invoked.
 
+What only delegates and asynchronous nodes need is imported when they are there.
+
 Source:
     Subgraph, tflite/core/subgraph.{h,cc}.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
-from functools import partial
-from itertools import chain
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.errors import NodeError, OperatorError, StateError
-from delegraph.operators.asynchronous import AsyncEval
+from delegraph.log import Logger
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.constants import runtime_tensors
-from delegraph.runtime.context import SubgraphContext
-from delegraph.runtime.delegates.buffer_handles import BufferHandles
-from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
-from delegraph.runtime.delegates.node_facts import NOTHING_KNOWN
-from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
-from delegraph.runtime.delegates.plan_state import Snapshot, SubgraphState
-from delegraph.runtime.execution.blas_threads import BlasThreads
-from delegraph.runtime.execution.float_errors import ignoring_float_errors
+from delegraph.runtime.context import SubgraphContext, SubgraphState
+from delegraph.runtime.delegated_plan import DelegatedPlan
+from delegraph.runtime.execution.bound_steps import ignoring_float_errors, is_asynchronous
 from delegraph.runtime.execution.steps import StepRunner
 from delegraph.runtime.missing_inputs import empty_inputs, missing_input_errors, missing_inputs
-from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape, view
+from delegraph.runtime.subgraph_memory import (
+    SubgraphMemory,
+    checked_shape,
+    require_channel_copies,
+    view,
+)
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
-    from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
+    from delegraph.graph.model import OperatorSpec, SubgraphSpec
+    from delegraph.runtime.delegates.buffer_handles import BufferHandles
+    from delegraph.runtime.delegates.node_facts import Findings
+    from delegraph.runtime.delegates.plan_state import Snapshot
     from delegraph.runtime.execution.profile import Profile
     from delegraph.runtime.shared_state import SharedState
 
-logger = logging.getLogger(__name__)
-
-
-_CHANNEL_BYTES = 64
-"""Bytes that a kernel keeps for each channel of quantized weights: a multiplier, a shift and a sum.
-"""
+logger = Logger(__name__)
 
 
 class Subgraph:
@@ -55,11 +53,8 @@ class Subgraph:
         plan: nodes, registrations and their execution order, delegates applied.
         memory: arenas and scratch memory.
         steps: runner that prepares and runs the nodes of the plan.
-        buffers: handles of tensors in delegates' own buffers.
         session: state that it shares with the other subgraphs.
         context: context through which kernels and delegates access this subgraph.
-        findings: result of the last check of the model's nodes; delegates get only nodes without
-            errors.
     """
 
     def __init__(self, spec: SubgraphSpec, session: SharedState) -> None:
@@ -76,11 +71,9 @@ class Subgraph:
         self.steps = StepRunner(
             self.tensors, self._prepare_node, self.memory, cancellation=session.cancellation
         )
-        self._check_channels()
+        require_channel_copies(spec, session.memory_limit)
         self.context = SubgraphContext(self)
         self.plan = self._new_plan()
-        self.buffers = BufferHandles(self.tensors, self.context, self.plan)
-        self.findings = NOTHING_KNOWN
         self.is_allocated = False
         self._uses_blas = False
         self._unset_inputs = missing_inputs(spec)
@@ -95,7 +88,21 @@ class Subgraph:
             if registration.init is not None:
                 node.user_data = registration.init(self.context, node)
         edges = None if session.control_edges is None else session.control_edges[spec.index]
-        return DelegatedPlan(nodes, PlanPartitioner(spec, self.tensors, session.options, edges))
+        return DelegatedPlan(nodes, (spec, self.tensors, session.options, edges))
+
+    @cached_property
+    def buffers(self) -> BufferHandles:
+        """The delegates' own buffers of tensors."""
+        from delegraph.runtime.delegates.buffer_handles import BufferHandles
+
+        return BufferHandles(self.tensors, self.context, self.plan)
+
+    @cached_property
+    def findings(self) -> Findings:
+        """What the last check of the model's nodes has found; delegates get no others."""
+        from delegraph.runtime.delegates.node_facts import NOTHING_KNOWN
+
+        return NOTHING_KNOWN
 
     @property
     def state(self) -> SubgraphState:
@@ -156,7 +163,7 @@ class Subgraph:
         A node with open output shapes is the last of the prepared nodes, so no other node has
         started to use these outputs.
         """
-        if not any(isinstance(step, AsyncEval) for step in self.steps.evals):
+        if not any(map(is_asynchronous, self.steps.evals)):
             return None
         from delegraph.runtime.execution.node_dependencies import tasks_of
         from delegraph.runtime.execution.schedule import (
@@ -189,7 +196,9 @@ class Subgraph:
 
             raise unresolved_op_error(self.plan, node)
         run = registration.prepare(self.context, node)
-        return run if node.delegate is not None else self.buffers.reading(run, node)
+        if node.delegate is not None or not self.plan.owner:
+            return run
+        return self.buffers.reading(run, node)
 
     def readable(self, index: int) -> Tensor:
         """Return a tensor with up-to-date ``data``, copied from a delegate's buffer if needed.
@@ -198,7 +207,8 @@ class Subgraph:
             DelegateNodeError: the delegate cannot copy it.
         """
         tensor = self.tensors[index]
-        self.buffers.make_readable(tensor)
+        if tensor.data_is_stale:
+            self.buffers.make_readable(tensor)
         return tensor
 
     def release_non_persistent_memory(self) -> None:
@@ -219,13 +229,15 @@ class Subgraph:
         """Free delegate nodes, steps and memory; the subgraph cannot be used afterwards."""
         self.is_allocated = False
         self.steps.settle()
-        self.buffers.release(self.tensors)
+        if any(tensor.delegate is not None for tensor in self.tensors):
+            self.buffers.release(self.tensors)
         self.plan.close()
         self.steps.clear()
         self.tensors.clear()
         self.memory.release()
         self._native_run = None
-        del self.context, self.buffers, self.steps  # they refer to this subgraph in circles
+        self.__dict__.pop("buffers", None)
+        del self.context, self.steps  # they refer to this subgraph in circles
 
     def reset_variables(self) -> None:
         """Set every variable to zero; INT8 variables are set to their zero point.
@@ -262,6 +274,10 @@ class Subgraph:
         if not self._uses_blas:
             _run(self.steps, wrap)
         else:
+            from delegraph.runtime.execution.blas_threads import (
+                BlasThreads,  # here: many do without
+            )
+
             with BlasThreads(self.session.options.num_threads):
                 _run(self.steps, wrap)
 
@@ -314,6 +330,8 @@ class Subgraph:
 
     def snapshot(self) -> Snapshot:
         """Return a snapshot; :meth:`restore` then removes the delegates applied after it."""
+        from delegraph.runtime.delegates.plan_state import Snapshot
+
         return Snapshot(
             self.plan.snapshot(),
             len(self.tensors),
@@ -347,23 +365,6 @@ class Subgraph:
 
     # -- errors --------------------------------------------------------------------------------
 
-    def _check_channels(self) -> None:
-        """Check that the per-channel data of all nodes that share constants fits the memory limit.
-
-        Raises:
-            OperatorError: multipliers, shifts and sums of all channels of all nodes take too much.
-        """
-        channels = {tensor.index: _channels(tensor) for tensor in self.spec.tensors}
-        known, shared = set(), 0
-        for index in chain.from_iterable(operator.inputs[1:] for operator in self.operators):
-            if (count := channels.get(index, 1)) > 1:
-                buffer = self.spec.tensors[index].buffer or ~index
-                shared += count if buffer in known else 0
-                known.add(buffer)
-        if shared:
-            what = f"subgraph {self.spec.index}: what its nodes scale with"
-            self.memory.limit.require_copies(shared * _CHANNEL_BYTES, what)
-
     def _check_consistent(self) -> None:
         for operator in self.spec.operators:
             if len(operator.outputs) == 1 and operator.outputs[0] not in operator.inputs:
@@ -389,11 +390,3 @@ class Subgraph:
 
 
 _run = ignoring_float_errors(StepRunner.run)
-
-
-def _channels(tensor: TensorSpec) -> int:
-    """Number of channels of a tensor for which kernels keep data."""
-    if tensor.quantization is None:
-        return 0
-    outputs = tensor.shape[:1] if tensor.data is not None else ()
-    return max(len(tensor.quantization.scales), *outputs, 0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
@@ -21,10 +21,18 @@ from delegraph.memory.arena_planner import (
 )
 from delegraph.memory.workspace import Workspace
 from delegraph.operators.checks import require_dimensions
-from delegraph.operators.memory_limit import MemoryLimit
-from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from delegraph.graph.model import SubgraphSpec, TensorSpec
+    from delegraph.operators.memory_limit import MemoryLimit
+    from delegraph.operators.registration import Node, Registration
+
+_CHANNEL_BYTES = 64
+"""What a kernel keeps for a channel of quantized weights: a multiplier, a shift and a sum."""
 
 _KINDS = {
     AllocationType.ARENA_RW: TensorKind.ARENA_RW,
@@ -34,7 +42,7 @@ _KINDS = {
 _COUNTABLE = 2**59
 """Least number of elements that no array can have, even if another dimension is zero."""
 
-_Views = dict[tuple[int, int, TensorType, tuple[int, ...]], NDArray[Any]]
+_Views: TypeAlias = "dict[tuple[int, int, TensorType, tuple[int, ...]], NDArray[Any]]"
 """Mapping from buffer, offset, type and shape to an array."""
 
 
@@ -182,6 +190,32 @@ class SubgraphMemory:
             tensor.data = found
         elif tensor.allocation_type in _KINDS and tensor.bytes == 0:
             tensor.data = view(np.empty(0, np.uint8), tensor)
+
+
+def require_channel_copies(subgraph: SubgraphSpec, limit: MemoryLimit) -> None:
+    """Check that the per-channel data of all nodes that share constants fits the memory limit.
+
+    Raises:
+        OperatorError: multipliers, shifts and sums of all channels of all nodes take too much.
+    """
+    channels = {tensor.index: _channels(tensor) for tensor in subgraph.tensors}
+    known, shared = set(), 0
+    for index in chain.from_iterable(operator.inputs[1:] for operator in subgraph.operators):
+        if (count := channels.get(index, 1)) > 1:
+            buffer = subgraph.tensors[index].buffer or ~index
+            shared += count if buffer in known else 0
+            known.add(buffer)
+    if shared:
+        what = f"subgraph {subgraph.index}: what its nodes scale with"
+        limit.require_copies(shared * _CHANNEL_BYTES, what)
+
+
+def _channels(tensor: TensorSpec) -> int:
+    """Number of channels of a tensor for which kernels keep data."""
+    if tensor.quantization is None:
+        return 0
+    outputs = tensor.shape[:1] if tensor.data is not None else ()
+    return max(len(tensor.quantization.scales), *outputs, 0)
 
 
 def view(raw: NDArray[np.uint8], tensor: Tensor) -> NDArray[Any]:

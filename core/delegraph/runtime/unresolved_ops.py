@@ -11,8 +11,8 @@ from delegraph.errors import UnresolvedOpError
 from delegraph.operators.registration import Node
 from delegraph.plugins.known_packages import package_for
 from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.delegated_plan import DelegatedPlan, delegate_name
 from delegraph.runtime.delegates.compiled_partitions import not_applied
-from delegraph.runtime.delegates.delegated_plan import DelegatedPlan, delegate_name
 
 
 def check_resolved(placement: Placement, plans: Sequence[DelegatedPlan]) -> None:

@@ -7,6 +7,6 @@ For clusters ``ray.py`` and ``beam.py``.
 For many clients ``serve.py``.
 """
 
-import lazy_loader
+from delegraph.exports import exports_of
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__ = exports_of(__name__, __file__)

@@ -5,6 +5,6 @@ Open first: ``tables.py`` for the tables of a model, ``options.py`` for the opti
 ``flatbuffer.py`` for reads with checked bounds; ``table.py`` for how a table is declared.
 """
 
-import lazy_loader
+from delegraph.exports import exports_of
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__ = exports_of(__name__, __file__)

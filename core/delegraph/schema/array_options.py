@@ -6,8 +6,9 @@ Source:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.schema.enums import (
     ActivationFunctionType,
@@ -27,6 +28,9 @@ from delegraph.schema.table import (
     uint32,
     vector,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class ConcatenationOptions(Table):

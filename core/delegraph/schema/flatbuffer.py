@@ -11,16 +11,18 @@ Source:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import MalformedModelError
 from delegraph.schema.read_limit import ReadLimit
 from delegraph.schema.table import INT32, UINT16, UINT32
 
-Positions = NDArray[np.int64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Positions: TypeAlias = "NDArray[np.int64]"
 
 NOT_A_FLATBUFFER = "The model is not a valid Flatbuffer buffer"
 

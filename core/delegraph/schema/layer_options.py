@@ -6,8 +6,9 @@ Source:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.schema.enums import (
     ActivationFunctionType,
@@ -29,6 +30,9 @@ from delegraph.schema.table import (
     int32,
     vector,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Conv2DOptions(Table):

@@ -1,4 +1,7 @@
-"""Imports every options table and defines the two unions through which operators refer to them.
+"""Every options table, and the two unions through which operators refer to them.
+
+A table is imported when it is asked for: a model has few operators, and all tables together take
+longer to make than a small model takes to run.
 
 Source:
     ``BuiltinOptions`` and ``BuiltinOptions2`` of tflite/converter/schema/schema.fbs.
@@ -6,24 +9,79 @@ Source:
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from delegraph.schema.array_options import *  # noqa: F403 - this module is their joint interface
-from delegraph.schema.enums import BuiltinOperator, BuiltinOptions, BuiltinOptions2
-from delegraph.schema.layer_options import *  # noqa: F403 - this module is their joint interface
-from delegraph.schema.plain_options import *  # noqa: F403 - this module is their joint interface
-from delegraph.schema.stablehlo_options import *  # noqa: F403 - this module is their joint interface
-from delegraph.schema.table import Table
+from delegraph.schema.enums import BuiltinOperator
 
-BUILTIN_OPTIONS: dict[int, type[Table]] = {
-    int(tag): globals()[tag.name] for tag in BuiltinOptions if tag
+if TYPE_CHECKING:
+    from delegraph.schema.array_options import *  # noqa: F403 - this module is their joint interface
+    from delegraph.schema.layer_options import *  # noqa: F403 - this module is their joint interface
+    from delegraph.schema.plain_options import *  # noqa: F403 - this module is their joint interface
+    from delegraph.schema.stablehlo_options import *  # noqa: F403 - this module is their joint interface
+    from delegraph.schema.table import Table
+
+_FIRST = {
+    "layer_options": (
+        "Conv2DOptions:1 DepthwiseConv2DOptions:2 ConcatEmbeddingsOptions:3 "
+        "LSHProjectionOptions:4 Pool2DOptions:5 SVDFOptions:6 RNNOptions:7 "
+        "FullyConnectedOptions:8 SoftmaxOptions:9 L2NormOptions:12 "
+        "LocalResponseNormalizationOptions:13 LSTMOptions:14 ResizeBilinearOptions:15 "
+        "SkipGramOptions:18 EmbeddingLookupSparseOptions:20 SequenceRNNOptions:31 "
+        "TransposeConvOptions:49 FakeQuantOptions:58 BidirectionalSequenceLSTMOptions:69 "
+        "BidirectionalSequenceRNNOptions:70 UnidirectionalSequenceLSTMOptions:71 "
+        "ResizeNearestNeighborOptions:74 LeakyReluOptions:75 BatchMatMulOptions:101 "
+        "Conv3DOptions:106 GeluOptions:116"
+    ),
+    "array_options": (
+        "ConcatenationOptions:10 AddOptions:11 CallOptions:16 ReshapeOptions:17 "
+        "SpaceToDepthOptions:19 MulOptions:21 GatherOptions:23 ReducerOptions:27 "
+        "SubOptions:28 DivOptions:29 SqueezeOptions:30 StridedSliceOptions:32 SplitOptions:35 "
+        "CastOptions:37 ArgMaxOptions:40 SparseToDenseOptions:50 ShapeOptions:55 "
+        "ArgMinOptions:57 PackOptions:59 OneHotOptions:61 UnpackOptions:64 "
+        "MirrorPadOptions:77 SplitVOptions:79 UniqueOptions:80 ReverseSequenceOptions:87 "
+        "IfOptions:92 WhileOptions:93 DepthToSpaceOptions:94 CumsumOptions:102 "
+        "CallOnceOptions:103 HashtableOptions:107 VarHandleOptions:111 RandomOptions:114 "
+        "BucketizeOptions:115"
+    ),
+    "plain_options": (
+        "PadOptions:22 BatchToSpaceNDOptions:24 SpaceToBatchNDOptions:25 TransposeOptions:26 "
+        "ExpOptions:33 TopKV2Options:34 LogSoftmaxOptions:36 DequantizeOptions:38 "
+        "MaximumMinimumOptions:39 LessOptions:41 NegOptions:42 PadV2Options:43 "
+        "GreaterOptions:44 GreaterEqualOptions:45 LessEqualOptions:46 SelectOptions:47 "
+        "SliceOptions:48 TileOptions:51 ExpandDimsOptions:52 EqualOptions:53 "
+        "NotEqualOptions:54 PowOptions:56 LogicalOrOptions:60 LogicalAndOptions:62 "
+        "LogicalNotOptions:63 FloorDivOptions:65 SquareOptions:66 ZerosLikeOptions:67 "
+        "FillOptions:68 FloorModOptions:72 RangeOptions:73 SquaredDifferenceOptions:76 "
+        "AbsOptions:78 ReverseV2Options:81 AddNOptions:82 GatherNdOptions:83 CosOptions:84 "
+        "WhereOptions:85 RankOptions:86 MatrixDiagOptions:88 QuantizeOptions:89 "
+        "MatrixSetDiagOptions:90 HardSwishOptions:91 NonMaxSuppressionV4Options:95 "
+        "NonMaxSuppressionV5Options:96 ScatterNdOptions:97 SelectV2Options:98 "
+        "DensifyOptions:99 SegmentSumOptions:100 BroadcastToOptions:104 Rfft2dOptions:105 "
+        "HashtableFindOptions:108 HashtableImportOptions:109 HashtableSizeOptions:110 "
+        "ReadVariableOptions:112 AssignVariableOptions:113 DynamicUpdateSliceOptions:117 "
+        "UnsortedSegmentProdOptions:118 UnsortedSegmentMaxOptions:119 "
+        "UnsortedSegmentMinOptions:120 UnsortedSegmentSumOptions:121 ATan2Options:122 "
+        "SignOptions:123 BitcastOptions:124 BitwiseXorOptions:125 RightShiftOptions:126"
+    ),
 }
-"""Tables of the first union by type tag; the schema names each tag after its table."""
+"""Tables of the first union, by the module that has them: the name and, after it, the type tag."""
 
-BUILTIN_OPTIONS_2: dict[int, type[Table]] = {
-    int(tag): globals()[tag.name] for tag in BuiltinOptions2 if tag
+_SECOND = {
+    "stablehlo_options": (
+        "StablehloConcatenateOptions:1 StablehloBroadcastInDimOptions:2 "
+        "StablehloSliceOptions:3 StablehloConvolutionOptions:4 StablehloCustomCallOptions:5 "
+        "StablehloReduceOptions:6 StablehloScatterOptions:7 StablehloCompareOptions:8 "
+        "StablehloDynamicSliceOptions:9 StablehloPadOptions:10 StablehloIotaOptions:11 "
+        "StablehloDotGeneralOptions:12 StablehloReduceWindowOptions:13 "
+        "StablehloSortOptions:14 StablehloWhileOptions:15 StablehloGatherOptions:16 "
+        "StablehloTransposeOptions:17 StablehloRngBitGeneratorOptions:19 "
+        "ReduceWindowOptions:20 StableHLOCompositeOptions:21 StablehloCaseOptions:23"
+    ),
+    "plain_options": "DilateOptions:18 StablehloShiftLeftOptions:22",
 }
-"""Tables of the second union by type tag."""
+"""The same for the second union."""
 
 _SHARED_OR_NAMED_OTHERWISE = {
     "AVERAGE_POOL_2D": "Pool2DOptions",
@@ -47,21 +105,81 @@ _SHARED_OR_NAMED_OTHERWISE = {
 }
 
 
-def _options_of_operators() -> dict[BuiltinOperator, type[Table]]:
-    """Pair operators with their options by name: ``CONV_2D`` has ``Conv2DOptions``."""
-    tables = (*BUILTIN_OPTIONS.values(), *BUILTIN_OPTIONS_2.values())
-    by_name = {table.__name__: table for table in tables}
-    by_operator = {name.removesuffix("Options").upper(): name for name in by_name}
-    pairs = {}
-    for operator in BuiltinOperator:
-        name = _SHARED_OR_NAMED_OTHERWISE.get(operator.name)
-        name = name or by_operator.get(operator.name.replace("_", ""))
-        if name is not None:
-            pairs[operator] = by_name[name]
-    return pairs
+class OptionsByTag(Mapping[int, "type[Table]"]):
+    """Options tables of one union by type tag.
+
+    Args:
+        tables: name and tag of each table, by the module that has it.
+
+    Attributes:
+        modules: the module of each table, by the table's name.
+    """
+
+    def __init__(self, tables: Mapping[str, str]) -> None:
+        self.modules: dict[str, str] = {}
+        self._names: dict[int, str] = {}
+        for module, entries in tables.items():
+            for entry in entries.split():
+                name, _, tag = entry.partition(":")
+                self.modules[name] = module
+                self._names[int(tag)] = name
+        self._made: dict[int, type[Table]] = {}
+
+    def __getitem__(self, tag: int) -> type[Table]:
+        found = self._made.get(tag)
+        if found is None:
+            name = self._names[tag]
+            found = self._made[tag] = _table(self.modules[name], name)
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(sorted(self._names))
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
-OPTIONS_OF_OPERATOR = _options_of_operators()
+def _table(module: str, name: str) -> type[Table]:
+    found: type[Table] = getattr(import_module(f"{__package__}.{module}"), name)
+    return found
+
+
+BUILTIN_OPTIONS = OptionsByTag(_FIRST)
+"""Tables of the first union by type tag; the schema names each tag after its table."""
+
+BUILTIN_OPTIONS_2 = OptionsByTag(_SECOND)
+"""Tables of the second union by type tag."""
+
+_MODULES = {**BUILTIN_OPTIONS.modules, **BUILTIN_OPTIONS_2.modules}
+_BY_OPERATOR = {name.removesuffix("Options").upper(): name for name in _MODULES}
+
+
+class OptionsByOperator(Mapping[BuiltinOperator, "type[Table]"]):
+    """Options table of each builtin operator that has one: ``CONV_2D`` has ``Conv2DOptions``."""
+
+    def __getitem__(self, operator: BuiltinOperator) -> type[Table]:
+        name = _name_for(operator)
+        if name is None:
+            raise KeyError(operator)
+        return _table(_MODULES[name], name)
+
+    def __contains__(self, operator: object) -> bool:
+        return isinstance(operator, BuiltinOperator) and _name_for(operator) is not None
+
+    def __iter__(self) -> Iterator[BuiltinOperator]:
+        return (operator for operator in BuiltinOperator if operator in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _name_for(operator: BuiltinOperator) -> str | None:
+    """Name of an operator's options table; None for an operator without options."""
+    name = _SHARED_OR_NAMED_OTHERWISE.get(operator.name)
+    return name or _BY_OPERATOR.get(operator.name.replace("_", ""))
+
+
+OPTIONS_OF_OPERATOR = OptionsByOperator()
 """The options table of each builtin operator that has one."""
 
 
@@ -70,5 +188,17 @@ def options_field(options: Table | None) -> dict[str, Any]:
 
     The field is one of two unions: ``builtin_options`` or ``builtin_options_2``.
     """
-    is_second = type(options) in BUILTIN_OPTIONS_2.values()
+    is_second = type(options).__name__ in BUILTIN_OPTIONS_2.modules
     return {"builtin_options_2" if is_second else "builtin_options": options}
+
+
+if not TYPE_CHECKING:  # or it would have every name
+
+    def __getattr__(name: str) -> Any:
+        """Return an options table by its name."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _table(_MODULES[name], name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_MODULES})

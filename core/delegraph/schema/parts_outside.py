@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, starmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import MalformedModelError
 from delegraph.schema.tables import Buffer, Model, Operator, with_operators
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ALIGNMENT = 16
 """Bytes; where parts after the flatbuffer start, as inside."""

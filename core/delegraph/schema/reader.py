@@ -15,10 +15,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise, repeat
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import MalformedModelError, printable
 from delegraph.schema.collector import collector_paused
@@ -38,6 +37,9 @@ from delegraph.schema.table import (
     Union,
 )
 from delegraph.schema.tables import Model
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FILE_IDENTIFIER = b"TFL3"
 

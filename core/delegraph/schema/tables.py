@@ -10,9 +10,9 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.schema.enums import (
     BuiltinOperator,
@@ -44,6 +44,9 @@ from delegraph.schema.table import (
     union,
     vector,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class CustomQuantization(Table):

@@ -13,6 +13,6 @@ Each is loaded when it is first used, because pytest imports this package in eve
 environment, for its plugin.
 """
 
-import lazy_loader
+from delegraph.exports import exports_of
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__ = exports_of(__name__, __file__, "operator_case")

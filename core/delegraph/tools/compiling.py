@@ -16,14 +16,10 @@ from typing import Any
 import numpy as np
 
 from delegraph.delegation.compiled_partition import CompiledPartition
-from delegraph.delegation.control_edges import (
-    METADATA_NAME,
-    moved_control_edges,
-    parse_control_edges,
-)
+from delegraph.delegation.control_edges import moved_control_edges, parse_control_edges
 from delegraph.errors import ArgumentError
 from delegraph.graph.associated_files import with_associated_files
-from delegraph.graph.model import Model
+from delegraph.graph.model import CONTROL_EDGES, Model
 from delegraph.json_records import to_json
 from delegraph.runtime.arguments import AnyPath
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegate, compilers_of
@@ -209,6 +205,6 @@ def _with_control_edges(record: tables.Model, model: Model, plans: Plans) -> tab
     content = np.frombuffer(moved_control_edges(edges, moved), np.uint8)
     buffers = list(record.buffers or ())
     for entry in record.metadata or ():
-        if entry.name == METADATA_NAME:
+        if entry.name == CONTROL_EDGES:
             buffers[entry.buffer] = tables.Buffer(data=content)
     return record.replace(buffers=tuple(buffers))

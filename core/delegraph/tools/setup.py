@@ -14,11 +14,10 @@ from delegraph.delegation.rules_file import Rules
 from delegraph.errors import ArgumentError
 from delegraph.operators.numerics import Numerics
 from delegraph.plugins.specs import Isolate
-from delegraph.runtime.delegates.failure_policy import OnFailure
 from delegraph.runtime.delegates.requested_delegates import AnyDelegate, delegate_of_file
 from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolverType
-from delegraph.runtime.options import OWN_RUNTIME_ONLY, PLACES, Requirement, in_groups
+from delegraph.runtime.options import OWN_RUNTIME_ONLY, PLACES, OnFailure, Requirement, in_groups
 
 if TYPE_CHECKING:
     from delegraph.native import LiteRtInterpreter

@@ -20,7 +20,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
 )
 from delegraph.errors import DelegateError, DelegraphError, StateError
-from delegraph.runtime.delegates.plan_state import SubgraphState
+from delegraph.runtime.context import SubgraphState
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import WhereOptions
 from delegraph.testing import graph_model, one_op_model, tensor

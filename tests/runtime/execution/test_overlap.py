@@ -21,13 +21,13 @@ from delegraph import (
     Node,
     OpResolverType,
 )
-from delegraph.delegation.control_edges import METADATA_NAME
 from delegraph.errors import (
     CallCancelledError,
     DelegateNodeError,
     TimeLimitError,
 )
 from delegraph.graph import parse_model
+from delegraph.graph.model import CONTROL_EDGES
 from delegraph.memory.arena_planner import TensorKind
 from delegraph.schema.options import AddOptions, MulOptions, ReshapeOptions, SubOptions
 from delegraph.testing import constant, graph_model, interrupted, tensor
@@ -397,7 +397,7 @@ def test_state_is_as_without_delegate(name: str, policy: str) -> None:
 
 def test_a_control_edge_of_the_model_is_waited_for() -> None:
     def order(edges: bytes | None) -> list[int]:
-        metadata = {} if edges is None else {METADATA_NAME: edges}
+        metadata = {} if edges is None else {CONTROL_EDGES: edges}
         nodes = [("SIN", "x", "y"), ("NEG", "x", "a"), ("NEG", "a", "z")]
         model = graph_model(nodes, inputs="x", outputs="y z", metadata=metadata)
         late = Late("SIN")

@@ -2,26 +2,20 @@
 
 Functions of one operand (EXP, SQRT, ...) are in :mod:`delegraph.kernels.elementwise.unary`. The
 quantized part of ADD, SUB, MUL and DIV is in :mod:`delegraph.arithmetic.quantized_binary` and
-:mod:`delegraph.arithmetic.quantized_add`.
+:mod:`delegraph.arithmetic.quantized_add`, which are imported where a node has quantized operands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from delegraph.arithmetic import quantized_binary as quantized
 from delegraph.arithmetic.activation import clip, finite_activation_range, float_activation_range
 from delegraph.arithmetic.broadcast import broadcast_operands
-from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from delegraph.arithmetic.lookup_table import BinaryFunction, Integers, binary_lookup
 from delegraph.arithmetic.output_shape import are_known, fold_output
-from delegraph.arithmetic.quantized_add import quantized_add
-from delegraph.arithmetic.quantized_binary import rescale
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     option,
@@ -42,6 +36,11 @@ from delegraph.operators.registration import (
 )
 from delegraph.operators.tensor import Tensor, element_count
 from delegraph.schema.enums import ActivationFunctionType, TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
 
 _EITHER_INPUT = InPlace.INPUT_0 | InPlace.INPUT_1
 _PLAIN = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}
@@ -100,6 +99,8 @@ def prepare_add(context: OpContext, node: Node) -> Eval:
     is_plain = a.quantization is None and y.quantization is None
     if a.type in _ADDED or (a.type is TensorType.INT16 and is_plain):
         return _plain(np.add, a, b, y, _activation(node))
+    from delegraph.arithmetic.quantized_add import quantized_add
+
     return quantized_add(context, node, a, b, y)
 
 
@@ -115,6 +116,8 @@ def prepare_sub(context: OpContext, node: Node) -> Eval:
     a, b, y = binary_operands(context, node, _PLAIN | _QUANTIZED)
     if a.type in _PLAIN:
         return _plain(np.subtract, a, b, y, _activation(node))
+    from delegraph.arithmetic import quantized_binary as quantized
+
     return quantized.sub(context, node, a, b, y)
 
 
@@ -142,6 +145,8 @@ def _mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eva
         if y.type is TensorType.COMPLEX64 and _activation(node):
             raise OperatorError("a fused activation on COMPLEX64, expected none")
         return _plain(np.multiply, a, b, y, _activation(node))
+    from delegraph.arithmetic import quantized_binary as quantized
+
     require_type(y, _QUANTIZED)
     if a.type is TensorType.INT16 and y.type in _EIGHT_BIT:
         return quantized.mul_int16_to_8_bit(node, a, b, y)
@@ -163,6 +168,8 @@ def prepare_div(context: OpContext, node: Node) -> Eval:
         return _plain(np.divide, a, b, y, _activation(node))
     if a.type is TensorType.INT32:
         return _integer_division(a, b, y, _activation(node))
+    from delegraph.arithmetic import quantized_binary as quantized
+
     return quantized.div(context, node, a, b, y)
 
 
@@ -310,6 +317,8 @@ def prepare_squared_difference(context: OpContext, node: Node) -> Eval:
         context, node, {TensorType.FLOAT32, TensorType.INT32, TensorType.INT8}
     )
     if a.type is TensorType.INT8:
+        from delegraph.arithmetic.lookup_table import binary_lookup
+
         return binary_lookup(context, a, b, y, _quantized_squared_difference(a, b, y))
 
     def run() -> None:
@@ -321,6 +330,12 @@ def prepare_squared_difference(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized_squared_difference(a: Tensor, b: Tensor, y: Tensor) -> BinaryFunction:
+    from delegraph.arithmetic.fixed_point import (
+        multiply_by_quantized_multiplier,
+        quantize_multiplier,
+    )
+    from delegraph.arithmetic.quantized_binary import rescale
+
     require_scales(a, b, y)
     left_shift = 7
     twice = 2 * max(a.scale, b.scale)

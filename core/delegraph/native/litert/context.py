@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from delegraph.delegation.delegate import Delegate, DelegateParams
-from delegraph.delegation.model_context import ModelContext
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError, DelegateError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
@@ -40,6 +39,7 @@ from delegraph.operators.registration import (
     Scratch,
 )
 from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.runtime.context import ModelContext
 from delegraph.runtime.delegates.node_facts import Findings
 from delegraph.schema.enums import BuiltinOperator, TensorType
 

@@ -35,7 +35,7 @@ from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Node, Registration
 from delegraph.plugins.specs import Isolate
 from delegraph.runtime.arguments import folder_of, model_of
-from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.requested_delegates import AnyDelegate, as_delegate, load_delegate
 from delegraph.runtime.execution.profile import Profile
 from delegraph.runtime.isolation.isolation import Isolation

@@ -16,9 +16,10 @@ from delegraph.native.litert.fallback import with_fallback
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Node, Registration
 from delegraph.runtime.arguments import check_choice
+from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.default_incidents import warn_of
-from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incidents
+from delegraph.runtime.delegates.incidents import Incidents
+from delegraph.runtime.options import FailurePolicy
 
 LiteRtOnFailure = Literal["raise", "fallback"]
 """Of the policies of ``delegraph.Interpreter`` those that an official interpreter can have."""

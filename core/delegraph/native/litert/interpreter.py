@@ -27,15 +27,20 @@ from delegraph.native.litert.placement import placement_of, require_allowed
 from delegraph.native.litert.switch_interval import switching
 from delegraph.native.litert.unloaded import unloaded_error
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
-from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.custom_op_delegates import compiled_by
-from delegraph.runtime.delegates.failure_policy import FailurePolicy
 from delegraph.runtime.delegates.requested_delegates import ManyDelegates, as_delegates
-from delegraph.runtime.execution.invoke_async import InvokesAsync, Run
+from delegraph.runtime.execution.invoke_async import Run
 from delegraph.runtime.execution.profile import Profile
-from delegraph.runtime.op_resolver import OpResolverType, numerics_of
-from delegraph.runtime.options import Limits, PlacementPolicy, groups_of, require_official
+from delegraph.runtime.members import ClosedByWith, InvokesAsync
+from delegraph.runtime.op_resolver import OpResolverType, default_delegates_are_wanted, numerics_of
+from delegraph.runtime.options import (
+    FailurePolicy,
+    Limits,
+    PlacementPolicy,
+    groups_of,
+    require_official,
+)
 
 
 class LiteRtInterpreter(InvokesAsync, ClosedByWith):
@@ -114,7 +119,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         own = [*given, *as_delegates(delegates, isolation)]
         self._by_default: Sequence[Delegate] = ()
         is_left_open = delegates is None and experimental_delegates is None
-        if is_left_open and defaults.are_wanted(OpResolverType[resolver]):
+        if is_left_open and default_delegates_are_wanted(OpResolverType[resolver]):
             own = self._by_default = defaults.configured(isolation)
         if own or delegates is None:
             own = [*compiled_by(self._model, isolation), *own]

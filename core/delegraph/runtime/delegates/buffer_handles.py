@@ -11,18 +11,19 @@ Source:
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from delegraph.delegation.delegate import Delegate, DelegateContext
 from delegraph.errors import DelegateError, DelegateNodeError, in_words
-from delegraph.operators.asynchronous import preceded_by
-from delegraph.operators.registration import Eval, Node
-from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
+from delegraph.log import Logger
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate, DelegateContext
+    from delegraph.operators.registration import Eval, Node
+    from delegraph.operators.tensor import Tensor
+    from delegraph.runtime.delegated_plan import DelegatedPlan
+
+logger = Logger(__name__)
 
 NO_HANDLE = -1
 
@@ -90,6 +91,9 @@ class BufferHandles:
         """Return *step* preceded by copies of *tensors* that are newer in a delegate's buffer."""
         if not tensors:
             return step
+        from delegraph.operators.asynchronous import (
+            preceded_by,  # here: only delegates have buffers
+        )
 
         def make_readable() -> None:
             for tensor in tensors:

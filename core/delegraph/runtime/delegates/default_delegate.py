@@ -16,7 +16,7 @@ from delegraph.delegation.incident import Incident
 from delegraph.errors import PluginError, in_words
 from delegraph.plugins.plugin import is_ready
 from delegraph.plugins.plugin_set import installed
-from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.delegated_plan import delegate_name
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from delegraph.delegation.incident import Incident
 from delegraph.errors import DefaultDelegateWarning, DelegateError, in_words
-from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.failure_memory import FailureMemory, origin_of
 
 if TYPE_CHECKING:

@@ -13,37 +13,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE, default_delegates
 from delegraph.errors import ConfigurationError, PluginError
-from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolation
-from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.op_resolver import OpResolverType, default_delegates_are_wanted
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
+    from delegraph.runtime.isolation.isolation import Isolation
     from delegraph.runtime.session import Session
 
 
-def are_wanted(resolver: OpResolverType) -> bool:
-    """Return whether a model gets delegates that no argument names, under *resolver*."""
-    return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)
-
-
-def configured(isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
+def configured(isolation: Isolation | None = None) -> list[Delegate]:
     """Return the delegates that the environment or the configuration file names, in order.
 
     Args:
-        isolation: which of the delegates get a process of their own.
+        isolation: which of them get a process of their own; None: as their specs say.
 
     Raises:
         ConfigurationError: one of the delegates cannot be created.
     """
+    from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE, default_delegates
+
     names, source = default_delegates()
     if not names:
         return []
     from delegraph.runtime.delegates.requested_delegates import installed_delegate
+    from delegraph.runtime.isolation.isolation import AS_SPECIFIED
 
     try:
-        return [installed_delegate(name, None, isolation) for name in names]
+        return [installed_delegate(name, None, isolation or AS_SPECIFIED) for name in names]
     except PluginError as error:
         raise ConfigurationError(
             f"{source}: {error} ({DEFAULT_DELEGATES_VARIABLE}= names none)"
@@ -55,7 +52,6 @@ def apply(
     asked_for: Sequence[Delegate],
     resolver: OpResolverType,
     is_left_open: bool,
-    takes_more: bool,
 ) -> None:
     """Apply the requested delegates to a new session, then default ones if *resolver* allows.
 
@@ -65,7 +61,6 @@ def apply(
         resolver: decides whether the model gets delegates that no argument names.
         is_left_open: whether the argument ``delegates`` was left out; then those of
             :func:`configured` are applied.
-        takes_more: whether the model may get delegates beside *asked_for*.
 
     Raises:
         ConfigurationError: a configured delegate cannot be created.
@@ -75,9 +70,10 @@ def apply(
         PlacementError: the placement does not meet rules or ``require``.
     """
     is_nested = session.options.limits.cancellation is not None  # a kernel's own interpreter
-    if is_left_open and are_wanted(resolver) and not is_nested:
+    if is_left_open and default_delegates_are_wanted(resolver) and not is_nested:
         asked_for = session.by_default = configured(session.options.failures.isolation)
         if asked_for:
+            from delegraph.delegation.configuration import default_delegates
             from delegraph.runtime.delegates.default_incidents import recall_failures
             from delegraph.runtime.delegates.failure_memory import FailureMemory
 
@@ -86,11 +82,10 @@ def apply(
             content, folder = session.model.content, session.cache_dir
             session.failure_memory = FailureMemory(content, folder, addresses)
             recall_failures(session, session.failure_memory)
-    if takes_more:
-        asked_for = added_to(asked_for, session, resolver)
+    asked_for = added_to(asked_for, session, resolver)
     if asked_for:
         session.apply_all(asked_for)
-    if takes_more and are_wanted(resolver) and not is_nested and _has_rest(session):
+    if default_delegates_are_wanted(resolver) and not is_nested and _has_rest(session):
         from delegraph.runtime.delegates.default_delegate import apply_to_the_rest
 
         apply_to_the_rest(session)
@@ -104,6 +99,8 @@ def _has_rest(session: Session) -> bool:
     the values of all tensors, or delegates for all nodes.
     """
     options = session.options
+    from delegraph.delegation.configuration import default_delegates
+
     is_plain = options.numerics == "builtin" and not options.preserve_all_tensors
     return is_plain and options.placement.require is None and default_delegates()[0] is None
 
@@ -132,5 +129,9 @@ def added_to(
 
     isolation = session.options.failures.isolation
     compiled = compiled_by(session.model, isolation) if CUSTOM_OP in custom_ops else []
-    called = called_for(custom_ops, asked_for, isolation) if are_wanted(resolver) else []
+    called = (
+        called_for(custom_ops, asked_for, isolation)
+        if default_delegates_are_wanted(resolver)
+        else []
+    )
     return [*compiled, *called, *asked_for]

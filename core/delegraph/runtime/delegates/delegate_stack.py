@@ -18,9 +18,9 @@ from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import CallCancelledError, DelegateError, DelegatePhase, in_words
+from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.checked_nodes import check_nodes, order_errors
 from delegraph.runtime.delegates.delegate_node import as_delegate_node
-from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.delegates.node_facts import Findings
 from delegraph.runtime.delegates.original_nodes import original_node
 from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, Barred, Snapshot

@@ -1,7 +1,7 @@
 """Runs delegate nodes under a failure policy: fall back, shadow, validate.
 
-``original_nodes.py`` runs the kernels that replace a failed delegate; ``failure_policy.py`` has the
-choices of users.
+The kernels that step in are run by ``original_nodes.py``; what users choose among is in
+``runtime/options.py``.
 
 At each invoke, a guarded node does more than the delegate's eval::
 
@@ -20,15 +20,14 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from delegraph.delegation.capabilities import Capabilities
-from delegraph.delegation.incident import Incident
 from delegraph.delegation.partition_tolerance import partition_tolerances
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
 from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Prepare, Registration
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.failure_policy import FailurePolicy, Supervision
+from delegraph.runtime.delegated_plan import delegate_name
+from delegraph.runtime.delegates.incidents import Incident, Supervision
 from delegraph.runtime.delegates.magnified_roundings import magnified
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.delegates.partition_state import PartitionState, SavedState
@@ -44,6 +43,7 @@ from delegraph.runtime.delegates.result_checks import (
     wrong_shape,
     wrong_special_values,
 )
+from delegraph.runtime.options import FailurePolicy
 from delegraph.runtime.subgraph import Subgraph
 
 logger = logging.getLogger(__name__)

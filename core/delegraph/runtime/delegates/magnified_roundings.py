@@ -23,10 +23,10 @@ from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import OperatorError, in_words
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.failure_policy import FailurePolicy
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.execution.steps import Step
 from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.options import FailurePolicy
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
 

@@ -25,7 +25,7 @@ from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, Node, OpContext, Prepare, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.delegate_node import with_own_prepare
-from delegraph.runtime.delegates.failure_policy import Incidents, Supervision
+from delegraph.runtime.delegates.incidents import Incidents, Supervision
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.preserved_tensors import PreservedTensors
 from delegraph.runtime.shared_state import SharedState

@@ -20,7 +20,7 @@ from delegraph.errors import in_words
 from delegraph.graph.calls import called_subgraphs
 from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType

@@ -1,10 +1,9 @@
-"""The state of a subgraph's plan: applied delegates, snapshots, and permitted actions."""
+"""What is known of delegates that are applied to a subgraph, and snapshots to go back to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from delegraph.delegation.rejections import Rejection
@@ -16,22 +15,6 @@ if TYPE_CHECKING:
 
 Barred = Mapping[int, Rejection]
 """Mapping from nodes that a delegate may not have to the reasons."""
-
-
-class SubgraphState(Enum):
-    """Whether a subgraph can be invoked or changed.
-
-    Source: Subgraph::State, tflite/core/subgraph.h.
-
-    * ``UNINVOKABLE``: it cannot run before it is allocated.
-    * ``INVOKABLE``: it can run.
-    * ``IMMUTABLE``: it can run, and a static delegate relies on unchanged tensors. A resize removes
-    the delegates until the next allocation.
-    """
-
-    UNINVOKABLE = "uninvokable"
-    INVOKABLE = "invokable"
-    IMMUTABLE = "invokable and immutable"
 
 
 @dataclass(frozen=True, slots=True)

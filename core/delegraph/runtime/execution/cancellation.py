@@ -16,13 +16,17 @@ import threading
 from collections.abc import Callable
 from math import inf
 from time import monotonic, sleep
+from typing import TYPE_CHECKING
 from weakref import WeakMethod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from delegraph.delegation.delegate import StopRequest
 from delegraph.errors import CallCancelledError, TimeLimitError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from delegraph.delegation.delegate import StopRequest
 
 _CANCELLED = 1
 _TIME_IS_UP = 2

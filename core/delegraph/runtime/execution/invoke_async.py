@@ -1,4 +1,4 @@
-"""``invoke_async``: invokes in a background thread while the caller continues."""
+"""Runs one call at a time in a background thread, for ``invoke_async``."""
 
 from __future__ import annotations
 
@@ -7,54 +7,13 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from delegraph.runtime.execution.calls import busy_error
 
-if TYPE_CHECKING:
-    from delegraph.runtime.memory_views import MemoryViews
-    from delegraph.runtime.session import Session
-
-Run = Callable[[Callable[[Callable[[], None]], None]], object]
+Run: TypeAlias = Callable[[Callable[[Callable[[], None]], None]], object]
 """Function that runs an invoke as the only call; it calls its argument with the invoke."""
-
-
-class InvokesAsync:
-    """A base of interpreters that invoke in a thread of their own."""
-
-    if TYPE_CHECKING:
-        _views: MemoryViews
-
-        @property
-        def session(self) -> Session: ...  # noqa: D102 - Interpreter documents it
-
-    def invoke_async(self) -> Future[None]:
-        """Run the model on the present inputs like ``invoke``, in a background thread.
-
-        Until the Future is done, inputs may not be set nor outputs read: such calls raise
-        ``StateError``. Close waits for it. Several interpreters may run at the same time.
-
-        Returns:
-            A Future whose ``result()`` is None, or raises what ``invoke`` raises. Its ``cancel()``
-            asks the run to stop, as the interpreter's ``cancel`` does where there is one, and
-            returns False: it ends with ``CallCancelledError``, or as usual where it was too late.
-
-        Raises:
-            StateError: a view from ``tensor()`` is alive, or another call runs.
-        """
-        self._background.require_idle("invoke_async", even_here=True)
-        return self._background.start(*self._background_invoke(), keep=self)
-
-    def _background_invoke(self) -> tuple[Run, Callable[[], None]]:
-        """Return a function that invokes as the only call, and a function that stops it."""
-        self._views.require_none()
-        run, invoke = self.session.calls.run, self.session.subgraphs[0].invoke
-        return lambda begin: run("invoke_async", begin, invoke), self.session.cancellation.request
-
-    @cached_property
-    def _background(self) -> Background:
-        return Background()
 
 
 class Background:

@@ -8,7 +8,7 @@ from delegraph.graph.calls import called_subgraphs
 from delegraph.operators.asynchronous import AsyncEval
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
+from delegraph.runtime.delegated_plan import DelegatedPlan
 from delegraph.runtime.execution.schedule import StateUse, Task
 from delegraph.schema.enums import BuiltinOperator, TensorType
 

@@ -15,32 +15,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from delegraph.errors import CallCancelledError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.graph.lifetimes import first_uses
-from delegraph.operators.asynchronous import AsyncEval
-from delegraph.operators.registration import Eval, Node, Registration
-from delegraph.runtime.execution.bound_steps import native_run, run_in_order
+from delegraph.runtime.execution.bound_steps import (
+    cause_of,
+    followed,
+    is_asynchronous,
+    native_run,
+    run_in_order,
+)
 from delegraph.runtime.execution.cancellation import Cancellation
-from delegraph.runtime.execution.node_errors import Verb, cause_of, explained, node_error
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 
 if TYPE_CHECKING:
+    from delegraph.operators.registration import Eval, Node, Registration
     from delegraph.operators.tensor import Tensor
+    from delegraph.runtime.execution.node_errors import Verb
     from delegraph.runtime.execution.overlap import Overlap
     from delegraph.runtime.execution.schedule import Schedule
 
-Step = tuple[Node, Registration]
+Step: TypeAlias = "tuple[Node, Registration]"
 """A node and its registration."""
 
-PrepareNode = Callable[[Node, Registration], Eval]
+PrepareNode: TypeAlias = "Callable[[Node, Registration], Eval]"
 """Function that prepares one node; its error becomes the node's error."""
 
-Wrap = Callable[[Eval, Node, Registration], Eval]
+Wrap: TypeAlias = "Callable[[Eval, Node, Registration], Eval]"
 """Function that returns an eval which does more than the given one, such as measuring its time."""
 
 
@@ -162,7 +166,7 @@ class StepRunner:
             if tensor.type is not type_:  # nodes before this one may not have seen the other type
                 self._require_unused(tensor, f"change from {type_.name} to {tensor.type.name}")
         self._give_memory_to_left_open()
-        if isinstance(run, AsyncEval) and self._memory is not None:
+        if self._memory is not None and is_asynchronous(run):
             self._memory.workspace.keep_apart()
         self.evals.append(run)
 
@@ -245,6 +249,8 @@ class StepRunner:
     def _require_unused(self, tensor: Tensor, change: str) -> None:
         """Check that the node being prepared is the first one that uses its output *tensor*."""
         if self._first_use is None:
+            from delegraph.graph.lifetimes import first_uses  # here: few outputs change
+
             self._first_use = first_uses(node for node, _ in self.nodes)
         first = self._first_use[tensor.index]
         if first < 2 * len(self.evals) + 1:
@@ -350,13 +356,9 @@ class StepRunner:
     def _forget_after(self, end: int) -> None:
         """Discard the preparation after position *end*, with its memory."""
         assert self._memory is not None, "only hosts with memory have open shapes"
-        self._forget_from(end)
+        del self.evals[end:]
+        self._stops = [stop for stop in self._stops if stop.end <= end]
         self._memory.reset_after(end - 1)
-
-    def _forget_from(self, position: int) -> None:
-        """Discard the evaluations of the nodes from *position* on."""
-        del self.evals[position:]
-        self._stops = [stop for stop in self._stops if stop.end <= position]
 
     def _run_range(self, first: int, end: int, wrap: Wrap | None) -> None:
         evals = self.evals if end - first == len(self.evals) else self.evals[first:end]
@@ -368,7 +370,7 @@ class StepRunner:
             self.overlap.run(None if wrap is None else evals, *how)
             return
         if self._after_each is not None:
-            evals = [_followed(run, self._after_each) for run in evals]
+            evals = [followed(run, self._after_each) for run in evals]
         run_in_order(evals, first, *how)
 
     def native_run(self) -> Eval | None:
@@ -378,22 +380,18 @@ class StepRunner:
         return native_run(self.evals, self, self._cancellation, self._invoke_failure)
 
     def _invoke_failure(self, position: int, error: Exception) -> Exception:
-        node, _ = self.nodes[position]
-        return self._failure(position, "invoke", explained(node, self._tensors, error))
+        return self._failure(position, "invoke", error)
 
     def _failure(self, position: int, verb: Verb, error: Exception) -> Exception:
         """Return the error of a node, or of the whole call if it was asked to stop.
 
         A third party's kernel may have wrapped the error in an error of its own.
         """
+        from delegraph.runtime.execution.node_errors import explained, node_error
+
+        node, registration = self.nodes[position]
+        if verb == "invoke":
+            error = explained(node, self._tensors, error)
         if not isinstance(error, CallCancelledError):
             self._cancellation.raise_if_requested()
-        return node_error(*self.nodes[position], verb, error)
-
-
-def _followed(run: Eval, after: Callable[[], None]) -> Eval:
-    def run_and_follow() -> None:
-        run()
-        after()
-
-    return run_and_follow
+        return node_error(node, registration, verb, error)

@@ -19,11 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import ArgumentError, ArgumentTypeError
 from delegraph.runtime.arguments import as_index, require_c_int, tensor_at
-from delegraph.runtime.memory_views import MemoryViews
-from delegraph.runtime.official.details import node_details, signature_details, tensor_details
+from delegraph.runtime.details import node_details, signature_details, tensor_details
 from delegraph.runtime.session import Session
 from delegraph.runtime.subgraph import Subgraph
-from delegraph.runtime.tensor_access import read_tensor
+from delegraph.runtime.tensor_access import MemoryViews, read_tensor
 
 _HANDLES: Iterator[int] = count(1)
 

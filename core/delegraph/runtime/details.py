@@ -7,17 +7,19 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.errors import ArgumentError
-from delegraph.graph.model import Signature, Sparsity
-from delegraph.operators.tensor import Tensor
 from delegraph.runtime.arguments import as_index, require_c_int
-from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import signature_of
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from delegraph.graph.model import Signature, Sparsity
+    from delegraph.operators.tensor import Tensor
+    from delegraph.runtime.subgraph import Subgraph
 
 
 def tensor_details(tensor: Tensor) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Nodes and execution order of a subgraph, and the changes that delegates make to them.
 
 Delegate nodes come after the model's own nodes, and the execution plan has nodes of both kinds. A
-snapshot of a plan can be restored at any time.
+snapshot of a plan can be restored at any time. What only delegates need is imported where they are
+applied.
 
 Source:
     ReplaceNodeSubsetsWithDelegateKernels, tflite/core/subgraph.cc.
@@ -9,28 +10,30 @@ Source:
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from delegraph.delegation.delegate import (
-    Delegate,
-    DelegateContext,
-    DelegateFlags,
-    DelegateParams,
-    raise_if_requested,
-)
 from delegraph.errors import DelegateError, in_words
+from delegraph.log import Logger
 from delegraph.operators.registration import Node, Registration
-from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
-from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, PlanSnapshot
 from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams
     from delegraph.delegation.partitioner import ControlEdge, NodeSubset
+    from delegraph.graph.model import SubgraphSpec
+    from delegraph.operators.tensor import Tensor
+    from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
+    from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, PlanSnapshot
+    from delegraph.runtime.options import InterpreterOptions
 
-logger = logging.getLogger(__name__)
+PartitionerArguments: TypeAlias = (
+    "tuple[SubgraphSpec, Sequence[Tensor], InterpreterOptions, Sequence[ControlEdge] | None]"
+)
+
+logger = Logger(__name__)
 
 
 class DelegatedPlan:
@@ -38,7 +41,7 @@ class DelegatedPlan:
 
     Args:
         nodes: the model's nodes, each with its registration.
-        partitioner: object that cuts the plan into partitions.
+        partitioner: arguments of the ``PlanPartitioner`` that cuts the plan for delegates.
 
     Attributes:
         nodes: the model's nodes, then the delegate nodes, each with its registration.
@@ -51,7 +54,7 @@ class DelegatedPlan:
     """
 
     def __init__(
-        self, nodes: Sequence[tuple[Node, Registration]], partitioner: PlanPartitioner
+        self, nodes: Sequence[tuple[Node, Registration]], partitioner: PartitionerArguments
     ) -> None:
         self.nodes = list(nodes)
         self.execution_plan = list(range(len(self.nodes)))
@@ -60,7 +63,13 @@ class DelegatedPlan:
         self.owner: dict[int, int] = {}
         self.absorbed: frozenset[int] = frozenset()
         self.application: Application | None = None
-        self._partitioner = partitioner
+        self._partitioner_arguments = partitioner
+
+    @cached_property
+    def _partitioner(self) -> PlanPartitioner:
+        from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
+
+        return PlanPartitioner(*self._partitioner_arguments)
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -79,6 +88,10 @@ class DelegatedPlan:
 
     def static_delegates(self) -> list[Delegate]:
         """Return the delegates in force that need every shape to be known before invoking."""
+        if not self.applied:
+            return []
+        from delegraph.delegation.delegate import DelegateFlags
+
         dynamic = DelegateFlags.ALLOW_DYNAMIC_TENSORS
         return [a.delegate for a in self.applied if not a.delegate.flags & dynamic]
 
@@ -135,6 +148,8 @@ class DelegatedPlan:
 
         If the method fails, some new nodes may be in the list; restore a snapshot then.
         """
+        from delegraph.delegation.delegate import raise_if_requested
+
         application = self._claiming("nodes can be replaced")
         subsets = self._subsets([index for index in nodes if index not in application.barred])
         if not subsets:
@@ -198,6 +213,8 @@ class DelegatedPlan:
 
     def snapshot(self) -> PlanSnapshot:
         """Snapshot from which :meth:`restore` brings the present plan back."""
+        from delegraph.runtime.delegates.plan_state import PlanSnapshot
+
         return PlanSnapshot(
             len(self.nodes),
             list(self.execution_plan),
@@ -245,6 +262,8 @@ class DelegatedPlan:
 def _params(
     subset: NodeSubset, delegate: object | None, context: DelegateContext
 ) -> DelegateParams:
+    from delegraph.delegation.delegate import DelegateParams
+
     return DelegateParams(
         delegate,
         tuple(subset.nodes),

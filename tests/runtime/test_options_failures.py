@@ -21,13 +21,10 @@ from delegraph import (
     SimpleDelegateKernelInterface,
 )
 from delegraph.delegation.driver import SimpleDelegate
+from delegraph.delegation.incident import Incident
 from delegraph.errors import ArgumentError, DelegateError, DelegateNodeError
 from delegraph.operators.registration import InPlace
-from delegraph.runtime.delegates.failure_policy import (
-    Incident,
-    Incidents,
-    Supervision,
-)
+from delegraph.runtime.delegates.incidents import Incidents, Supervision
 from delegraph.testing import graph_model
 from support.by_name import ByName, ByNameKernel, partitions, sines
 from support.corpus import corpus_file, needs_corpus

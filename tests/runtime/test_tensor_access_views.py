@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from delegraph.errors import StateError
-from delegraph.runtime import memory_views
-from delegraph.runtime.memory_views import MemoryViews
+from delegraph.runtime import tensor_access
+from delegraph.runtime.tensor_access import MemoryViews
 
 
 def test_a_view_is_alive_until_its_last_slice_is_gone() -> None:
@@ -37,4 +37,4 @@ def test_a_view_keeps_its_memory() -> None:
 
 
 def test_the_examples_are_right() -> None:
-    assert doctest.testmod(memory_views).failed == 0
+    assert doctest.testmod(tensor_access).failed == 0

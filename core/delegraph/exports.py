@@ -1,0 +1,42 @@
+"""Exports of a package, whose stub is read when the first of them is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import lazy_loader
+
+
+def exports_of(
+    package: str, file: str, *same_named: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package that exports the names of its stub.
+
+    Reading a stub takes as long as importing a module. Who imports a module of the package by its
+    full name, as Delegraph itself does, asks for no export.
+
+    Args:
+        package: the package's ``__name__``.
+        file: its ``__file__``; the stub is beside it.
+        same_named: functions that have the name of the module that defines them. Importing such a
+            module must not put it in the function's place.
+    """
+    if same_named:
+        lazy_loader.attach(package, submod_attrs={name: [name] for name in same_named})
+    attached: list[Any] = []
+
+    def stub() -> Any:
+        if not attached:
+            attached.append(lazy_loader.attach_stub(package, file))
+        return attached[0]
+
+    def get(name: str) -> Any:
+        export, _, names = stub()
+        return names if name == "__all__" else export(name)
+
+    def names() -> list[str]:
+        found: list[str] = stub()[1]()
+        return found
+
+    return get, names

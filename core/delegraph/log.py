@@ -1,0 +1,43 @@
+"""Loggers of the standard ``logging``, which is imported when there is something to log."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import logging
+
+
+class Logger:
+    """The logger of a module, as ``logging.getLogger(name)`` returns it.
+
+    ``logging`` shows information to nobody before the program has imported and configured it, so
+    until then there is none to give.
+
+    Args:
+        name: the module's ``__name__``.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def debug(self, text: str, *values: Any) -> None:
+        """Log details as :meth:`info` does, with the level for those."""
+        if "logging" in sys.modules:
+            self.standard().debug(text, *values, stacklevel=2)
+
+    def info(self, text: str, *values: Any) -> None:
+        """Log *text* with *values* put in, if the program uses ``logging``."""
+        if "logging" in sys.modules:
+            self.standard().info(text, *values, stacklevel=2)
+
+    def warning(self, text: str, *values: Any) -> None:
+        """Log a warning, which ``logging`` prints where the program has not configured it."""
+        self.standard().warning(text, *values, stacklevel=2)
+
+    def standard(self) -> logging.Logger:
+        """Return the logger of the standard library."""
+        import logging
+
+        return logging.getLogger(self._name)

@@ -1,0 +1,101 @@
+"""The record of what delegates did wrong, and of those that are not asked any more."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Protocol
+from weakref import WeakSet
+
+from delegraph.delegation.incident import Incident as Incident
+
+logger = logging.getLogger(__name__)
+
+_ALMOST = 1 - 1e-9  # a share that adds up to 1 is a little less at times
+
+_MOST_INCIDENTS = 1000
+
+
+class Incidents:
+    """Incidents of one interpreter; equal ones are counted, and logged only once.
+
+    Error texts may differ at every invoke, so at most a thousand different ones are kept.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[Incident, Incident] = {}
+
+    def record(
+        self,
+        incident: Incident,
+        heir: str = "Delegraph's kernels",
+        level: int = logging.WARNING,
+    ) -> None:
+        """Add an incident with a count of 1; the log names who computes instead."""
+        known = self._found.get(incident)
+        if known is None:
+            if len(self._found) < _MOST_INCIDENTS:
+                logger.log(level, "%s; %s take over", incident, heir)
+                self._found[incident] = incident
+        else:
+            self._found[incident] = replace(known, count=known.count + 1)
+
+    def all(self) -> tuple[Incident, ...]:
+        """Return the incidents in the order of their first occurrence."""
+        return tuple(self._found.values())
+
+
+class Retires(Protocol):
+    """Runs a delegate's node until it is told to run the original nodes instead."""
+
+    delegate: object
+
+    def retire(self) -> None:
+        """Let Delegraph's kernels run the node from now on."""
+
+
+class Supervision:
+    """Knowledge of one interpreter about its delegates, kept when nodes are prepared again.
+
+    Attributes:
+        has_warned: whether the warning of a delegate that is applied by default has been given.
+    """
+
+    def __init__(self) -> None:
+        self.has_warned = False
+        self._quarantined: list[object] = []
+        self._credit: dict[tuple[int, int], float] = {}
+        self._running: WeakSet[Retires] = WeakSet()
+
+    @property
+    def has_quarantined(self) -> bool:
+        """Whether any delegate has been quarantined."""
+        return bool(self._quarantined)
+
+    def watch(self, running: Retires) -> None:
+        """Call ``running.retire()`` once the delegate of *running* is quarantined."""
+        self._running.add(running)
+
+    def quarantine(self, delegate: object) -> None:
+        """Stop running *delegate*: its nodes are computed by Delegraph's kernels from now on."""
+        self._quarantined.append(delegate)
+        for running in list(self._running):
+            if running.delegate is delegate:
+                running.retire()
+
+    def is_quarantined(self, delegate: object) -> bool:
+        """Return whether a delegate has been quarantined."""
+        return any(delegate is known for known in self._quarantined)
+
+    def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
+        """Return whether this run of a node is among the *share* to recompute; the first is.
+
+        >>> supervision = Supervision()
+        >>> [supervision.is_due(0, 7, 0.5) for _ in range(5)]
+        [True, False, True, False, True]
+        """
+        key = subgraph, node_index
+        credit = self._credit.get(key, 1.0 - share) + share
+        is_due = credit >= _ALMOST
+        self._credit[key] = credit - 1.0 if is_due else credit
+        return is_due
