@@ -108,7 +108,7 @@ class Session(SharedState):
         """Check the placement against rules and ``require``, then allocate the first subgraph.
 
         Raises:
-            PlacementError: the placement breaks rules or ``require``; others as of :meth:`allocate`.
+            PlacementError: the placement breaks a rule or ``require``; others: :meth:`allocate`.
         """
         self.check_placement()
         self.allocate(self.subgraphs[0])
