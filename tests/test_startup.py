@@ -25,6 +25,7 @@ UNUSED = {
     "ml_dtypes",
     "numpy.ma",
     "packaging",
+    "platformdirs",
     "pluggy",
 }
 """What a model without delegates has no use for; together it takes longer than running one."""

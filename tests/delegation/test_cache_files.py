@@ -395,6 +395,7 @@ def test_caches_are_where_the_platform_keeps_them(monkeypatch: pytest.MonkeyPatc
 
 
 def test_who_has_no_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     with pytest.raises(FileNotFoundError, match="set HOME"):
         user_cache_folder()

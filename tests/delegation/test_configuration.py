@@ -148,7 +148,8 @@ def test_the_users_own_folder_is_looked_into_by_default(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="homes are another matter there")
 def test_a_user_without_a_home_has_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "nowhere")
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     assert module.configuration_path(None) is None
 
 

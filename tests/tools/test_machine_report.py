@@ -35,10 +35,10 @@ def test_a_sound_machine_has_no_findings(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_cache_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "kept").mkdir(mode=0o755)
     (tmp_path / "kept" / "a").write_bytes(b"123")
-    monkeypatch.setenv("DELEGRAPH_SOME_CACHE", str(tmp_path))
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path))
     cache = machine_report().caches[0]
-    assert cache == Cache("DELEGRAPH_SOME_CACHE", str(tmp_path), 1, 3)
-    assert "DELEGRAPH_SOME_CACHE" in machine_report().variables
+    assert cache == Cache("DELEGRAPH_CACHE", str(tmp_path), 1, 3)
+    assert "DELEGRAPH_CACHE" in machine_report().variables
 
 
 @posix
@@ -46,12 +46,12 @@ def test_a_cache_that_others_may_write_is_a_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tmp_path.chmod(0o777)
-    monkeypatch.setenv("DELEGRAPH_SOME_CACHE", str(tmp_path))
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path))
     cache = machine_report().caches[0]
     assert "may be written by others; 'chmod go-w" in cache.error
     (finding,) = check_machine(report_with(cache))
     assert (finding.level, finding.subject) == (Level.ERROR, f"cache {tmp_path}")
-    assert finding.remedy.startswith("DELEGRAPH_SOME_CACHE says where it is")
+    assert finding.remedy.startswith("DELEGRAPH_CACHE=FOLDER names another")
 
 
 @posix
@@ -60,14 +60,14 @@ def test_a_cache_that_cannot_be_made_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tmp_path.chmod(0o555)
-    monkeypatch.setenv("DELEGRAPH_SOME_CACHE", str(tmp_path / "a" / "b"))
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "a" / "b"))
     assert machine_report().caches[0].error == f"this user may not write {tmp_path}"
 
 
 def test_a_cache_that_is_not_there_yet_is_fine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DELEGRAPH_SOME_CACHE", str(tmp_path / "a" / "b"))
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "a" / "b"))
     assert machine_report().caches[0].error == ""
 
 

@@ -392,7 +392,7 @@ def _warn(error: OSError) -> None:
     if text not in warned_of:
         warned_of.add(text)
         message = (
-            "the cache of compiled partitions cannot be used: %s; what is compiled is kept for "
-            "this process only; %s=FOLDER names another"
+            "the cache cannot be used: %s; its content is made again in each process; "
+            "%s=FOLDER names another folder"
         )
         logger.warning(message, text, CACHE_VARIABLE)

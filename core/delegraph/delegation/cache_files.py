@@ -25,7 +25,6 @@ import contextlib
 import errno
 import os
 import stat
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -148,40 +147,32 @@ def read_safe(path: Path) -> bytes:
 
 
 def user_cache_folder() -> Path:
-    """Return Delegraph's folder among this platform's caches of the user; it may not exist.
+    """Delegraph's folder among this user's caches; it may not exist.
 
     Raises:
         FileNotFoundError: this user has no home.
     """
-    if sys.platform == "win32":
-        return _user_folder("LOCALAPPDATA", "AppData/Local")
-    if sys.platform == "darwin":
-        return _user_folder("", "Library/Caches")
-    return _user_folder("XDG_CACHE_HOME", ".cache")
+    return _user_folder("user_cache_path")
 
 
 def user_config_folder() -> Path:
-    """Return Delegraph's folder where this platform keeps settings of this user, as above.
+    """Delegraph's folder among this user's settings; it may not exist.
 
     Raises:
         FileNotFoundError: this user has no home.
     """
-    if sys.platform == "win32":
-        return _user_folder("APPDATA", "AppData/Roaming")
-    if sys.platform == "darwin":
-        return _user_folder("", "Library/Application Support")
-    return _user_folder("XDG_CONFIG_HOME", ".config")
+    return _user_folder("user_config_path")
 
 
-def _user_folder(variable: str, default: str) -> Path:
-    """Return the absolute path in an environment variable, else a folder in the user's home."""
-    home = os.path.expanduser("~")
-    if not os.path.isabs(home):
-        raise FileNotFoundError(errno.ENOENT, "is not known: set HOME", home)
-    given = os.environ.get(variable, "")
-    if not os.path.isabs(given):  # as the XDG base directory specification wants it
-        given = os.path.join(home, default)
-    return Path(given, "delegraph")
+def _user_folder(kind: Literal["user_cache_path", "user_config_path"]) -> Path:
+    from platformdirs import PlatformDirs  # here: its import takes milliseconds
+
+    places = PlatformDirs("delegraph", appauthor=False, roaming=True, opinion=False)
+    try:
+        folder: Path = getattr(places, kind)
+    except RuntimeError as error:
+        raise FileNotFoundError(errno.ENOENT, "is not known: set HOME", "~") from error
+    return folder
 
 
 def _resolved(path: Path, kind: Literal["folder", "file"] = "folder") -> Path:

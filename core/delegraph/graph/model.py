@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,17 @@ CONTROL_EDGES = "model_control_dependencies"
 """Name of the metadata entry with the order of operators that no tensor shows."""
 
 
+_Record = TypeVar("_Record", bound=type)
+
+
+def _compared_by_identity(record: _Record) -> _Record:
+    """Class decorator of records that hold arrays, whose comparison has no single truth value."""
+    for name in ("__eq__", "__ne__", "__hash__"):
+        setattr(record, name, getattr(object, name))
+    return record
+
+
+@_compared_by_identity
 class Quantization(NamedTuple):
     """How stored integers stand for real numbers: ``real = scale * (q - zero_point)``.
 
@@ -43,15 +54,6 @@ class Quantization(NamedTuple):
     zero_points: NDArray[np.int32]
     quantized_dimension: int = 0
     block_size: int = 0
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __ne__(self, other: object) -> bool:
-        return self is not other
-
-    def __hash__(self) -> int:
-        return id(self)
 
     @property
     def scale(self) -> float:
@@ -94,6 +96,7 @@ class Sparsity:
     dim_metadata: tuple[DimensionMetadata, ...]
 
 
+@_compared_by_identity
 class TensorSpec(NamedTuple):
     """Declaration of one tensor in the model file.
 
@@ -127,16 +130,8 @@ class TensorSpec(NamedTuple):
     buffer: int = 0
     external_buffer: int = 0
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
-    def __ne__(self, other: object) -> bool:
-        return self is not other
-
-    def __hash__(self) -> int:
-        return id(self)
-
-
+@_compared_by_identity
 class OperatorSpec(NamedTuple):
     """Declaration of one node in the model file.
 
@@ -161,15 +156,6 @@ class OperatorSpec(NamedTuple):
     intermediates: tuple[int, ...] = ()
     options: Table | None = None
     custom_options: NDArray[np.uint8] | None = None
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __ne__(self, other: object) -> bool:
-        return self is not other
-
-    def __hash__(self) -> int:
-        return id(self)
 
     @property
     def is_custom(self) -> bool:

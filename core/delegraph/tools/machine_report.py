@@ -13,8 +13,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from delegraph.delegation.blob_cache import CACHE_VARIABLE
-from delegraph.delegation.cache_files import CacheFolder, user_cache_folder
+from delegraph.delegation.blob_cache import CACHE_VARIABLE, cache_folder
+from delegraph.delegation.cache_files import CacheFolder
 from delegraph.delegation.configuration import configuration
 from delegraph.operators.memory_limit import physical_memory
 from delegraph.tools.plugin_check import Finding, Level
@@ -24,8 +24,6 @@ RUNTIMES = ("ai-edge-litert", "tflite-runtime", "tensorflow")
 
 OPTIONAL = ("pillow", "scipy", "matplotlib", "ortools")
 """Distributions of the extras."""
-
-_CACHE_VARIABLE = re.compile(r"DELEGRAPH_\w*CACHE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ def machine_report() -> MachineReport:
         platform.platform(),
         f"{platform.python_version()}, {sys.executable}",
         versions(),
-        tuple(_caches()),
+        (_user_cache(),),
         {key: os.environ[key] for key in sorted(os.environ) if key.startswith("DELEGRAPH_")},
     )
 
@@ -125,7 +123,7 @@ def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> I
     for cache in report.caches:
         if cache.error:
             where = f"cache {cache.path}".rstrip()
-            remedy = f"{cache.source} says where it is; without it all is compiled anew"
+            remedy = f"{CACHE_VARIABLE}=FOLDER names another; without it all is compiled anew"
             yield Finding(Level.ERROR, where, f"is not used: {cache.error}", remedy)
 
 
@@ -163,18 +161,17 @@ def _processor_name() -> str:
     return found[1] if found else platform.processor()
 
 
-def _caches() -> Iterator[Cache]:
-    for key in sorted(os.environ):
-        if _CACHE_VARIABLE.fullmatch(key) and os.environ[key]:
-            yield _cache(key, Path(os.environ[key]).absolute())
+def _user_cache() -> Cache:
     configured = configuration()
-    if configured.cache_folder is not None and not os.environ.get(CACHE_VARIABLE):
-        yield _cache(f"cache.folder of {configured.path}", configured.cache_folder)
-    source = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
+    source = "the system"
+    if os.environ.get(CACHE_VARIABLE):
+        source = CACHE_VARIABLE
+    elif configured.cache_folder is not None:
+        source = f"cache.folder of {configured.path}"
     try:
-        yield _cache(source, user_cache_folder())
+        return _cache(source, cache_folder())
     except OSError as error:
-        yield Cache("HOME", "", error=error.strerror or str(error))
+        return Cache("HOME", "", error=error.strerror or str(error))
 
 
 def _cache(source: str, path: Path) -> Cache:

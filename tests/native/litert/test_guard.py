@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from delegraph.delegation.blob_cache import CACHE_VARIABLE
 from delegraph.errors import ArgumentError, UnsupportedRuntimeError
 from delegraph.native.litert import guard
 from delegraph.native.litert.installed_runtimes import (
@@ -71,10 +71,10 @@ def test_a_runtime_tells_package_version_and_library() -> None:
 
 
 @pytest.fixture
-def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of verdicts in an empty cache."""
-    monkeypatch.setattr(guard, "user_cache_folder", lambda: tmp_path / "delegraph")
-    return tmp_path / "delegraph" / guard.VERDICTS
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for the verdicts."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 def untried() -> OfficialRuntime:
@@ -82,14 +82,19 @@ def untried() -> OfficialRuntime:
     return OfficialRuntime(known.package, "99.0", known.extension)
 
 
-def test_an_unknown_version_is_checked_once(verdicts: Path) -> None:
+@pytest.mark.parametrize("verdict", [None, "another layout"])
+def test_the_verdict_on_an_unknown_version_is_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, verdict: str | None
+) -> None:
+    checks: list[OfficialRuntime] = []
+    monkeypatch.setattr(guard, "check", lambda runtime: checks.append(runtime) or verdict)
     assert not guard.is_known(untried())
+    assert [guard.kept_verdict(untried()) for _ in range(2)] == [verdict, verdict]
+    assert len(checks) == 1
+
+
+def test_an_unknown_version_with_the_known_layout_is_accepted(folder: Path) -> None:
     assert guard.kept_verdict(untried()) is None
-    (key,) = kept = json.loads(verdicts.read_text())
-    assert key.startswith("ai_edge_litert 99.0 ")
-    kept[key] = "kept"
-    verdicts.write_text(json.dumps(kept))
-    assert guard.kept_verdict(untried()) == "kept"
 
 
 def test_another_library_is_another_verdict(tmp_path: Path) -> None:
@@ -100,40 +105,17 @@ def test_another_library_is_another_verdict(tmp_path: Path) -> None:
     assert OfficialRuntime("ai_edge_litert", "1", library).fingerprint != first
 
 
-@pytest.mark.parametrize("damaged", ["{", "[1]", '{"a": 1}', "[" * 100_000, "\xff"])
-def test_a_file_of_verdicts_that_is_damaged_is_made_anew(
-    verdicts: Path, monkeypatch: pytest.MonkeyPatch, damaged: str
-) -> None:
-    monkeypatch.setattr(guard, "check", lambda runtime: "checked")
-    verdicts.parent.mkdir()
-    verdicts.write_text(damaged, encoding="latin-1")
-    assert guard.kept_verdict(untried()) == "checked"
-    assert list(json.loads(verdicts.read_text()).values()) == ["checked"]
-
-
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_verdicts_that_others_may_write_are_not_believed(
-    verdicts: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: str
 ) -> None:
     monkeypatch.setattr(guard, "check", lambda runtime: None)
     guard.kept_verdict(untried())
     monkeypatch.setattr(guard, "check", lambda runtime: "checked again")
-    (verdicts if what == "file" else verdicts.parent).chmod(0o777)
+    [file] = folder.rglob("*.blob")
+    (file if what == "file" else folder).chmod(0o777)
     assert guard.kept_verdict(untried()) == "checked again"
-    [record] = caplog.records
-    assert "may be written by others" in record.getMessage()
-    assert "XDG_CACHE_HOME=FOLDER" in record.getMessage()
-
-
-def test_verdicts_that_cannot_be_kept_cost_a_warning(
-    verdicts: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    checks: list[object] = []
-    monkeypatch.setattr(guard, "check", checks.append)
-    verdicts.parent.write_text("a file where the folder should be")
-    assert guard.kept_verdict(untried()) is None
-    assert len(checks) == len(caplog.records) == 1
-    assert "is no folder; runtimes are checked in each process" in caplog.text
+    assert "may be written by others" in caplog.text
 
 
 def test_a_runtime_that_fails_its_check_is_refused_with_the_versions_that_work() -> None:

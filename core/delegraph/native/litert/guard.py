@@ -2,14 +2,12 @@
 
 A version that was tried is let in at once. Any other one is checked in a process of its own, since
 a wrong layout may crash: :mod:`delegraph.native.litert.self_check` runs a small model with a
-delegate that compares all it reads with what it knows. The verdict is kept, by version and library,
-in a file that only this user may write: a wrong one would let native code in.
+delegate that compares all it reads with what it knows. The cache keeps the verdict, by version and
+library, in a file that only this user may write: a wrong one would let native code in.
 """
 
 from __future__ import annotations
 
-import json
-import logging
 import platform
 import struct
 import sys
@@ -18,9 +16,8 @@ from typing import Any
 
 from importlib_metadata import version
 
-from delegraph.delegation.cache_files import CacheFolder, user_cache_folder
+from delegraph.delegation.blob_cache import BlobCache
 from delegraph.errors import UnsupportedRuntimeError
-from delegraph.json_records import from_json
 from delegraph.native.litert.installed_runtimes import MODULES, OfficialRuntime, runtime_of
 from delegraph.processes.child import start
 from delegraph.processes.ending import how_it_ended
@@ -35,11 +32,6 @@ KNOWN = {
 """Versions that ``make litert-matrix`` passes on, on :data:`TRIED_PLATFORM`."""
 
 TRIED_PLATFORM = ("linux", "x86_64")
-
-VERDICTS = "litert.json"
-"""The file in the user's cache in which verdicts are kept."""
-
-logger = logging.getLogger(__name__)
 
 _TIMEOUT = 120  # seconds; importing TensorFlow takes ten
 
@@ -97,46 +89,10 @@ def is_known(runtime: OfficialRuntime) -> bool:
 
 
 def kept_verdict(runtime: OfficialRuntime) -> str | None:
-    """Return why an untested runtime is refused, from the cache or a new check; None if accepted.
-
-    It is checked when there is no verdict in the user's cache that can be used, and the verdict is
-    kept there; the log says when that is not possible.
-    """
+    """Why an untested runtime is refused, from the cache or a new check; None if accepted."""
     key = f"{runtime} {runtime.fingerprint} delegraph {version('delegraph')}"
-    verdicts: dict[str, str | None] = {}
-    trouble = None
-    try:
-        verdicts = _read_verdicts()
-    except OSError as error:
-        trouble = error
-    if key not in verdicts:
-        verdicts[key] = check(runtime)
-        try:
-            content = json.dumps(verdicts, indent=1).encode()
-            CacheFolder(user_cache_folder()).write(VERDICTS, content)
-        except OSError as error:
-            trouble = error
-    if trouble is not None:
-        logger.warning(
-            "verdicts on runtimes cannot be kept: %s %s; runtimes are checked in each process; "
-            "XDG_CACHE_HOME=FOLDER names another place for caches",
-            trouble.filename,
-            trouble.strerror,
-        )
-    return verdicts[key]
-
-
-def _read_verdicts() -> dict[str, str | None]:
-    """Return the verdicts in the user's cache; none when the file is missing or damaged.
-
-    Raises:
-        OSError: it cannot be read, or others may have written it.
-    """
-    try:
-        content = json.loads(CacheFolder(user_cache_folder()).read(VERDICTS))
-        return from_json(dict[str, str | None], content)
-    except (FileNotFoundError, ValueError, RecursionError):
-        return {}
+    kept = BlobCache("litert-verdicts", "1")
+    return kept.read_or_make(key, lambda: (check(runtime) or "").encode()).decode() or None
 
 
 def check(runtime: OfficialRuntime) -> str | None:

@@ -46,12 +46,12 @@ def _compiled(family: str) -> Objects:
     from numba import cfunc, types
 
     from delegraph_numba_cpu.codegen import registry
+    from delegraph_numba_cpu.codegen.native_code import object_code
 
     import_module(f"delegraph_numba_cpu.kernels.{family}")
     signature = types.void(types.int64, types.int64, types.int64)
     objects = {}
     for name, function in registry.KERNELS[family].items():
         compiled = cfunc(signature, error_model="numpy", boundscheck=False)(function)
-        symbol = symbol_of(family, name)
-        objects[name] = compiled._library.object_code(compiled._wrapper_name, symbol)
+        objects[name] = object_code(compiled, symbol_of(family, name))
     return objects

@@ -6,6 +6,8 @@ more the same of a last step with less than 64 bytes of a row.
 
 from __future__ import annotations
 
+from functools import partial
+
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -31,36 +33,20 @@ def _number(value):
     return ir.Constant(I8, value)
 
 
-def _loader(tile):
-    """Return an intrinsic that fills a register: rows at an address, so many bytes apart."""
+def _mover(instruction, tile):
+    """An intrinsic that loads or stores a register: rows at an address, so many bytes apart."""
 
     @intrinsic
-    def load(context, address, row_bytes):
+    def move(context, address, row_bytes):
         def generate(lowering, builder, signature, arguments):
             place = pointer(builder, arguments[0], I8)
             operands = [_number(tile), place, arguments[1]]
-            call(builder, "llvm.x86.tileloadd64", ir.VoidType(), operands)
+            call(builder, f"llvm.x86.{instruction}", ir.VoidType(), operands)
             return lowering.get_dummy_value()
 
         return types.void(i64, i64), generate
 
-    return load
-
-
-def _storer(tile):
-    """Return an intrinsic that stores a register: rows at an address, so many bytes apart."""
-
-    @intrinsic
-    def store(context, address, row_bytes):
-        def generate(lowering, builder, signature, arguments):
-            place = pointer(builder, arguments[0], I8)
-            operands = [_number(tile), place, arguments[1]]
-            call(builder, "llvm.x86.tilestored64", ir.VoidType(), operands)
-            return lowering.get_dummy_value()
-
-        return types.void(i64, i64), generate
-
-    return store
+    return move
 
 
 def _dotter(acc, a, b):
@@ -77,6 +63,7 @@ def _dotter(acc, a, b):
     return dot
 
 
+_loader, _storer = partial(_mover, "tileloadd64"), partial(_mover, "tilestored64")
 load_0, load_1, load_2, load_3 = map(_loader, _SUMS)
 store_0, store_1, store_2, store_3 = map(_storer, _SUMS)
 load_a, load_b, load_last_a, load_last_b = map(_loader, (_A, _B, _LAST_A, _LAST_B))

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 from numba import types
-from numba.core.datamodel import models
-from numba.extending import intrinsic, register_model
+from numba.extending import intrinsic, models, register_model
 
 from delegraph_numba_cpu.codegen import vector_ir
 from delegraph_numba_cpu.codegen.intrinsics import F32, I1, I8, I32, I64, call, jit
