@@ -7,7 +7,6 @@ the delegate's distribution or Delegraph has another version, or ``delegraph cac
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import re
@@ -128,6 +127,8 @@ class FailureMemory:
             logger.debug("the failure cannot be kept: %s", reason)
 
     def _model(self) -> str:
+        import hashlib  # here: it takes milliseconds, and few delegates fail
+
         self._digest = self._digest or hashlib.sha256(self._content).hexdigest()
         return self._digest
 
