@@ -107,7 +107,7 @@ def installed_entry_points() -> tuple[list[DeclaredPlugin], list[Plugin]]:
         state.keep(points)
     return points, [
         _broken(
-            Plugin(*map(_printable, (each.distribution, each.distribution, each.version, LIST))),
+            _printable(DeclaredPlugin(each.distribution, LIST, each.distribution, each.version)),
             each.error,
             f"its {LIST} cannot be read: ",
         )
@@ -116,9 +116,7 @@ def installed_entry_points() -> tuple[list[DeclaredPlugin], list[Plugin]]:
 
 
 def _declared(point: DeclaredPlugin, choice: PluginChoice) -> Plugin:
-    plugin = Plugin(
-        *map(_printable, (point.name[:100], point.distribution, point.version, point.value))
-    )
+    plugin = _printable(point)
     if not PLUGIN_NAME.fullmatch(point.name):
         text = (
             f"its entry point is named {point.name[:100]!r}, expected at most 100 letters, digits, "
@@ -244,6 +242,15 @@ def _incompatible(plugin: Plugin, version: object) -> Plugin:
     return replace(plugin, state=PluginState.INCOMPATIBLE, error=text)
 
 
-def _printable(text: str) -> str:
-    """Escape *text* of a distribution unless it is printable, to protect the terminal."""
+def _printable(point: DeclaredPlugin) -> Plugin:
+    """Return the plugin of an entry point, with its texts escaped to protect the terminal."""
+    return Plugin(
+        _escaped(point.name[:100]),
+        _escaped(point.distribution),
+        _escaped(point.version),
+        _escaped(point.value),
+    )
+
+
+def _escaped(text: str) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
