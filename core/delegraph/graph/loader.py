@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from delegraph.collector import collector_paused
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph.model import Model, OperatorSpec, Signature, SubgraphSpec, TensorSpec
 from delegraph.graph.tensor_loader import Copies, TensorLoader
 from delegraph.log import Logger
 from delegraph.schema import tables
-from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 from delegraph.schema.read_limit import ReadLimit

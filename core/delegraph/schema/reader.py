@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from delegraph.collector import collector_paused
 from delegraph.errors import MalformedModelError, printable
-from delegraph.schema.collector import collector_paused
 from delegraph.schema.flatbuffer import MAX_TABLES, NOT_A_FLATBUFFER, Flatbuffer, Positions, Rows
 from delegraph.schema.read_limit import ReadLimit
 from delegraph.schema.table import (
