@@ -22,6 +22,7 @@ LAYERED = [path for path in SOURCES if path != CORE / "__init__.py"]
 EXTENSIONS = sorted([*ROOT.glob("delegates/*/src/**/*.py"), *ROOT.glob("plugins_example/**/*.py")])
 
 ROWS = [
+    {"collector"},
     {"errors", "exports", "json_records", "log"},
     {"schema", "processes"},
     {"graph"},

@@ -74,6 +74,7 @@ MOST = 350
 
 LOOK_IN = {
     "cli": "delegraph.testing.run_command for tests, click and rich for a command of your own",
+    "collector": "gc of Python",
     "exports": "lazy_loader, which it is made of",
     "kernels": "delegraph.operators, delegraph.arithmetic or delegraph.builtin_registration",
     "log": "logging of Python",

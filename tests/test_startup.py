@@ -30,6 +30,12 @@ UNUSED = {
 }
 """What a model without delegates has no use for; together it takes longer than running one."""
 
+NEEDED = ("bisect", "dataclasses", "gc", "lazy_loader", "mmap", "threading", "threadpoolctl")
+"""What a model without delegates imports beyond NumPy and Delegraph; who adds to it says why."""
+
+MOST = {"sines": 71, "digits_float": 74, "digits_int8": 87}
+"""Modules of Delegraph itself that a first answer may import; fewer are better: lower it then."""
+
 HEAVY = {"click", "hypothesis", "jax", "llvmlite", "numba", "pytest", "rich", "tensorflow"}
 
 
@@ -78,3 +84,21 @@ def test_a_model_without_delegates_imports_what_it_needs_only() -> None:
     assert "delegraph.kernels.conv" in modules
     assert not modules & {*UNUSED, *HEAVY}
     assert not plugin_modules(modules)
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_a_first_answer_imports_few_modules(name: str) -> None:
+    before = modules_after(f"import numpy, {', '.join(NEEDED)}")
+    after = modules_after(
+        f"from delegraph import Interpreter; "
+        f"i = Interpreter({str(MODEL.with_stem(name))!r}, delegates=[]); "
+        "i.allocate_tensors(); i.invoke(); "
+        "i.get_tensor(i.get_output_details()[0]['index'])"
+    )
+    own = {name for name in after if name.partition(".")[0] == "delegraph"}
+    assert sorted(after - own - before - {"__future__"}) == []
+    assert len(own) <= MOST[name], sorted(own)
+
+
+def test_a_newcomer_would_be_seen() -> None:
+    assert "colorsys" in modules_after("import numpy, colorsys") - modules_after("import numpy")

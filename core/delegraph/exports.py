@@ -7,6 +7,8 @@ from typing import Any
 
 import lazy_loader
 
+from delegraph.collector import collector_paused
+
 
 def exports_of(
     package: str, file: str, *same_named: str
@@ -32,8 +34,9 @@ def exports_of(
         return attached[0]
 
     def get(name: str) -> Any:
-        export, _, names = stub()
-        return names if name == "__all__" else export(name)
+        with collector_paused():  # the first use of an export imports many modules, which last
+            export, _, names = stub()
+            return names if name == "__all__" else export(name)
 
     def names() -> list[str]:
         found: list[str] = stub()[1]()

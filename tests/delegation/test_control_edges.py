@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from delegraph.delegation.control_edges import (
-    METADATA_NAME,
     Edges,
     moved_control_edges,
     parse_control_edges,
 )
+from delegraph.graph.model import CONTROL_EDGES
 
 VERSION = 1  # the one that TFLite writes
 
@@ -39,7 +39,7 @@ def stored(edges: Sequence[Edges], version: int = VERSION) -> bytes:
 
 
 def parsed(content: bytes, num_subgraphs: int = len(EDGES)) -> list[Edges] | None:
-    return parse_control_edges({METADATA_NAME: np.frombuffer(content, np.uint8)}, num_subgraphs)
+    return parse_control_edges({CONTROL_EDGES: np.frombuffer(content, np.uint8)}, num_subgraphs)
 
 
 def test_edges_are_read_as_they_were_stored() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delegraph.memory.arena import Allocation
+from delegraph.memory.arena import TOLERATED, Allocation, is_tight
 from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
 from delegraph.memory.bounds import lower_bound
 from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord
@@ -142,3 +142,20 @@ def test_blocks_keep_all_but_their_offsets(rows):
     records = [TensorUsageRecord(b.size, b.first_node, b.last_node) for b in result]
     assert not verify_plan(records, OffsetsAssignment([b.offset for b in result], end), 16)
     assert end < max(block.offset + block.size for block in laid)
+
+
+def test_a_plan_that_looks_tight_is_so():
+    rng, tight = random.Random(3), 0
+    for _ in range(2000):
+        starts = sorted(rng.randrange(6) for _ in range(rng.randrange(1, 6)))
+        blocks, end = [], 0
+        for tensor, first in enumerate(starts):
+            offset, size = rng.choice([0, end]), rng.choice([1, 60, 64, 500, 6400])
+            blocks.append(Allocation(tensor, first, first + rng.randrange(4), offset, size))
+            end = -(-(offset + size) // 64) * 64
+        records = [TensorUsageRecord(b.size, b.first_node, b.last_node) for b in blocks]
+        total = max(block.offset + block.size for block in blocks)
+        if is_tight(blocks, 64):
+            tight += 1
+            assert total <= TOLERATED * lower_bound(records, 64)
+    assert 500 < tight < 2000

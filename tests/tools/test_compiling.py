@@ -11,7 +11,6 @@ import pytest
 from delegraph import Interpreter, OpResolverType, PlacementPolicy, PlacementRule
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partitions
 from delegraph.delegation.control_edges import (
-    METADATA_NAME,
     moved_control_edges,
     parse_control_edges,
 )
@@ -25,6 +24,7 @@ from delegraph.errors import (
 )
 from delegraph.graph.associated_files import AssociatedFiles
 from delegraph.graph.loader import parse_model
+from delegraph.graph.model import CONTROL_EDGES
 from delegraph.native import LiteRtInterpreter
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
@@ -191,7 +191,7 @@ def test_signatures_and_metadata_are_kept() -> None:
 def test_control_edges_name_the_operators_of_the_new_plan() -> None:
     edges = moved_control_edges([[(0, 2), (1, 2), (2, 3), (0, 4)]], [{i: i for i in range(5)}])
     record = read_model(np.frombuffer(sines(), np.uint8))
-    entry = tables.Metadata(name=METADATA_NAME, buffer=len(record.buffers or ()))
+    entry = tables.Metadata(name=CONTROL_EDGES, buffer=len(record.buffers or ()))
     buffer = tables.Buffer(data=np.frombuffer(edges, np.uint8))
     model = record.replace(buffers=(*(record.buffers or ()), buffer), metadata=(entry,))
     compiled = compile_model(write_model(model), ["engine"])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic import gemmlowp
 from delegraph.arithmetic.fixed_point import (
@@ -16,6 +16,9 @@ from delegraph.arithmetic.fixed_point import (
 from delegraph.errors import OperatorError
 from delegraph.operators.registration import Eval
 from delegraph.operators.tensor import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _INPUT_BITS = 5  # integer bits of differences: exp(-32) is nothing
 _SUM_BITS = 12  # integer bits of sums of exponentials

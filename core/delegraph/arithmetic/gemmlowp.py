@@ -11,14 +11,16 @@ Source:
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.fixed_point import rounding_divide_by_pot
 
-Raw = NDArray[np.signedinteger[Any]]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Raw: TypeAlias = "NDArray[np.signedinteger[Any]]"
 """Integers of a Qm.n format, int16 or int32."""
 
 _EXP_MINUS_EIGHTH = 1895147668  # exp(-1/8), Q0.31

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.operators.tensor import Shape, element_count
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def check_bounds(positions: NDArray[Any], size: int) -> None:

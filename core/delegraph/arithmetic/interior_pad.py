@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from delegraph.arithmetic.output_shape import check_type
 from delegraph.errors import OperatorError
 from delegraph.operators.registration import Eval
 from delegraph.operators.tensor import Shape, Tensor, element_count
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def check_filler(x: Tensor, filler: Tensor, y: Tensor) -> None:

@@ -6,16 +6,18 @@ that are the right power of two by gemmlowp's polynomials.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic import gemmlowp
 from delegraph.arithmetic.fixed_point import power_of_two
 from delegraph.arithmetic.lookup_table import Integers, every_value
 from delegraph.errors import OperatorError
 from delegraph.operators.numerics import Numerics
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _INTEGER_BITS = 3
 _FIXED_POINT_EXPONENT = _INTEGER_BITS - 15  # log2 of the scale that gemmlowp's functions expect

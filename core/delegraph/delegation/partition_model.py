@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -20,7 +19,6 @@ from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator, DimensionType, TensorType
 from delegraph.schema.options import options_field
 from delegraph.schema.table import Table
-from delegraph.schema.writer import write_model
 
 
 class PartitionedGraph(Protocol):
@@ -108,6 +106,8 @@ class PartitionModel:
         It depends on shapes, constants, options, tensor names and called subgraphs, not on where
         the partition lies in the graph, nor on process, host or platform.
         """
+        import hashlib  # here: it takes milliseconds, and few partitions are compiled
+
         return hashlib.sha256(self.content).hexdigest()
 
 
@@ -118,6 +118,8 @@ def partition_model(graph: PartitionedGraph, partition: Partition) -> PartitionM
         DelegateError: a node cannot stand alone, as it was replaced by a delegate, reads a resource
             that is made outside, or calls a subgraph that the host does not show.
     """
+    from delegraph.schema.writer import write_model  # here: few partitions become a file
+
     file = _FileRecords(graph)
     main = _SubgraphRecords(graph, file, has_declared_shapes=False)
     inputs = tuple(i for i in partition.input_tensors if _is_input(graph.tensors[i]))

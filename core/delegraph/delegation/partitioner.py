@@ -14,8 +14,8 @@ from heapq import heappop, heappush
 from itertools import chain, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
+from delegraph.collector import collector_paused
 from delegraph.errors import PartitionError
-from delegraph.schema.collector import collector_paused
 
 ControlEdge: TypeAlias = tuple[int, int]
 """Two plan positions: the first must run before the second."""

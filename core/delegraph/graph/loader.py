@@ -13,18 +13,19 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
-from itertools import chain
+from functools import partial
+from itertools import chain, count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from delegraph.collector import collector_paused
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph.model import Model, OperatorSpec, Signature, SubgraphSpec, TensorSpec
 from delegraph.graph.tensor_loader import Copies, TensorLoader
 from delegraph.log import Logger
 from delegraph.schema import tables
-from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 from delegraph.schema.read_limit import ReadLimit
@@ -194,9 +195,7 @@ def _subgraph(
     copies.limit.take_objects(operands, _OPERAND_BYTES, f"operands {where}")
     options = [o.custom_options for o in record.operators or () if o.custom_options is not None]
     copies.limit.take(sum(map(len, options)), f"subgraph {index}: custom options")
-    operators = tuple(
-        _operator(i, operator, codes) for i, operator in enumerate(record.operators or ())
-    )
+    operators = _operators(record.operators or (), codes)
     return SubgraphSpec(index, record.name or "", tensors, operators, inputs, outputs)
 
 
@@ -211,40 +210,49 @@ def _require_operators(
             f"subgraph {subgraph} operator {index}: Missing registration for opcode_index "
             f"{opcodes[index]}; the model has {num_codes} operator codes"
         )
-    lists = list(chain.from_iterable(map(_TENSOR_LISTS, records)))
-    indices = list(chain.from_iterable(filter(None, lists)))
+    columns = (map(attrgetter(name), records) for name in _TENSOR_LISTS)
+    indices = list(chain.from_iterable(filter(None, chain.from_iterable(columns))))
     if indices and (min(indices) < -1 or max(indices) >= num_tensors):
+        lists = list(chain.from_iterable(map(attrgetter(*_TENSOR_LISTS), records)))
         for position, tensors in enumerate(lists):
             where = f"subgraph {subgraph} operator {position // 3}"
             require_tensors(tensors or (), num_tensors, where)
     return len(indices)
 
 
-_TENSOR_LISTS = attrgetter("inputs", "outputs", "intermediates")
+_TENSOR_LISTS = ("inputs", "outputs", "intermediates")
 
 
-def _operator(index: int, record: tables.Operator, codes: Sequence[_OperatorType]) -> OperatorSpec:
-    opcode, inputs, outputs, options, custom_options, _, _, intermediates, _, _, options_2, _ = (
-        record
+def _operators(
+    records: Sequence[tables.Operator], codes: Sequence[_OperatorType]
+) -> tuple[OperatorSpec, ...]:
+    """Return the specs of operators whose codes exist; each field of all is made at once."""
+    if not records:
+        return ()
+    opcodes, inputs, outputs, first, custom, _, _, intermediates, _, _, second, _ = zip(
+        *records, strict=True
     )
-    name, builtin, version, options_table, has_activation = codes[opcode]
-    if options is None:
-        options = options_2
-    if type(options) is not options_table:
-        options = None  # as the official runtime does with options of another operator
-    elif has_activation:
-        options = _with_known_activation(options)
-    return OperatorSpec(
-        index,
-        name,
-        builtin,
-        version,
-        inputs or (),
-        outputs or (),
-        intermediates or (),
-        options,
-        custom_options,
+    names, builtins, versions, expected, have_activation = zip(
+        *map(codes.__getitem__, opcodes), strict=True
     )
+    has_second = any(given is not None for given in second)
+    chosen = map(_either, first, second) if has_second else first
+    options = [  # the official runtime ignores options of another operator, too
+        given if type(given) is table else None
+        for given, table in zip(chosen, expected, strict=True)
+    ]
+    if any(have_activation):
+        options = [
+            _with_known_activation(given) if has_activation and given is not None else given
+            for given, has_activation in zip(options, have_activation, strict=True)
+        ]
+    lists = ([each or () for each in some] for some in (inputs, outputs, intermediates))
+    rows = zip(count(), names, builtins, versions, *lists, options, custom)
+    return tuple(map(partial(tuple.__new__, OperatorSpec), rows))
+
+
+def _either(options: Table | None, options_2: Table | None) -> Table | None:
+    return options_2 if options is None else options
 
 
 _ACTIVATION = "fused_activation_function"

@@ -9,6 +9,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,7 +97,21 @@ class TensorLoader:
         Raises:
             MalformedModelError: a tensor cannot be used; the error names the first one.
         """
-        return tuple(self._spec(index, record) for index, record in enumerate(self._records))
+        known, new = self._known_sizes, partial(tuple.__new__, TensorSpec)
+        specs = []
+        for index, record in enumerate(self._records):
+            (shape, kind, buffer, name, quantization, is_variable, _, signature, has_rank,
+             _, external_buffer) = record  # fmt: skip
+            if buffer or is_variable or quantization is not None:
+                specs.append(self._spec(index, record))
+                continue
+            shape = shape or ()  # as most tensors are: computed, of plain numbers
+            if (kind, shape) not in known:
+                self._required_bytes(index, kind, shape)
+            row = (index, name or "", kind, shape, signature or shape, None, False, None, None,
+                   has_rank, 0, external_buffer)  # fmt: skip
+            specs.append(new(row))
+        return tuple(specs)
 
     def _spec(self, index: int, record: tables.Tensor) -> TensorSpec:
         (shape, kind, buffer, name, quantization, is_variable, sparsity, signature, has_rank,

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import BiasClamp, float_activation_range
 from delegraph.arithmetic.output_shape import integers, size_output
@@ -36,6 +35,9 @@ from delegraph.operators.registration import (
 )
 from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @kernel("CONV_3D_TRANSPOSE", uses_blas=True)

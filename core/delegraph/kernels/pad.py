@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
@@ -23,6 +22,9 @@ from delegraph.operators.registration import (
 )
 from delegraph.operators.tensor import Shape, Tensor, element_count
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 Pads = list[tuple[int, int]]

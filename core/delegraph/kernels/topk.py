@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.output_shape import check_type, integers, size_outputs
 from delegraph.errors import OperatorError
@@ -15,6 +14,9 @@ from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, element_count
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _INDICES = {TensorType.INT16, TensorType.INT32}
 _TYPES = _INDICES | {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT64}

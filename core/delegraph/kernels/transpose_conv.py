@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import BiasClamp, float_activation_range
 from delegraph.arithmetic.convolution_scale import (
@@ -43,6 +42,9 @@ from delegraph.operators.registration import (
 )
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _WEIGHT_TYPES = {
     TensorType.FLOAT32: (TensorType.FLOAT32, TensorType.INT8),

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from delegraph.errors import ArgumentError, StateError
-from delegraph.memory.best_fit import BestFit
+from delegraph.memory.best_fit import BestFit, align
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUFFER_ALIGNMENT = 64
 """Bytes that the address of a buffer is a multiple of."""
+
+MOST_TIGHTENED = 1000
+"""Blocks of a plan for which a smaller one is looked for; looking at more takes too long."""
 
 TOLERATED = 1.01
 """How often what no plan can do without a good plan may take."""
@@ -171,24 +174,33 @@ class SimpleMemoryArena:
             self._best_fit.add(block.first_node, block.last_node, block.offset, block.size)
 
 
-def is_tight(blocks: Sequence[Allocation]) -> bool:
-    """Whether a plan takes hardly more than the bytes in use at its busiest node.
+def is_tight(blocks: Sequence[Allocation], alignment: int) -> bool:
+    """Whether a plan takes hardly more than its busiest node must have, as far as is seen at once.
 
-    >>> is_tight([Allocation(0, 0, 1, 0, 64), Allocation(1, 1, 2, 64, 64)])
+    ``bounds.lower_bound`` may find that a node must have more, and a plan is tight after all.
+
+    >>> is_tight([Allocation(0, 0, 1, 0, 64), Allocation(1, 1, 2, 64, 8)], alignment=64)
     True
-    >>> is_tight([Allocation(0, 0, 1, 0, 64), Allocation(1, 2, 3, 64, 64)])
+    >>> is_tight([Allocation(0, 0, 1, 0, 64), Allocation(1, 2, 3, 64, 64)], alignment=64)
     False
 
     Args:
         blocks: all of them.
+        alignment: bytes that every offset is a multiple of.
     """
+    total = max((block.offset + block.size for block in blocks), default=0)
+    padded = _busiest(blocks, alignment) - alignment + 1  # the last block needs no padding
+    return total <= TOLERATED * max(_busiest(blocks, 1), padded)
+
+
+def _busiest(blocks: Sequence[Allocation], alignment: int) -> int:
+    """Bytes of the blocks, each with its padding, that are live at the busiest node."""
     changes: dict[int, int] = {}
     for block in blocks:
-        changes[block.first_node] = changes.get(block.first_node, 0) + block.size
-        changes[block.last_node + 1] = changes.get(block.last_node + 1, 0) - block.size
-    busiest = max(accumulate(changes[node] for node in sorted(changes)), default=0)
-    total = max((block.offset + block.size for block in blocks), default=0)
-    return total <= TOLERATED * busiest
+        size = align(block.size, alignment)
+        changes[block.first_node] = changes.get(block.first_node, 0) + size
+        changes[block.last_node + 1] = changes.get(block.last_node + 1, 0) - size
+    return max(accumulate(changes[node] for node in sorted(changes)), default=0)
 
 
 def aligned_buffer(size: int, alignment: int = BUFFER_ALIGNMENT) -> NDArray[np.uint8]:

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from delegraph.errors import ArgumentError
-from delegraph.memory.arena import BUFFER_ALIGNMENT, Allocation, SimpleMemoryArena, is_tight
+from delegraph.memory.arena import (
+    BUFFER_ALIGNMENT,
+    MOST_TIGHTENED,
+    Allocation,
+    SimpleMemoryArena,
+    is_tight,
+)
 from delegraph.memory.best_fit import NEVER
 from delegraph.memory.last_reads import LastReads
 from delegraph.memory.planner_graph import PlannerGraph as PlannerGraph
@@ -362,7 +368,7 @@ class ArenaPlanner:
             for tensor, block in self._allocations.items()
             if block.size and kind_of(tensor) is TensorKind.ARENA_RW
         ]
-        if is_tight(blocks):
+        if len(blocks) > MOST_TIGHTENED or is_tight(blocks, self._alignment):
             return
         from delegraph.memory.tightening import tightened  # here: most plans need no search
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.memory.best_fit import align
 from delegraph.memory.branch_and_bound import BranchAndBound, OutOfSteps
@@ -19,6 +18,9 @@ from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord
 from delegraph.memory.strategies.greedy_by_breadth import greedy_by_breadth
 from delegraph.memory.strategies.greedy_by_size import greedy_by_size, size_distance_priority
 from delegraph.memory.strategies.greedy_in_order import greedy_in_order
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _EFFORT = 300_000
 _MOST_RECORDS = 400  # to take apart, or to search exactly: Python recurses no deeper

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.memory.packing import Packing
 from delegraph.memory.records import TensorUsageRecord
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def lower_bound(records: Sequence[TensorUsageRecord], alignment: int = 1) -> int:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.memory.packing import Packing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _FAR = np.iinfo(np.int64).max // 4
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord, byte_records
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Packing:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.memory.records import ByteRecord, TensorUsageRecord, byte_records
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class TensorUsageWithIndex(NamedTuple):

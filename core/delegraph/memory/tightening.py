@@ -8,7 +8,6 @@ from delegraph.memory.arena import TOLERATED, Allocation
 from delegraph.memory.bounds import lower_bound
 from delegraph.memory.records import TensorUsageRecord
 
-_MOST_BLOCKS = 1000  # more would take longer to look at than to place
 _EFFORT = 20_000  # placements; some hundredths of a second
 
 
@@ -16,7 +15,7 @@ def tightened(blocks: Sequence[Allocation], alignment: int) -> list[Allocation] 
     """Return the blocks at the offsets of a smaller plan; None if the plan needs no change.
 
     A plan within one percent of the bytes in use at the busiest node is good, as most are; so is
-    one than which a short search finds no smaller one. Plans of very many blocks stay as they are.
+    one than which a short search finds no smaller one.
 
     Args:
         blocks: a whole plan, of blocks that have bytes.
@@ -27,8 +26,6 @@ def tightened(blocks: Sequence[Allocation], alignment: int) -> list[Allocation] 
     >>> [block.offset for block in tightened(blocks, alignment=64)]
     [128, 0, 128]
     """
-    if len(blocks) > _MOST_BLOCKS:
-        return None
     horizon = max((block.first_node for block in blocks), default=0)  # then nothing is added
     records = [
         TensorUsageRecord(block.size, block.first_node, min(block.last_node, horizon))

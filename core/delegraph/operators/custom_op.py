@@ -18,10 +18,9 @@ import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, OperatorError
 from delegraph.operators.custom_options import options_as
@@ -35,6 +34,9 @@ from delegraph.operators.registration import (
 )
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Function = Callable[..., Any]
 Shape = tuple[int, ...]

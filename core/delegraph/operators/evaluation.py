@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph, Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
 
 
 @dataclass(slots=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from delegraph.operators.registration import Node, OpContext
 from delegraph.operators.tensor import element_count
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,27 +8,25 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import importlib_metadata
 import pluggy
-from importlib_metadata import EntryPoint
 
 from delegraph.plugins import hookspecs
-from delegraph.plugins.address import canonical_name
 from delegraph.plugins.choice import PluginChoice
+from delegraph.plugins.kept_entry_points import LIST, DeclaredPlugin, PathState
 from delegraph.plugins.plugin import PLUGIN_NAME, Plugin, PluginState, one_line
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 from delegraph.plugins.standard_output import printed_to_stderr
 
+if TYPE_CHECKING:
+    from importlib_metadata import EntryPoint
+
 logger = logging.getLogger(__name__)
 
-GROUP = "delegraph.plugins"
 PATIENCE = 10.0
 """Seconds after which the log names a plugin that is still being imported."""
-
-Distribution = Any  # importlib_metadata's classes for it differ by version
-UNKNOWN = "(unknown distribution)"
 
 Spec = TypeVar("Spec", DelegateSpec, CustomOpSpec, CommandSpec, CompilerSpec)
 
@@ -87,59 +85,38 @@ def declared_plugins(
     """
     plugins: list[Plugin] = []
     if entry_points is None:
-        entry_points, plugins = installed_entry_points()
-    plugins += [_declared(point, choice) for point in entry_points]
+        points, plugins = installed_entry_points()
+    else:
+        from delegraph.plugins import distributions
+
+        points = distributions.described(entry_points)
+    plugins += [_declared(point, choice) for point in points]
     return tuple(sorted(plugins, key=lambda p: (p.name, p.distribution, p.module)))
 
 
-def installed_entry_points() -> tuple[list[EntryPoint], list[Plugin]]:
-    """Return the entry points of our group, and a broken plugin for each unreadable list.
+def installed_entry_points() -> tuple[list[DeclaredPlugin], list[Plugin]]:
+    """Return the entry points of our group, and a broken plugin for each unreadable list."""
+    state = PathState()
+    kept = state.kept()
+    if kept is not None:
+        return kept, []
+    from delegraph.plugins import distributions  # here: looking at all of them takes long
 
-    Of several copies of a distribution the first on ``sys.path`` counts, as it does for imports.
-    """
-    points: list[EntryPoint] = []
-    unreadable: list[Plugin] = []
-    seen: set[str] = set()
-    for dist in importlib_metadata.distributions():
-        if not _mentions_our_group(dist):
-            continue  # most distributions: neither parsed nor asked for their names
-        name = _distribution_name(dist)
-        if name != UNKNOWN:
-            if canonical_name(name) in seen:
-                continue
-            seen.add(canonical_name(name))
-            dist = _first_on_path(name, dist)
-        try:
-            points += dist.entry_points.select(group=GROUP)
-        except Exception as error:  # noqa: BLE001 - one damaged file must not stop the others
-            plugin = Plugin(name, name, _version(dist), "entry_points.txt")
-            unreadable.append(_broken(plugin, error, "its entry_points.txt cannot be read: "))
-    return points, unreadable
+    points, unreadable = distributions.installed_entry_points()
+    if not unreadable:
+        state.keep(points)
+    return points, [
+        _broken(
+            _printable(DeclaredPlugin(each.distribution, LIST, each.distribution, each.version)),
+            each.error,
+            f"its {LIST} cannot be read: ",
+        )
+        for each in unreadable
+    ]
 
 
-def _mentions_our_group(dist: Distribution) -> bool:
-    try:
-        return GROUP in (dist.read_text("entry_points.txt") or "")
-    except (OSError, UnicodeDecodeError):
-        return False
-
-
-def _first_on_path(name: str, dist: Distribution) -> Distribution:
-    """Return the first copy of a distribution on the path, which may have no entry points."""
-    try:
-        return importlib_metadata.distribution(name)
-    except importlib_metadata.PackageNotFoundError:
-        return dist  # its folder bears another name
-
-
-def _declared(point: EntryPoint, choice: PluginChoice) -> Plugin:
-    dist = point.dist
-    plugin = Plugin(
-        _printable(point.name[:100]),
-        UNKNOWN if dist is None else _distribution_name(dist),
-        "" if dist is None else _version(dist),
-        _printable(point.value),
-    )
+def _declared(point: DeclaredPlugin, choice: PluginChoice) -> Plugin:
+    plugin = _printable(point)
     if not PLUGIN_NAME.fullmatch(point.name):
         text = (
             f"its entry point is named {point.name[:100]!r}, expected at most 100 letters, digits, "
@@ -170,7 +147,7 @@ def import_plugin(plugin: Plugin) -> Plugin:
 
 def _import_and_ask(plugin: Plugin) -> Plugin:
     try:
-        module = EntryPoint(plugin.name, plugin.module, GROUP).load()
+        module = _loaded(plugin.module)
         version = getattr(module, "DELEGRAPH_API", hookspecs.API_VERSION)
         if version != hookspecs.API_VERSION:
             return _incompatible(plugin, version)
@@ -179,6 +156,15 @@ def _import_and_ask(plugin: Plugin) -> Plugin:
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
         return _broken(plugin, error)
+
+
+def _loaded(value: str) -> Any:
+    """Return what an entry point refers to: ``package.module``, or ``package.module:attribute``."""
+    name, _, attribute = value.partition("[")[0].partition(":")
+    found: Any = import_module(name.strip())
+    for part in filter(None, attribute.strip().split(".")):
+        found = getattr(found, part)
+    return found
 
 
 def _ask(module: object, plugin: Plugin) -> Plugin:
@@ -256,34 +242,15 @@ def _incompatible(plugin: Plugin, version: object) -> Plugin:
     return replace(plugin, state=PluginState.INCOMPATIBLE, error=text)
 
 
-def _distribution_name(dist: Distribution) -> str:
-    return _header(dist, "Name") or UNKNOWN
+def _printable(point: DeclaredPlugin) -> Plugin:
+    """Return the plugin of an entry point, with its texts escaped to protect the terminal."""
+    return Plugin(
+        _escaped(point.name[:100]),
+        _escaped(point.distribution),
+        _escaped(point.version),
+        _escaped(point.value),
+    )
 
 
-def _version(dist: Distribution) -> str:
-    return _header(dist, "Version")
-
-
-def _header(dist: Distribution, name: str) -> str:
-    """Return one header of a distribution's metadata; empty if it is missing or damaged.
-
-    ``dist.name`` parses the whole file as an e-mail, a long description included: milliseconds for
-    each plugin, at the start of every process.
-
-    Source:
-        Core metadata specifications, https://packaging.python.org/specifications/core-metadata/:
-        headers come first, one to a line, and an empty line ends them.
-    """
-    try:
-        text = dist.read_text("METADATA") or dist.read_text("PKG-INFO") or ""
-    except (OSError, UnicodeDecodeError):
-        return ""
-    headers = text.partition("\n\n")[0].splitlines()
-    named = (line.partition(":") for line in headers)
-    value = next((value for key, _, value in named if key.lower() == name.lower()), "")
-    return _printable(value.strip())
-
-
-def _printable(text: str) -> str:
-    """Escape *text* of a distribution unless it is printable, to protect the terminal."""
+def _escaped(text: str) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")

@@ -64,9 +64,12 @@ class RunningSubgraph(Protocol):
     outputs: tuple[int, ...]
     variables: tuple[int, ...]
     plan: DelegatedPlan
-    buffers: BufferHandles
     memory: SubgraphMemory
     steps: StepRunner
+
+    @property
+    def buffers(self) -> BufferHandles:
+        """The delegates' own buffers of tensors."""
 
     @property
     def findings(self) -> Findings:

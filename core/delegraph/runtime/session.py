@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from delegraph.collector import collector_paused
 from delegraph.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -25,7 +26,6 @@ from delegraph.runtime.details import in_brief
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import bound_write, require_resizable, write_tensor
-from delegraph.schema.collector import collector_paused
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from delegraph.collector import collector_paused
 from delegraph.errors import NodeError, OperatorError, StateError
 from delegraph.log import Logger
 from delegraph.operators.registration import Eval, Node, Registration
@@ -30,7 +31,6 @@ from delegraph.runtime.subgraph_memory import (
     require_channel_copies,
     view,
 )
-from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import pairwise, repeat
+from itertools import chain, pairwise, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from delegraph.collector import collector_paused
 from delegraph.errors import MalformedModelError, printable
-from delegraph.schema.collector import collector_paused
 from delegraph.schema.flatbuffer import MAX_TABLES, NOT_A_FLATBUFFER, Flatbuffer, Positions, Rows
-from delegraph.schema.parts_outside import with_parts_inside
 from delegraph.schema.read_limit import ReadLimit
 from delegraph.schema.table import (
     UINT8,
@@ -75,7 +75,20 @@ def read_model(
             f"Model provided has model identifier '{found}', should be 'TFL3' ({NOT_A_FLATBUFFER})"
         )
     with collector_paused():
-        return with_parts_inside(read_root(Model, content, table_limit, limit), content)
+        model = read_root(Model, content, table_limit, limit)
+        if not _has_parts_outside(model):
+            return model
+        from delegraph.schema.parts_outside import with_parts_inside  # here: of files above 2 GB
+
+        return with_parts_inside(model, content)
+
+
+def _has_parts_outside(model: Model) -> bool:
+    """Whether constants or custom options may stand after the flatbuffer."""
+    if any(record.offset > 1 for record in model.buffers or ()):
+        return True
+    operators = chain.from_iterable(s.operators or () for s in model.subgraphs or ())
+    return max(map(attrgetter("large_custom_options_offset"), operators), default=0) > 1
 
 
 def read_root(
@@ -180,26 +193,39 @@ class _Reader:
         self._file.require(terminators == 0, starts, where, "is not terminated")
         self._file.count_characters(int(lengths.sum()), where)
         places = list(zip(starts.tolist(), ends.tolist(), strict=True))
-        texts = {place: self._text(place, where) for place in dict.fromkeys(places)}
+        if _are_apart(starts):
+            return self._texts(places, where)
+        apart = list(dict.fromkeys(places))  # texts that tables share are read once
+        texts = dict(zip(apart, self._texts(apart, where), strict=True))
         return [texts[place] for place in places]
 
-    def _text(self, place: tuple[int, int], where: str) -> str:
-        text = str(self._bytes[place[0] : place[1]], "utf-8", "backslashreplace")
-        if not text.isascii():  # one wide character makes all of them take four bytes
-            self._file.count_characters(sys.getsizeof(text), where)
-        return text
+    def _texts(self, places: Iterable[tuple[int, int]], where: str) -> list[str]:
+        content = self._bytes
+        texts = [str(content[start:end], "utf-8", "backslashreplace") for start, end in places]
+        if not all(map(str.isascii, texts)):
+            for text in texts:
+                if not text.isascii():  # one wide character makes all of them take four bytes
+                    self._file.count_characters(sys.getsizeof(text), where)
+        return texts
 
     def _tuples(self, kind: ScalarVector, at: Positions, where: str) -> list[tuple[Any, ...]]:
         width = kind.dtype.itemsize
         starts, lengths = self._file.vectors(at, width, where)
         self._file.count_numbers(int(lengths.sum()), width, where)
+        if _are_apart(starts):
+            return self._numbers(kind, starts, lengths, where)
         places = list(zip(starts.tolist(), lengths.tolist(), strict=True))
         apart = list(dict.fromkeys(places))  # vectors that tables share are read once
         firsts, counts = np.array(apart, np.int64).reshape(-1, 2).T
-        items, ends = _items(firsts, counts, width)
-        numbers = _members(self._file.values(kind.dtype, items, where).tolist(), kind.enum)
-        tuples = dict(zip(apart, _split(numbers, ends), strict=True))
+        tuples = dict(zip(apart, self._numbers(kind, firsts, counts, where), strict=True))
         return [tuples[place] for place in places]
+
+    def _numbers(
+        self, kind: ScalarVector, starts: Positions, lengths: NDArray[np.int64], where: str
+    ) -> list[tuple[Any, ...]]:
+        items, ends = _items(starts, lengths, kind.dtype.itemsize)
+        numbers = _members(self._file.values(kind.dtype, items, where).tolist(), kind.enum)
+        return _split(numbers, ends)
 
     def _children(self, table: type[Table], at: Positions, where: str) -> list[tuple[Table, ...]]:
         starts, lengths = self._file.vectors(at, 4, where)
@@ -221,9 +247,19 @@ class _Reader:
             if table is not None:
                 of_tag = rows[tags == tag]
                 members = self.tables(table, at[of_tag], where)
+                if len(members) == len(column):
+                    return members
                 for row, member in zip(of_tag.tolist(), members, strict=True):
                     column[row] = member
         return column
+
+
+def _are_apart(starts: Positions) -> bool:
+    """Whether no two vectors begin at the same place, as in most files."""
+    steps = np.diff(starts)
+    if (steps < 0).all() or (steps > 0).all():
+        return True
+    return len(set(starts.tolist())) == len(starts)
 
 
 def _items(
@@ -246,6 +282,9 @@ def _split(items: list[Any], ends: list[int]) -> list[tuple[Any, ...]]:
     >>> _split([1, 2, 3], [2, 2, 3])
     [(1, 2), (), (3,)]
     """
+    length = ends[0] if ends else 0
+    if length and ends == list(range(length, length * len(ends) + 1, length)):
+        return list(zip(*[iter(items)] * length, strict=True))  # all are as long
     together = tuple(items)  # its slices are tuples
     return [together[start:end] for start, end in pairwise((0, *ends))]
 

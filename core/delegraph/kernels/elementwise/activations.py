@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic import sigmoid_int16
 from delegraph.arithmetic.activation import clip
@@ -30,6 +29,9 @@ from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _FLOAT_AND_8_BIT = {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8}
 _FLOAT_AND_QUANTIZED = _FLOAT_AND_8_BIT | {TensorType.INT16}

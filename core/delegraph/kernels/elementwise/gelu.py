@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.lookup_table import in_double
 from delegraph.kernels.elementwise.unary import run_transform, unary_operands
@@ -14,6 +13,9 @@ from delegraph.operators.checks import option
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _QUANTIZED = {TensorType.UINT8, TensorType.INT8, TensorType.INT16}
 _TYPES = _QUANTIZED | {TensorType.FLOAT32, TensorType.FLOAT16}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.farmhash import fingerprint64
 from delegraph.errors import OperatorError
@@ -27,6 +27,9 @@ from delegraph.operators.registration import (
 )
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import LSHProjectionType, TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @kernel("LSH_PROJECTION")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier_gemm,
@@ -22,6 +22,9 @@ from delegraph.operators.checks import require_counts, require_rank, require_sha
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class BasicLstmInput(IntEnum):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.kernels.signal.options import signal_option
 from delegraph.operators.checks import require_counts, require_shape, require_type
@@ -11,6 +12,9 @@ from delegraph.operators.kept_array import KeptArray
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @kernel("SignalFilterBankSpectralSubtraction")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.signal.options import signal_option
@@ -11,6 +12,9 @@ from delegraph.operators.checks import require_counts, require_rank, require_sha
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 TABLE_SIZE = 4 * 32 - 3
 """Three coefficients and one place unused for each length of a number in bits."""

@@ -8,7 +8,6 @@ by ``delegraph cache clear``.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import re
@@ -129,6 +128,8 @@ class FailureMemory:
             logger.debug("the failure cannot be kept: %s", reason)
 
     def _model(self) -> str:
+        import hashlib  # here: it takes milliseconds, and few delegates fail
+
         self._digest = self._digest or hashlib.sha256(self._content).hexdigest()
         return self._digest
 

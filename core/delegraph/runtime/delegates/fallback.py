@@ -28,7 +28,6 @@ from delegraph.operators.registration import Eval, Node, Prepare, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.incidents import Incident, Supervision
-from delegraph.runtime.delegates.magnified_roundings import magnified
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.delegates.partition_state import PartitionState, SavedState
 from delegraph.runtime.delegates.result_checks import (
@@ -383,9 +382,10 @@ class Guard:
                 allowed = tolerances.get(tensor.index, allowed)
             other = None if allowed is None else difference(tensor, found, expected, allowed)
             if other is not None:
-                excuse = magnified(
-                    self._subgraph, self._originals, self._delegate, self._capabilities, tolerances
-                )
+                from delegraph.runtime.delegates.magnified_roundings import magnified
+
+                who = self._subgraph, self._originals, self._delegate
+                excuse = magnified(*who, self._capabilities, tolerances)
                 self._is_excused = excuse is not None
                 return excuse or f"{tensor!r} is {other}"
         return None

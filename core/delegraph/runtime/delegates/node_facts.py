@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -36,6 +35,8 @@ class KnownTensor(NamedTuple):
         """Present type, shape and value of a tensor."""
         digest = b""
         if tensor.allocation_type is AllocationType.PERSISTENT_RO and tensor.data is not None:
+            import hashlib  # here: it takes milliseconds, and few nodes compute while prepared
+
             data = tensor.data
             values = repr(data.tolist()).encode() if data.dtype.hasobject else data.tobytes()
             digest = hashlib.blake2b(values, digest_size=16).digest()

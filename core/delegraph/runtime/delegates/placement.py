@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
+from delegraph.collector import collector_paused
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import (
     Crossing,
@@ -22,7 +23,6 @@ from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.subgraph import Subgraph
-from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
 
 _VALIDATES = Rejection("validation", "no delegate gets a VALIDATION: subgraph")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from delegraph.schema.collector import collector_paused
+from delegraph.collector import collector_paused
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,101 @@
+"""Reads the entry points of our group from the installed distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import importlib_metadata
+
+from delegraph.plugins.address import canonical_name
+from delegraph.plugins.kept_entry_points import GROUP, DeclaredPlugin
+
+Distribution = Any  # importlib_metadata's classes for it differ by version
+UNKNOWN = "(unknown distribution)"
+
+
+class UnreadableList(NamedTuple):
+    """A distribution whose list of entry points cannot be read, and why."""
+
+    distribution: str
+    version: str
+    error: Exception
+
+
+def installed_entry_points() -> tuple[list[DeclaredPlugin], list[UnreadableList]]:
+    """Return the entry points of our group, and the distributions whose list cannot be read.
+
+    Of several copies of a distribution the first on ``sys.path`` counts, as it does for imports.
+    """
+    points: list[DeclaredPlugin] = []
+    unreadable: list[UnreadableList] = []
+    seen: set[str] = set()
+    for dist in importlib_metadata.distributions():
+        if not _mentions_our_group(dist):
+            continue  # most distributions: neither parsed nor asked for their names
+        name = _distribution_name(dist)
+        if name != UNKNOWN:
+            if canonical_name(name) in seen:
+                continue
+            seen.add(canonical_name(name))
+            dist = _first_on_path(name, dist)
+        try:
+            points += described(dist.entry_points.select(group=GROUP))
+        except Exception as error:  # noqa: BLE001 - one damaged file must not stop the others
+            unreadable.append(UnreadableList(name, _version(dist), error))
+    return points, unreadable
+
+
+def described(points: Iterable[importlib_metadata.EntryPoint]) -> list[DeclaredPlugin]:
+    """Return entry points with name and version of the distributions that declare them."""
+    return [
+        DeclaredPlugin(point.name, point.value, UNKNOWN, "")
+        if point.dist is None
+        else DeclaredPlugin(
+            point.name, point.value, _distribution_name(point.dist), _version(point.dist)
+        )
+        for point in points
+    ]
+
+
+def _mentions_our_group(dist: Distribution) -> bool:
+    try:
+        return GROUP in (dist.read_text("entry_points.txt") or "")
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _first_on_path(name: str, dist: Distribution) -> Distribution:
+    """Return the first copy of a distribution on the path, which may have no entry points."""
+    try:
+        return importlib_metadata.distribution(name)
+    except importlib_metadata.PackageNotFoundError:
+        return dist  # its folder bears another name
+
+
+def _distribution_name(dist: Distribution) -> str:
+    return _header(dist, "Name") or UNKNOWN
+
+
+def _version(dist: Distribution) -> str:
+    return _header(dist, "Version")
+
+
+def _header(dist: Distribution, name: str) -> str:
+    """Return one header of a distribution's metadata; empty if it is missing or damaged.
+
+    ``dist.name`` parses the whole file as an e-mail, a long description included: milliseconds for
+    each plugin, at the start of every process.
+
+    Source:
+        Core metadata specifications, https://packaging.python.org/specifications/core-metadata/:
+        headers come first, one to a line, and an empty line ends them.
+    """
+    try:
+        text = dist.read_text("METADATA") or dist.read_text("PKG-INFO") or ""
+    except (OSError, UnicodeDecodeError):
+        return ""
+    headers = text.partition("\n\n")[0].splitlines()
+    named = (line.partition(":") for line in headers)
+    value = next((value for key, _, value in named if key.lower() == name.lower()), "")
+    return value.strip()
