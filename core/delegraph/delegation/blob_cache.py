@@ -193,6 +193,50 @@ class BlobCache:
             ) from error
         return folder.place() / name
 
+    def map(self, key: str) -> memoryview | None:
+        """Return the content for *key* as read-only memory that processes share; None for none.
+
+        For large content that is used where it lies. Nothing is read here, so nothing is known of
+        its digest: the caller checks it, and calls :meth:`keep` with other content if it is
+        damaged.
+        """
+        try:
+            folder = CacheFolder(self.root or cache_folder())
+            names = self._names(folder, key)
+            content = folder.map(f"{self._subfolder}/{names[0]}") if names else None
+        except FileNotFoundError:  # it has just left
+            return None
+        except OSError as error:
+            _warn(error)
+            return None
+        if content is not None:
+            _mark_as_used(folder.place() / self._subfolder / names[0])
+        return content
+
+    def keep(self, key: str, content: bytes) -> bool:
+        """Write *content* for later processes, in place of what is there for *key*.
+
+        Returns:
+            Whether it is kept; if not, the log has said why, once.
+        """
+        try:
+            path = self._put_in_folder(key, content)
+            for name in self._names(CacheFolder(self.root or cache_folder()), key):
+                if name != path.name:
+                    path.with_name(name).unlink(missing_ok=True)
+        except OSError:  # which was said
+            return False
+        return True
+
+    def _names(self, folder: CacheFolder, key: str) -> list[str]:
+        """Names of the files for *key*, of which there may be several after damage."""
+        try:
+            names = os.listdir(folder.place() / self._subfolder)
+        except FileNotFoundError:
+            return []
+        start = f"{self._hash(key)}-"
+        return sorted(n for n in names if n.startswith(start) and _ENTRY.fullmatch(n))
+
     def entries(self) -> list[CacheEntry]:
         """Return the entries of this namespace and version, the most recently used first.
 

@@ -56,6 +56,11 @@ class ModelContext:
         return tuple(spec.name for spec in self._model.subgraphs)
 
     @property
+    def model_digest(self) -> str | None:
+        """SHA-256 of the model file; None: the host does not tell."""
+        return None
+
+    @property
     def recommended_num_threads(self) -> int:
         """Number of threads that the user allows; -1 if open, 1 if the host has no such option."""
         return 1

@@ -92,6 +92,11 @@ class SubgraphContext(ModelContext):
         """Resources of the interpreter, shared by all subgraphs."""
         return self._subgraph.session.resources
 
+    @property
+    def model_digest(self) -> str | None:
+        """SHA-256 of the model file; see ``DelegateContext``."""
+        return self._subgraph.session.model_digest
+
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         """Set a tensor's shape; see ``OpContext.resize_tensor``."""
         self._subgraph.steps.resize_tensor(tensor, shape)

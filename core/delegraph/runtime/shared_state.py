@@ -53,6 +53,7 @@ class SharedState:
         profile: where the nodes that run are recorded; None while no profile is taken.
         callees: each subgraph as control flow calls it; empty until all of them are made.
         contexts: each subgraph as kernels and delegates see it; the same.
+        has_other_constants: whether a constant has got another value than the file gives it.
     """
 
     def __init__(
@@ -85,6 +86,19 @@ class SharedState:
         self.profile: Profile | None = None
         self.callees: list[CallableSubgraph] = []
         self.contexts: list[DelegateContext] = []
+        self.has_other_constants = False
+        self._model_digest = ""
+
+    @property
+    def model_digest(self) -> str | None:
+        """SHA-256 of the model file in hexadecimal digits; None where constants differ from it."""
+        if self.has_other_constants:
+            return None
+        if not self._model_digest:
+            import hashlib  # here: it takes milliseconds, and few delegates ask
+
+            self._model_digest = hashlib.sha256(self.model.content).hexdigest()
+        return self._model_digest
 
     @contextmanager
     def profiling(self, *, whole_partitions: bool = False) -> Iterator[Profile]:

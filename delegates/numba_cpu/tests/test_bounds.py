@@ -26,8 +26,8 @@ from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.lowering import OPERATORS, Call
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.program import program
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program import builder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 RECORDS = {"matrix", "windows", "taps", "gate"}
 """Blocks that are no kernel's, but constants that rows point to."""
@@ -47,6 +47,8 @@ def all_blocks() -> Iterator[Instruction]:
 
 
 def test_every_kind_of_row_has_a_rule() -> None:
+    for family in rules.FAMILIES:
+        importlib.import_module(f"delegraph_numba_cpu.bounds.{family}")
     kinds = {(block.family, block.kernel) for block in all_blocks()}
     assert {kind for kind in kinds if kind[1] not in RECORDS} == set(rules.RULES)
 
@@ -59,7 +61,7 @@ def rows_of(case: OperatorCase, level: str, monkeypatch: pytest.MonkeyPatch) -> 
         check_row(row, workers, vector_bytes)
         rows.append(row)
 
-    monkeypatch.setattr(program, "check_row", check)
+    monkeypatch.setattr(builder, "check_row", check)
     delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=2, cpu=level))
     Interpreter(model_content=case.model(), experimental_delegates=[delegate]).allocate_tensors()
     return rows

@@ -1,0 +1,177 @@
+"""Kept programs and claims of one delegate: what it asks before it decides anything.
+
+Programs that were prepared in this process are remembered as well, so that a resize back and forth
+decides nothing again. Files go to Delegraph's cache, namespace ``numba_cpu-programs``.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from delegraph import DelegateContext, DelegateParams, Rejection
+from delegraph.delegation import BlobCache
+from delegraph_numba_cpu.kept import claims, keys
+from delegraph_numba_cpu.kept.program_file import IS_USABLE, UnfitFile
+from delegraph_numba_cpu.kept.reading import Host, read
+from delegraph_numba_cpu.library.kernel_library import Library
+from delegraph_numba_cpu.program.program import Program
+from delegraph_numba_cpu.program.working_memory import WorkingMemory
+
+logger = logging.getLogger(__name__)
+
+NAMESPACE = "numba_cpu-programs"
+
+VARIABLE = "DELEGRAPH_NUMBA_KEEP"
+"""Environment variable: 0 lets no program be kept, nor any that is kept be used."""
+
+MOST_FILES = 16
+"""Programs that a partition writes; shapes that change at each invoke must not fill the disk."""
+
+MOST_PROGRAMS = 4
+"""Programs of a partition that are remembered in the process, the present one included."""
+
+
+def is_wanted(kept_programs: bool) -> bool:
+    """Return whether programs may be kept, by the option and the environment."""
+    return kept_programs and IS_USABLE and os.environ.get(VARIABLE, "") != "0"
+
+
+def cache_of(context: DelegateContext) -> BlobCache | None:
+    """Return the cache of programs; None if nothing can be kept here."""
+    version = keys.version()
+    return None if version is None else context.cache(NAMESPACE, version)
+
+
+class KeptClaims:
+    """Answers about the nodes of one subgraph, from the cache or for it.
+
+    Args:
+        context: the subgraph.
+        options: numbers and texts that claims depend on.
+    """
+
+    def __init__(self, context: DelegateContext, options: Sequence[object]) -> None:
+        self._plan = context.get_execution_plan()
+        self._cache, self._key, self._last = None, "", -1
+        self._new: dict[int, Rejection | None] = {}
+        self._known: claims.Answers = {}
+        model, cache = keys.model_digest(context), cache_of(context)
+        if model is None or cache is None or not self._plan:
+            return
+        refused = context.refused_nodes
+        self._last = next((index for index in reversed(self._plan) if index not in refused), -1)
+        self._cache = cache
+        self._key = "claims " + keys.claims_key(context, model, options).hex()
+        content = cache.read(self._key)
+        found = None if content is None else claims.read(content, self._plan)
+        if found is not None:
+            self._known, self._cache = found, None
+
+    def known(self, node: int) -> bool | Rejection | None:
+        """Return the kept answer about a node; None if there is none."""
+        if node not in self._known:
+            return None
+        found = self._known[node]
+        return True if found is None else found
+
+    def add(self, node: int, answer: bool | Rejection) -> None:
+        """Take note of a new answer, and keep all once the last node was asked about."""
+        if self._cache is None:
+            return
+        self._new[node] = answer if isinstance(answer, Rejection) else None
+        if node == self._last:
+            content = claims.written(self._new, self._plan)
+            if content is not None:
+                self._cache.keep(self._key, content)
+            self._cache = None
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """What makes the programs of a delegate in one subgraph.
+
+    Attributes:
+        options: numbers and texts that programs depend on, besides shapes.
+        workers: how many threads will run a program.
+        library: has the kernels.
+        working_memory: shared with other programs.
+    """
+
+    options: tuple[object, ...]
+    workers: int
+    library: Library
+    working_memory: WorkingMemory
+
+
+class KeptPrograms:
+    """Programs of one partition, by what they were made for.
+
+    Args:
+        params: the partition.
+        is_wanted: whether there may be files.
+    """
+
+    def __init__(self, params: DelegateParams, is_wanted: bool) -> None:
+        self._nodes = params.nodes_to_replace
+        self._outputs = params.output_tensors
+        self._border = (*params.input_tensors, *params.output_tensors)
+        self._is_wanted = is_wanted
+        self._programs: OrderedDict[bytes, Program] = OrderedDict()
+        self._written = 0
+
+    def find(self, context: DelegateContext, maker: Maker) -> Program | None:
+        """Return the program for the present shapes, or None if there is none.
+
+        One in a file that is damaged or foreign is none, and the log says why.
+        """
+        self._cache = cache_of(context) if self._is_wanted else None
+        model = None if self._cache is None else keys.model_digest(context)
+        if model is None:
+            self._cache = None
+        options = (*maker.options, maker.workers, maker.library.level.name)
+        self._key = keys.program_key(context, model or "", self._nodes, self._border, options)
+        found = self._programs.get(self._key)
+        if found is None and self._cache is not None:
+            found = self._read(context, maker, self._cache)
+        if found is not None:
+            self._remember(found)
+        return found
+
+    def add(self, program: Program) -> None:
+        """Keep the program that was made because :meth:`find` has found none."""
+        self._remember(program)
+        if self._cache is None or self._written >= MOST_FILES:
+            return
+        from delegraph_numba_cpu.kept.writing import written  # here: once for each program
+
+        self._written += 1
+        self._cache.keep(f"program {self._key.hex()}", written(program, self._key))
+
+    def _read(self, context: DelegateContext, maker: Maker, cache: BlobCache) -> Program | None:
+        content = cache.map(f"program {self._key.hex()}")
+        if content is None:
+            return None
+        host = Host(
+            context.tensors,
+            self._nodes,
+            self._border,
+            self._outputs,
+            maker.workers,
+            maker.library,
+            maker.working_memory,
+        )
+        try:
+            return read(content, self._key, host)
+        except UnfitFile as error:
+            logger.info("a kept program of numba_cpu is made again: %s", error)
+            return None
+
+    def _remember(self, program: Program) -> None:
+        self._programs[self._key] = program
+        self._programs.move_to_end(self._key)
+        if len(self._programs) > MOST_PROGRAMS:
+            self._programs.popitem(last=False)
