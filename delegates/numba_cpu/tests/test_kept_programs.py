@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -128,3 +131,12 @@ def test_a_kept_program_of_many_layers_is_the_one_that_was_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_round_trip(DIGITS, tmp_path, monkeypatch)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="copies run in child processes")
+def test_damaged_programs_with_right_digests_end_no_process() -> None:
+    script = Path(__file__).with_name("kept_program_damage.py")
+    ops = [f"--op={op}" for op in ("ADD", "CONV_2D", "DEPTHWISE_CONV_2D", "LSTM", "TRANSPOSE")]
+    command = [sys.executable, str(script), "--copies=3000", "--seconds=60", *ops]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

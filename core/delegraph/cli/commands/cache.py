@@ -12,7 +12,7 @@ from delegraph.cli.answers.printing import console, plural, print_json, print_ta
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 
 if TYPE_CHECKING:
-    from delegraph.delegation.blob_cache import CacheEntry
+    from delegraph.delegation.cache_entries import CacheEntry
 
 Groups = dict[tuple[str, str], list["CacheEntry"]]
 """Entries by delegate and version."""
@@ -32,7 +32,7 @@ def command() -> None:
 @diagnosis_options
 def list_(as_json: bool) -> None:
     """List what is kept, by delegate and version."""
-    from delegraph.delegation.blob_cache import cache_folder
+    from delegraph.delegation.cache_entries import cache_folder
 
     folder, groups = str(cache_folder()), _groups(None)
     if as_json:
@@ -64,7 +64,7 @@ def clear(delegates: tuple[str, ...], as_json: bool) -> None:
 
     Models that use them are compiled again. A process that has opened a file keeps it.
     """
-    from delegraph.delegation.blob_cache import remove_entry
+    from delegraph.delegation.cache_entries import remove_entry
     from delegraph.errors import ArgumentError, did_you_mean
 
     kept = {namespace for namespace, _ in _groups(None)}
@@ -83,7 +83,7 @@ def clear(delegates: tuple[str, ...], as_json: bool) -> None:
 
 def _groups(delegates: tuple[str, ...] | None) -> Groups:
     """Return the cache entries by delegate and version, for some delegates or for all (None)."""
-    from delegraph.delegation.blob_cache import cache_entries
+    from delegraph.delegation.cache_entries import cache_entries
 
     found: Groups = defaultdict(list)
     for entry in cache_entries():
