@@ -1,4 +1,4 @@
-"""``delegraph cache``: shows or removes what delegates have compiled."""
+"""``delegraph cache``: shows, makes or removes what delegates have compiled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from delegraph.cli.answers.printing import console, plural, print_json, print_table, size
-from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.arguments import delegate_option, diagnosis_options, json_option
 
 if TYPE_CHECKING:
     from delegraph.delegation.cache_entries import CacheEntry
@@ -21,7 +21,7 @@ Groups = dict[tuple[str, str], list["CacheEntry"]]
 @click.group("cache")
 @diagnosis_options
 def command() -> None:
-    """Look at what delegates have compiled, or remove it.
+    """Look at what delegates have compiled, make it ahead of time, or remove it.
 
     It lies in $DELEGRAPH_CACHE, else in this user's folder for caches.
     """
@@ -79,6 +79,45 @@ def clear(delegates: tuple[str, ...], as_json: bool) -> None:
         print_json({"files": len(entries), "bytes": _bytes(entries)})
     else:
         click.echo(f"removed {plural(len(entries), 'file')}, {size(_bytes(entries))}")
+
+
+@command.command("warm")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@delegate_option
+@click.option("--threads", type=click.IntRange(min=1), help="Threads of the interpreter.")
+@json_option
+@diagnosis_options
+def warm(
+    models: tuple[str, ...],
+    delegates: tuple[str, ...],
+    delegate_files: tuple[str, ...],
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Fill the cache for models, as a step of a build.
+
+    Each MODEL is loaded and allocated, with the delegates that it gets by default or with those of
+    --delegate. What they keep serves every later process with the same versions, processor, options
+    and number of threads.
+    """
+    from delegraph.tools.cache_warming import warm as warmed
+    from delegraph.tools.setup import Setup
+
+    options = {"delegate_files": delegate_files, "threads": threads}
+    found = [warmed(Setup(model, delegates=delegates or None, **options)) for model in models]
+    if as_json:
+        print_json({"models": [each.to_json() for each in found]})
+        return
+    print_table(
+        console(),
+        ("model", "new files", "size", "files in use", "seconds"),
+        [
+            (m.model, m.new_files, size(m.new_bytes), m.used_files, f"{m.seconds:.2f}")
+            for m in found
+        ],
+        right=("new files", "size", "files in use", "seconds"),
+        names=("model",),
+    )
 
 
 def _groups(delegates: tuple[str, ...] | None) -> Groups:
