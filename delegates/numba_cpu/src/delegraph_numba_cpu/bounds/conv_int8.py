@@ -16,7 +16,7 @@ def convolve(row: Touched) -> None:
     images, pixels = row.tiles // parts, row["pixels"]
     windows = row.record("windows")
     matrix, *others = row.records("matrix", images, row["matrix_image"])
-    for other in others:  # a stack of constants
+    for other in others if row.is_constant("matrix") else ():
         other.require(other.numbers == matrix.numbers, "matrices of a stack are alike")
         touch_weights(other, 1)
     check_depth(row, windows, matrix)
@@ -82,7 +82,9 @@ def pack_stack(row: Touched) -> None:
     row.write("matrices", images * size)
     row.write("headers", images * count * instructions.HEADER_BYTES)
     row.write("weights", images * count * 64 * steps)
-    made, copied = row.record("matrices"), row.record("matrix")
+    made, *others = row.records("matrices", images, size)
+    row.require(len(others) + 1 == images, "each image gets its record")
+    copied = row.record("matrix")
     row.require(made.numbers == copied.numbers, "records are what later rows are checked by")
     row.require(
         all(made.address(name) == row.address(name) for name in ("weights", "headers")),

@@ -50,6 +50,11 @@ class Touched:
         """The words that are no addresses, by name."""
         return {name: self._words[name] for name in self._words.keys() - self._addresses}
 
+    def is_constant(self, name: str) -> bool:
+        """Return whether the word *name* points into a constant."""
+        found: bool = self._words[name].memory.is_constant
+        return found
+
     def address(self, name: str) -> Address:
         """Return the word *name*, which must be an address."""
         found: Address = self._words[name]
@@ -138,7 +143,8 @@ class Touched:
         self.require(bool(records) and not address.offset, f"{name!r} is no record")
         assert block is not None
         size = 8 * len(records[0])
-        self.require(copies == 1 or apart in (0, size), f"{name!r}: records lie side by side")
+        is_stack = apart == size and copies <= len(records)
+        self.require(copies == 1 or apart == 0 or is_stack, f"{name!r}: records lie side by side")
         self.read(name, (copies - 1) * apart + size)
         return [
             Touched(block, words, self.tiles, self.workers, self.vector_bytes) for words in records

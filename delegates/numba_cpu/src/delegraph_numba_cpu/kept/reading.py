@@ -21,7 +21,7 @@ from delegraph_numba_cpu.bounds.rules import FAMILIES
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row, constant, report
 from delegraph_numba_cpu.kept import program_file as file
-from delegraph_numba_cpu.kept.checks import check_numbers
+from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.program import Layout, Program, name_of
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
@@ -131,6 +131,7 @@ class _Reader:
         self._read_records()
         self._require(self._next_word == len(self._kinds), "it has more words than rows")
         level = host.library.level
+        check_computed_records(rows, self._offsets)
         for row in rows:
             check_numbers(row.block, row.words, row.tiles)
             check_row(row, host.workers, level.vector_bytes)

@@ -44,7 +44,8 @@ def emit_packed(
     weights = headers + instructions.HEADER_BYTES * blocks_of_16 * images
     packed = builder.scratch(weights + 64 * steps * blocks_of_16 * images)
     packed.block = instructions.MATRIX
-    packed.records = (record | {"weights": packed + weights, "headers": packed + headers},)
+    made = record | {"weights": packed + weights, "headers": packed + headers}
+    packed.records = (made,) * images
     size = images * outputs * depth
     builder.emit(
         instructions.PACK_STACK,
