@@ -44,6 +44,16 @@ _OPERAND_BYTES = 200
 file. An operand takes time rather than memory."""
 
 
+class MappedFile(mmap.mmap):
+    """The memory of a mapped file.
+
+    Attributes:
+        status: of the file when it was mapped.
+    """
+
+    status: os.stat_result
+
+
 def load_model(
     path: str | os.PathLike[str], table_limit: int | None = None, memory_limit: int | None = None
 ) -> Model:
@@ -62,7 +72,8 @@ def load_model(
         with Path(path).open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 raise MalformedModelError(f"{os.fspath(path)!r} is empty")
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            mapped = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
+            mapped.status = os.fstat(file.fileno())
     except OSError as error:
         reason = error.strerror or error
         if Path(path).is_dir():

@@ -95,9 +95,9 @@ class SharedState:
         if self.has_other_constants:
             return None
         if not self._model_digest:
-            import hashlib  # here: it takes milliseconds, and few delegates ask
+            from delegraph.delegation.content_digest import content_digest  # here: few ask
 
-            self._model_digest = hashlib.sha256(self.model.content).hexdigest()
+            self._model_digest = content_digest(self.model.content, self.cache_dir)
         return self._model_digest
 
     @contextmanager

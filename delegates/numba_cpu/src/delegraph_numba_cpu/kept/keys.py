@@ -7,7 +7,6 @@ this process computes with: the versions of the code, the level, the options.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
@@ -111,7 +110,9 @@ def version() -> str | None:
         return None
     found = f"{delegraph.__version__}-{manifest.sources[:16]}"
     if manifest.in_place or not _is_installed():
-        found += f"-{_sources_state()[:16]}"
+        from delegraph_numba_cpu.library.families import files_state  # which wheels do not need
+
+        found += f"-{files_state(_core(), Path(__file__).parents[1])[:16]}"  # may be edited
     return found
 
 
@@ -123,18 +124,3 @@ def _is_installed() -> bool:
     """Return whether the core came from a package of its version, not from a folder of sources."""
     core = _core()
     return core.with_name(f"delegraph-{delegraph.__version__}.dist-info").is_dir()
-
-
-def _sources_state() -> str:
-    """Return a digest of name, size and time of all source files, which may have been edited."""
-    found = sha256()
-    for root in (_core(), Path(__file__).parents[1]):
-        for folder, folders, _ in os.walk(root):
-            folders.sort()
-            with os.scandir(folder) as entries:
-                for entry in sorted(entries, key=lambda e: e.name):
-                    if entry.name.endswith(".py"):
-                        status = entry.stat()
-                        text = f"{entry.path} {status.st_size} {status.st_mtime_ns}\n"
-                        found.update(text.encode(errors="surrogateescape"))
-    return found.hexdigest()
