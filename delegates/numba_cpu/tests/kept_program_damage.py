@@ -102,7 +102,7 @@ class Start:
             GuardedWorkingMemory(),
         )
         try:
-            program = read(memoryview(piece.array[: len(content)]), KEY, host)
+            program = read(piece.array[: len(content)].data, KEY, host)
         except file.UnfitFile:
             return "rejected"
         piece.freeze()
@@ -128,7 +128,7 @@ def starts(ops: Sequence[str] | None = None, count: int = 3) -> list[Start]:
 
 def _kinds(content: bytes) -> bytes:
     """Return the names of the instructions in a file."""
-    return parts(np.frombuffer(content, np.uint8))["names"].tobytes()
+    return bytes(parts(np.frombuffer(content, np.uint8))["names"])
 
 
 class _Watched(NumbaCpuDelegate):

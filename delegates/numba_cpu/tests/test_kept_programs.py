@@ -42,6 +42,7 @@ DIGITS = (MODELS / "digits_int8.tflite").read_bytes()
 @pytest.fixture(autouse=True)
 def keep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(store.VARIABLE, "1")
+    monkeypatch.setattr(store, "LEAST_NODES", 1)
 
 
 class Watched(NumbaCpuDelegate):

@@ -40,6 +40,7 @@ print(hashlib.sha256(i.get_tensor(i.get_output_details()[0]["index"]).tobytes())
 @pytest.fixture(autouse=True)
 def keep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(store.VARIABLE, "1")
+    monkeypatch.setattr(store, "LEAST_NODES", 1)
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ def test_a_file_of_another_version_or_program_is_made_again(
         digest = program_file.digest_of(content[: -int(_header(content)["constants"])])
         start, end = program_file.digest_place()
         content[start:end] = np.frombuffer(digest, np.uint8)
-        path.write_bytes(content)
+        path.write_bytes(content.tobytes())
         lowered.clear()
         np.testing.assert_array_equal(answers(made(DIGITS, tmp_path)[0]), expected)
         assert len(lowered) == 1, field
@@ -212,20 +213,24 @@ def test_shapes_without_end_do_not_fill_the_disk(tmp_path: Path) -> None:
     assert len(files(tmp_path)) == store.MOST_FILES
 
 
-@pytest.mark.parametrize("switch", ["option", "environment", "guard"])
+@pytest.mark.parametrize("switch", ["option", "environment", "guard", "size"])
 def test_nothing_is_kept_where_it_is_not_wanted(
     switch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = NumbaCpuOptions(num_threads=2, kept_programs=switch != "option")
-    if switch != "option":
-        monkeypatch.setenv(*{"environment": (store.VARIABLE, "0"), "guard": (GUARD, "1")}[switch])
+    if switch == "environment":
+        monkeypatch.setenv(store.VARIABLE, "0")
+    if switch == "guard":
+        monkeypatch.setenv(GUARD, "1")
+    if switch == "size":
+        monkeypatch.setattr(store, "LEAST_NODES", 3)
     answers(made(ADD, tmp_path, Watched(options))[0])
     assert not list(tmp_path.rglob("*.blob"))
 
 
 def test_other_options_and_threads_have_programs_of_their_own(tmp_path: Path) -> None:
-    for options in ({}, {"num_threads": 1}, {"exact": False}, {"num_threads": 2}):
-        made(DIGITS, tmp_path, Watched(NumbaCpuOptions(**{"num_threads": 2, **options})))
+    for threads, exact in ((2, True), (1, True), (2, False), (2, True)):
+        made(DIGITS, tmp_path, Watched(NumbaCpuOptions(num_threads=threads, exact=exact)))
     assert len(files(tmp_path)) == 3
 
 

@@ -103,8 +103,10 @@ def warm(
     from delegraph.tools.cache_warming import warm as warmed
     from delegraph.tools.setup import Setup
 
-    options = {"delegate_files": delegate_files, "threads": threads}
-    found = [warmed(Setup(model, delegates=delegates or None, **options)) for model in models]
+    found = [
+        warmed(Setup(m, "delegraph", delegates or None, delegate_files, threads=threads))
+        for m in models
+    ]
     if as_json:
         print_json({"models": [each.to_json() for each in found]})
         return

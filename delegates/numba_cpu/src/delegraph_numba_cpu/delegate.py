@@ -52,15 +52,14 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         )
         self._claims: WeakKeyDictionary[DelegateContext, KeptClaims] = WeakKeyDictionary()
 
-    @property
-    def keeps_programs(self) -> bool:
-        """Whether programs and claims are kept in files, and used from there."""
-        return is_wanted(self.options.kept_programs) and not is_guarded()
+    def keeps_programs(self, context: DelegateContext) -> bool:
+        """Return whether programs of a subgraph are kept in files, and used from there."""
+        return context in self._claims and self._claims[context].is_worth_it
 
     def initialize(self, context: DelegateContext) -> None:
-        self._claims.pop(context, None)
-        if self.keeps_programs:
-            self._claims[context] = KeptClaims(context, [self.options.exact])
+        before = self._claims.pop(context, None)
+        if is_wanted(self.options.kept_programs) and not is_guarded():
+            self._claims[context] = KeptClaims(context, [self.options.exact], before)
 
     def working_memory(self, context: DelegateContext) -> WorkingMemory:
         """Return the memory that the programs of a subgraph share: they run one by one."""
@@ -154,7 +153,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         self._params = params
         self._partition: Partition | None = None  # once it is lowered
         self._packed: dict[object, Memory] = {}  # weights as kernels want them
-        self._kept = KeptPrograms(params, self._delegate.keeps_programs)
+        self._kept = KeptPrograms(params, self._delegate.keeps_programs(context))
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
         maker = Maker(

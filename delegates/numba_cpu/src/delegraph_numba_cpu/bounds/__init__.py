@@ -9,6 +9,7 @@ Rules of a family are imported when one of its rows is checked. They are no part
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.bounds.rules import Overrun, check_row
+from delegraph_numba_cpu.bounds.rules import check_row
+from delegraph_numba_cpu.bounds.words import Overrun
 
 __all__ = ["Overrun", "check_row"]

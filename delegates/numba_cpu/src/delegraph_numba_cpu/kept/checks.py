@@ -73,7 +73,7 @@ def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> N
         Overrun: another row may have written one.
     """
     uses: dict[int, tuple[Memory, int, int]] = {}  # block of working memory: first and last row
-    writers = {}
+    writers: dict[int, int] = {}
     for number, row in enumerate(rows):
         for name, word in row.words.items():
             if not isinstance(word, Address) or id(word.memory) not in offsets:

@@ -87,7 +87,7 @@ def _digest(
         numbers += [tensor.index, int(tensor.type), kind, tensor.is_variable, len(shape), *shape]
         if kind == COMPUTED and tensor.data is not None:
             found.update(_content(tensor.data))
-    found.update(np.array(numbers, np.int64))
+    found.update(np.array(numbers, np.int64).data)
     return found.digest()
 
 

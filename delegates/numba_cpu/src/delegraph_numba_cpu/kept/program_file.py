@@ -87,8 +87,8 @@ def padded(size: int, unit: int) -> int:
 def digest_of(structure: Bytes) -> bytes:
     """Return the digest of all before the constants but the digest itself."""
     start, end = digest_place()
-    found = sha256(structure[:start])
-    found.update(structure[end:])
+    found = sha256(structure[:start].data)
+    found.update(structure[end:].data)
     return found.digest()
 
 
@@ -102,8 +102,8 @@ def digest_place() -> tuple[int, int]:
 def sums_of(constants: Bytes) -> bytes:
     """Return the digest of the sums of constants, whose size is a multiple of the page."""
     words = constants.view("<u8").reshape(-1, PAGE // 8)
-    found = sha256(np.ascontiguousarray(words.sum(0, dtype="<u8")))
-    found.update(np.ascontiguousarray(words.sum(1, dtype="<u8")))
+    found = sha256(words.sum(0, dtype="<u8").tobytes())
+    found.update(words.sum(1, dtype="<u8").tobytes())
     return found.digest()
 
 

@@ -7,9 +7,8 @@ Nothing of a file is believed. All counts and places are checked before they are
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,7 @@ LEAST = 64 << 10
 """Bytes of constants that count toward the limit, as in ``program/shared_constants.py``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(NamedTuple):
     """What a program is read for.
 
     Attributes:

@@ -10,7 +10,7 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from delegraph import DelegateContext, DelegateParams, Rejection
 from delegraph.delegation import BlobCache
@@ -28,8 +28,11 @@ NAMESPACE = "numba_cpu-programs"
 VARIABLE = "DELEGRAPH_NUMBA_KEEP"
 """Environment variable: 0 lets no program be kept, nor any that is kept be used."""
 
+LEAST_NODES = 4
+"""Nodes of a subgraph that is worth files; the models that tests generate have fewer."""
+
 MOST_FILES = 16
-"""Programs that a partition writes; shapes that change at each invoke must not fill the disk."""
+"""Files that a partition or subgraph writes; shapes that change at each invoke must not fill the disk."""
 
 MOST_PROGRAMS = 4
 """Programs of a partition that are remembered in the process, the present one included."""
@@ -52,15 +55,26 @@ class KeptClaims:
     Args:
         context: the subgraph.
         options: numbers and texts that claims depend on.
+        before: the answers for other shapes; None for the first ones.
+
+    Attributes:
+        is_worth_it: whether files are read and written for this subgraph.
+        files: number of files that were written for it.
     """
 
-    def __init__(self, context: DelegateContext, options: Sequence[object]) -> None:
+    def __init__(
+        self, context: DelegateContext, options: Sequence[object], before: KeptClaims | None = None
+    ) -> None:
+        self.files = 0 if before is None else before.files
         self._plan = context.get_execution_plan()
-        self._cache, self._key, self._last = None, "", -1
+        self.is_worth_it = len(self._plan) >= LEAST_NODES
+        self._cache: BlobCache | None = None
+        self._key, self._last = "", -1
         self._new: dict[int, Rejection | None] = {}
         self._known: claims.Answers = {}
-        model, cache = keys.model_digest(context), cache_of(context)
-        if model is None or cache is None or not self._plan:
+        cache = cache_of(context) if self.is_worth_it else None
+        model = None if cache is None else keys.model_digest(context)
+        if cache is None or model is None:
             return
         refused = context.refused_nodes
         self._last = next((index for index in reversed(self._plan) if index not in refused), -1)
@@ -85,13 +99,13 @@ class KeptClaims:
         self._new[node] = answer if isinstance(answer, Rejection) else None
         if node == self._last:
             content = claims.written(self._new, self._plan)
-            if content is not None:
+            if content is not None and self.files < MOST_FILES:
+                self.files += 1
                 self._cache.keep(self._key, content)
             self._cache = None
 
 
-@dataclass(frozen=True, slots=True)
-class Maker:
+class Maker(NamedTuple):
     """What makes the programs of a delegate in one subgraph.
 
     Attributes:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_void_p
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,7 @@ from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """Where the memory of a program is, and its numbers.
 
     Attributes:
