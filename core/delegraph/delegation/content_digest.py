@@ -35,15 +35,15 @@ def content_digest(content: NDArray[Any], cache_dir: Path | None = None) -> str:
     memory = getattr(content.base, "obj", None)  # of a memoryview, as NumPy makes one
     status = getattr(memory, "status", None)
     if status is None or status.st_size != content.nbytes or content.nbytes < LEAST:
-        return hashlib.sha256(content).hexdigest()
+        return hashlib.sha256(content.data).hexdigest()
     changed = status.st_mtime_ns, status.st_ctime_ns
     if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:
-        return hashlib.sha256(content).hexdigest()
+        return hashlib.sha256(content.data).hexdigest()
     key = " ".join(map(str, (status.st_dev, status.st_ino, status.st_size, *changed)))
     cache = BlobCache(NAMESPACE, "1", cache_dir)
     found = cache.read(key)
     if found is not None and len(found) == 64:
         return found.decode("ascii", "replace")
-    digest = hashlib.sha256(content).hexdigest()
+    digest = hashlib.sha256(content.data).hexdigest()
     cache.keep(key, digest.encode())
     return digest

@@ -32,7 +32,7 @@ LEAST_NODES = 4
 """Nodes of a subgraph that is worth files; the models that tests generate have fewer."""
 
 MOST_FILES = 16
-"""Files that a partition or subgraph writes; shapes that change at each invoke must not fill the disk."""
+"""Files of a partition or a subgraph; shapes that change at each invoke must not fill the disk."""
 
 MOST_PROGRAMS = 4
 """Programs of a partition that are remembered in the process, the present one included."""
