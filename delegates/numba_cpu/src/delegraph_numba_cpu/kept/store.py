@@ -59,13 +59,13 @@ class KeptClaims:
 
     Attributes:
         is_worth_it: whether files are read and written for this subgraph.
-        files: number of files that were written for it.
+        files: number of files that have been kept.
     """
 
     def __init__(
         self, context: DelegateContext, options: Sequence[object], before: KeptClaims | None = None
     ) -> None:
-        self.files = 0 if before is None else before.files
+        self.files: int = 0 if before is None else before.files
         self._plan = context.get_execution_plan()
         self.is_worth_it = len(self._plan) >= LEAST_NODES
         self._cache: BlobCache | None = None
