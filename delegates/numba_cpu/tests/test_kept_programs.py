@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from numpy.typing import NDArray
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.testing import cases
+from delegraph_numba_cpu.bounds import Overrun
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.kept import store
+from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers
 from delegraph_numba_cpu.kept.writing import written
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.options import NumbaCpuOptions
@@ -132,6 +136,36 @@ def test_a_kept_program_of_many_layers_is_the_one_that_was_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_round_trip(DIGITS, tmp_path, monkeypatch)
+
+
+def test_records_that_rows_write_are_written_first_and_alone() -> None:
+    models = cases("BATCH_MATMUL", seed=2, count=1)
+    programs = (p for case in models for p in programs_of(case.model()))
+    program = next(p for p in programs if any(r.block.kernel == "pack_stack" for r in p.rows))
+    rows, offsets = list(program.rows), program.offsets
+    check_computed_records(rows, offsets)
+    with pytest.raises(Overrun, match="is read before it is written"):
+        check_computed_records(rows[::-1], offsets)
+    with pytest.raises(Overrun, match="other values lie where a record is"):
+        check_computed_records(rows, dict.fromkeys(offsets, 0))
+
+
+def programs_of(content: bytes) -> list[Program]:
+    """Return the programs of a model; none where it cannot be allocated."""
+    delegate = Watched(UNKEPT)
+    with suppress(DelegraphError):
+        made(content, Path("missing"), delegate)
+    return delegate.programs
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("bytes", -1), ("bytes", 1 << 50), ("tiles", 2), ("tiles", 0)]
+)
+def test_numbers_that_no_lowering_writes_are_refused(name: str, number: int) -> None:
+    words = {"source": 0, "target": 0, "bytes": 8, "tiles": 1}
+    check_numbers(COPY, words, 1)
+    with pytest.raises(Overrun, match="'copy'"):
+        check_numbers(COPY, words | {name: number}, 1)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="copies run in child processes")
