@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from delegraph.delegation import blob_cache, cache_files
-from delegraph.delegation.blob_cache import BlobCache, cache_entries, remove_entry
+from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation.cache_entries import DAY, cache_entries, remove_entry
 from delegraph.errors import ArgumentError, DelegateError
 
 
@@ -214,7 +215,7 @@ def test_half_written_files_leave_after_a_day(folder: Path) -> None:
     old, new = (path.with_name(f"{path.name}.{name}.unfinished") for name in ("old", "new"))
     for half, age in ((old, 2), (new, 0)):
         half.write_bytes(b"com")
-        os.utime(half, (time.time() - age * blob_cache.DAY,) * 2)
+        os.utime(half, (time.time() - age * DAY,) * 2)
     cache.put("other", b"x")
     assert (old.exists(), new.exists()) == (False, True)
 
@@ -275,3 +276,30 @@ def test_a_key_may_be_any_text(folder: Path) -> None:
     assert [cache.get_or_make(key, never).read_bytes() for key in keys] == [
         key.encode() for key in keys
     ]
+
+
+def test_what_is_mapped_is_read_only_and_outlives_its_file(folder: Path) -> None:
+    cache = BlobCache("mine", "1.0", folder)
+    assert cache.map("key") is None
+    assert cache.keep("key", b"compiled")
+    content = cache.map("key")
+    assert content is not None
+    cache.entries()[0].path.unlink()
+    assert content.readonly
+    assert bytes(content) == b"compiled"
+
+
+def test_what_is_kept_takes_the_place_of_a_damaged_file(folder: Path) -> None:
+    cache = BlobCache("mine", "1.0", folder)
+    cache.put("key", b"damaged")
+    assert cache.keep("key", b"sound")
+    assert len(cache.entries()) == 1
+    assert cache.read("key") == b"sound"
+
+
+def test_what_cannot_be_kept_is_said_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder.write_bytes(b"")  # no folder
+    cache = BlobCache("mine", "1.0", folder)
+    assert cache.map("key") is None
+    assert not cache.keep("key", b"compiled")
+    assert caplog.text.count("cannot be used") == 1

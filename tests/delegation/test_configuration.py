@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from delegraph.delegation import configuration as module
-from delegraph.delegation.blob_cache import BlobCache, cache_folder
+from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation.cache_entries import cache_folder
 from delegraph.delegation.configuration import (
     CONFIG_VARIABLE,
     Configuration,

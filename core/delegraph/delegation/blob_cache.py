@@ -14,52 +14,31 @@ import logging
 import os
 import re
 import shutil
-import stat
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from delegraph.delegation.cache_files import UNFINISHED, CacheFolder, user_cache_folder
+from delegraph.delegation.cache_entries import (
+    CACHE_VARIABLE,
+    ENTRY,
+    CacheEntry,
+    cache_entries,
+    cache_folder,
+    trim,
+)
+from delegraph.delegation.cache_files import CacheFolder
 from delegraph.delegation.configuration import configuration
 from delegraph.errors import ArgumentError, DelegateError
 
 logger = logging.getLogger(__name__)
 
-CACHE_VARIABLE = "DELEGRAPH_CACHE"
-"""Environment variable that names another folder than the user's."""
-
 LIMIT = 4 << 30
 """Bytes that all entries of a folder may take; the oldest unused ones leave first."""
 
-DAY = 24 * 60 * 60
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_ENTRY = re.compile(r"([0-9a-f]{32})-([0-9a-f]{64})\.blob")
-_LEFT_OVER = re.compile(rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+{re.escape(UNFINISHED)}")
 _PATIENCE = 600
 """Seconds to wait for another process that makes the same entry."""
-
-
-@dataclass(frozen=True, slots=True)
-class CacheEntry:
-    """One file of the cache, which holds one compiled partition.
-
-    Attributes:
-        namespace: name of the delegate that made the entry.
-        version: version that the delegate gave to its entries.
-        path: the file.
-        size: bytes of the file.
-        used: time of the last use, in seconds since 1970.
-    """
-
-    namespace: str
-    version: str
-    path: Path
-    size: int
-    used: float
 
 
 class BlobCache:
@@ -195,6 +174,50 @@ class BlobCache:
             ) from error
         return folder.place() / name
 
+    def map(self, key: str) -> memoryview | None:
+        """Return the content for *key* as read-only memory that processes share; None for none.
+
+        For large content that is used where it lies. Nothing is read here, so nothing is known of
+        its digest: the caller checks it, and calls :meth:`keep` with other content if it is
+        damaged.
+        """
+        try:
+            folder = CacheFolder(self.root or cache_folder())
+            names = self._names(folder, key)
+            content = folder.map(f"{self._subfolder}/{names[0]}") if names else None
+        except FileNotFoundError:  # it has just left
+            return None
+        except OSError as error:
+            _warn(error)
+            return None
+        if content is not None:
+            _mark_as_used(folder.place() / self._subfolder / names[0])
+        return content
+
+    def keep(self, key: str, content: bytes) -> bool:
+        """Write *content* for later processes, in place of what is there for *key*.
+
+        Returns:
+            Whether it is kept; if not, the log has said why, once.
+        """
+        try:
+            path = self._put_in_folder(key, content)
+            for name in self._names(CacheFolder(self.root or cache_folder()), key):
+                if name != path.name:
+                    path.with_name(name).unlink(missing_ok=True)
+        except OSError:  # which was said
+            return False
+        return True
+
+    def _names(self, folder: CacheFolder, key: str) -> list[str]:
+        """Names of the files for *key*, of which there may be several after damage."""
+        try:
+            names = os.listdir(folder.place() / self._subfolder)
+        except FileNotFoundError:
+            return []
+        start = f"{self._hash(key)}-"
+        return sorted(n for n in names if n.startswith(start) and ENTRY.fullmatch(n))
+
     def entries(self) -> list[CacheEntry]:
         """Return the entries of this namespace and version, the most recently used first.
 
@@ -217,7 +240,7 @@ class BlobCache:
         try:
             folder = CacheFolder(self.root or cache_folder())
             folder.write(name, content)
-            _trim(folder, self._limit)
+            trim(folder, self._limit)
             return folder.place() / name
         except OSError as error:
             _warn(error)
@@ -263,55 +286,6 @@ class BlobCache:
             yield
 
 
-def cache_folder() -> Path:
-    """Return the cache folder: ``$DELEGRAPH_CACHE``, else the configured one, else the user's.
-
-    Raises:
-        ConfigurationError: the configuration file has a mistake.
-        FileNotFoundError: this user has no home.
-    """
-    given = os.environ.get(CACHE_VARIABLE)
-    if given:
-        return Path(given).absolute()
-    return configuration().cache_folder or user_cache_folder() / "compiled"
-
-
-def cache_entries(folder: Path | None = None) -> list[CacheEntry]:
-    """Return the entries of a cache, the most recently used first; other files are skipped.
-
-    Raises:
-        OSError: the folder cannot be used.
-    """
-    try:
-        place = CacheFolder(folder or cache_folder()).place()
-    except FileNotFoundError:
-        return []
-    found = []
-    for path in place.glob("*/*/*.blob"):
-        with contextlib.suppress(FileNotFoundError):  # it has just left
-            status = path.lstat()
-            if _ENTRY.fullmatch(path.name) and stat.S_ISREG(status.st_mode):
-                version, namespace = path.parent, path.parent.parent
-                entry = CacheEntry(
-                    namespace.name, version.name, path, status.st_size, status.st_mtime
-                )
-                found.append(entry)
-    return sorted(found, key=lambda entry: (-entry.used, entry.path))
-
-
-def remove_entry(entry: CacheEntry) -> None:
-    """Remove an entry and its folders if they are then empty; a missing file is no error.
-
-    Raises:
-        OSError: it cannot be removed.
-    """
-    entry.path.unlink(missing_ok=True)
-    for folder in (entry.path.parent, entry.path.parent.parent):
-        with contextlib.suppress(FileNotFoundError):
-            if all(path.suffix == ".lock" for path in folder.iterdir()):
-                shutil.rmtree(folder, ignore_errors=True)
-
-
 def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[Path, bytes] | None:
     """Return the file and content for the hash of a key, or None if missing or changed.
 
@@ -323,7 +297,7 @@ def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[Path,
     except FileNotFoundError:
         return None
     for name in names:
-        match = _ENTRY.fullmatch(name)
+        match = ENTRY.fullmatch(name)
         if match is None:
             continue
         path = folder.place() / subfolder / name
@@ -344,23 +318,6 @@ def _digest(content: bytes) -> str:
     import hashlib  # here: it takes milliseconds, and most processes keep nothing
 
     return hashlib.sha256(content).hexdigest()
-
-
-def _trim(folder: CacheFolder, limit: int) -> None:
-    """Remove the least recently used entries until *limit* bytes hold; keep the newest entry."""
-    entries = cache_entries(folder.path)
-    total = sum(entry.size for entry in entries)
-    for entry in reversed(entries[1:]):
-        if total <= limit:
-            break
-        with contextlib.suppress(OSError):  # a reader on Windows has it open
-            remove_entry(entry)
-            total -= entry.size
-    now = time.time()
-    for path in folder.place().glob(f"*/*/*{UNFINISHED}"):
-        with contextlib.suppress(OSError):
-            if _LEFT_OVER.fullmatch(path.name) and now - path.lstat().st_mtime > DAY:
-                path.unlink()
 
 
 def _mark_as_used(path: Path) -> None:

@@ -23,11 +23,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import mmap
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from delegraph.log import Logger
 
@@ -74,6 +76,29 @@ class CacheFolder:
             FileNotFoundError: there is none.
             OSError: it cannot be read, or others may have written it.
         """
+        with self._opened(name) as file:
+            return file.read()
+
+    def map(self, name: str) -> memoryview:
+        """Return the content of a file as read-only mapped memory, which processes share.
+
+        The file may be replaced or removed meanwhile, as the cache does it; the memory stays.
+
+        Args:
+            name: as for :meth:`read`.
+
+        Raises:
+            FileNotFoundError: there is none.
+            OSError: it cannot be mapped, or others may have written it.
+        """
+        with self._opened(name) as file:
+            if not os.fstat(file.fileno()).st_size:
+                return memoryview(b"")
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+    @contextlib.contextmanager
+    def _opened(self, name: str) -> Iterator[BinaryIO]:
+        """Yield an open file that only this user can have written."""
         place = self.place()
         *folders, last = name.split("/")
         for folder in folders:
@@ -85,7 +110,7 @@ class CacheFolder:
                 raise _refusal(place / last, "is no regular file")
             _require_private(place / last, status)
             logger.debug("read %s", place / last)
-            return file.read()
+            yield file
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file atomically, so that no reader finds half of it; create missing folders.

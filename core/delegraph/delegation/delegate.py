@@ -168,6 +168,15 @@ class DelegateContext(OpContext, Protocol):
         """Position of this subgraph in the model."""
 
     @property
+    def model_digest(self) -> str | None:
+        """SHA-256 of the whole model file, in hexadecimal digits; computed when first asked for.
+
+        For keys of what a delegate keeps: operators, options, quantization and all constants follow
+        from it, together with the index of the subgraph. Shapes do not. None in hosts that do not
+        know the file, and once a constant has got another value than the file's: then keep nothing.
+        """
+
+    @property
     def recommended_num_threads(self) -> int:
         """Number of threads that the user allows; -1 when the delegate may choose."""
 

@@ -49,6 +49,16 @@ memory.
 """
 
 
+class MappedFile(mmap.mmap):
+    """The memory of a mapped file.
+
+    Attributes:
+        status: of the file when it was mapped.
+    """
+
+    status: os.stat_result
+
+
 def load_model(
     path: str | os.PathLike[str], table_limit: int | None = None, memory_limit: int | None = None
 ) -> Model:
@@ -67,7 +77,8 @@ def load_model(
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 raise MalformedModelError(f"{os.fspath(path)!r} is empty")
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            mapped = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
+            mapped.status = os.fstat(file.fileno())
     except OSError as error:
         reason = error.strerror or error
         if os.path.isdir(path):

@@ -136,6 +136,11 @@ class ModelContext:
         return tuple(spec.name for spec in self._model.subgraphs)
 
     @property
+    def model_digest(self) -> str | None:
+        """SHA-256 of the model file; None if the host does not tell it."""
+        return None
+
+    @property
     def recommended_num_threads(self) -> int:
         """Number of threads that the user allows; -1 if open, 1 if the host has no such option."""
         return 1
@@ -219,6 +224,11 @@ class SubgraphContext(ModelContext):
     def resources(self) -> MutableMapping[Any, Any]:
         """Resources of the interpreter, shared by all subgraphs."""
         return self._subgraph.session.resources
+
+    @property
+    def model_digest(self) -> str | None:
+        """SHA-256 of the model file; see ``DelegateContext``."""
+        return self._subgraph.session.model_digest
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         """Set a tensor's shape; see ``OpContext.resize_tensor``."""

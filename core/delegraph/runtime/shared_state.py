@@ -51,6 +51,7 @@ class SharedState:
         callees: view of each subgraph for control flow; empty until all subgraphs are made.
         contexts: context of each subgraph for kernels and delegates; empty until all subgraphs are
             made.
+        has_other_constants: whether a constant has a value other than the file's.
     """
 
     def __init__(
@@ -84,6 +85,19 @@ class SharedState:
         self.profile: Profile | None = None
         self.callees: list[CallableSubgraph] = []
         self.contexts: list[DelegateContext] = []
+        self.has_other_constants = False
+        self._model_digest = ""
+
+    @property
+    def model_digest(self) -> str | None:
+        """SHA-256 of the model file in hexadecimal digits; None where constants differ from it."""
+        if self.has_other_constants:
+            return None
+        if not self._model_digest:
+            from delegraph.delegation.content_digest import content_digest  # here: few ask
+
+            self._model_digest = content_digest(self.model.content, self.cache_dir)
+        return self._model_digest
 
     @cached_property
     def incidents(self) -> Incidents:

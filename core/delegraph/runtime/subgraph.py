@@ -322,6 +322,7 @@ class Subgraph:
             NodeError: as of :meth:`allocate`, if the subgraph was allocated.
         """
         was_allocated, self.is_allocated = self.is_allocated, False
+        self.session.has_other_constants = True
         tensor.data = data
         if was_allocated and not self.plan.has_unresolved:
             self.allocate()

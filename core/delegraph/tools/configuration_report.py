@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from delegraph.delegation.blob_cache import CACHE_VARIABLE, LIMIT
+from delegraph.delegation.blob_cache import LIMIT
+from delegraph.delegation.cache_entries import CACHE_VARIABLE
 from delegraph.delegation.cache_files import user_cache_folder
 from delegraph.delegation.configuration import (
     CONFIG_VARIABLE,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from delegraph.delegation.blob_cache import CACHE_VARIABLE, cache_folder
+from delegraph.delegation.cache_entries import CACHE_VARIABLE, cache_folder
 from delegraph.delegation.cache_files import CacheFolder
 from delegraph.delegation.configuration import configuration
 from delegraph.operators.memory_limit import physical_memory

@@ -22,6 +22,7 @@ from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.program import Program
 
 os.environ["DELEGRAPH_DEFAULT_DELEGATES"] = ""  # tests name the delegates they are about
+os.environ["DELEGRAPH_NUMBA_KEEP"] = "0"  # each test decides anew, but those of kept programs
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever pytest is started
 
 collect_ignore: list[str] = []

@@ -18,7 +18,8 @@ from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.library.kernel_library import library
 from delegraph_numba_cpu.lowering import OPERATORS, Call
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.program.program import Program, ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
+from delegraph_numba_cpu.program.program import Program
 
 Array = NDArray[Any]
 

@@ -21,13 +21,13 @@ from delegraph_numba_cpu import instructions
 from delegraph_numba_cpu.bounds import Overrun, check_row, rules
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.instructions import Instruction
-from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row
-from delegraph_numba_cpu.instructions.moves import COPY
+from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row, constant
+from delegraph_numba_cpu.instructions.moves import COPY, NEST
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.lowering import OPERATORS, Call
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.program import program
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program import builder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 RECORDS = {"matrix", "windows", "taps", "gate"}
 """Blocks that are no kernel's, but constants that rows point to."""
@@ -47,6 +47,8 @@ def all_blocks() -> Iterator[Instruction]:
 
 
 def test_every_kind_of_row_has_a_rule() -> None:
+    for family in rules.FAMILIES:
+        importlib.import_module(f"delegraph_numba_cpu.bounds.{family}")
     kinds = {(block.family, block.kernel) for block in all_blocks()}
     assert {kind for kind in kinds if kind[1] not in RECORDS} == set(rules.RULES)
 
@@ -59,7 +61,7 @@ def rows_of(case: OperatorCase, level: str, monkeypatch: pytest.MonkeyPatch) -> 
         check_row(row, workers, vector_bytes)
         rows.append(row)
 
-    monkeypatch.setattr(program, "check_row", check)
+    monkeypatch.setattr(builder, "check_row", check)
     delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=2, cpu=level))
     Interpreter(model_content=case.model(), experimental_delegates=[delegate]).allocate_tensors()
     return rows
@@ -129,6 +131,35 @@ def test_rows_do_not_write_to_constants() -> None:
     constant = Memory(64, 4096, array=np.zeros(64, np.uint8))
     with pytest.raises(DelegateError, match=r"a row of no node: 'copy' writes to .* a constant"):
         emit(COPY, source=Memory(64), target=constant, bytes=64)
+
+
+def test_rows_do_not_write_to_inputs() -> None:
+    given = Memory(64, is_read_only=True)
+    with pytest.raises(DelegateError, match=r"'copy' writes to .* an input"):
+        emit(COPY, source=Memory(64), target=given, bytes=64)
+
+
+def test_words_are_addresses_where_kernels_take_them_for_addresses_only() -> None:
+    with pytest.raises(DelegateError, match="the word 'source' is 4096, not an address"):
+        emit(COPY, source=4096, target=Memory(64), bytes=0)
+    with pytest.raises(DelegateError, match="the word 'bytes' is an address, not a number"):
+        emit(COPY, source=Memory(64), target=Memory(64), bytes=Memory(64))
+
+
+NO_NEST = {"rows": 3, "unit": 3, "grain": 0}
+"""Words of a nest that its loops do not allow."""
+
+
+@pytest.mark.parametrize("name", NO_NEST)
+def test_a_nest_moves_the_elements_of_its_loops_only(name: str) -> None:
+    loops = np.array([[2, 32, 32], [4, 4, 4]], np.int64)
+    words = {
+        "source": Memory(64), "target": Memory(64), "loops": constant(loops), "depth": 2,
+        "rows": 2, "grain": 1, "unit": 4,
+    }  # fmt: skip
+    emit(NEST, **words)
+    with pytest.raises(DelegateError, match=r"'nest': (rows are|elements have|tiles have)"):
+        emit(NEST, **words | {name: NO_NEST[name]})
 
 
 def test_a_kind_without_a_rule_is_refused() -> None:

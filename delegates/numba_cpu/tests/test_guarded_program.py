@@ -14,9 +14,9 @@ from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.lowering import OPERATORS, Call
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.program import program
+from delegraph_numba_cpu.program import builder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 from delegraph_numba_cpu.program.guarded_memory import GuardedMemory, is_guarded
-from delegraph_numba_cpu.program.program import ProgramBuilder
 
 SIZE = 20
 
@@ -62,7 +62,7 @@ def test_a_wrong_row_is_caught_by_the_table_and_without_it_by_its_name(
 ) -> None:
     with pytest.raises(DelegateError, match="'copy' writes bytes -"):
         misplaced(monkeypatch, offset)
-    monkeypatch.setattr(program, "check_row", lambda *row: None)
+    monkeypatch.setattr(builder, "check_row", lambda *row: None)
     made = misplaced(monkeypatch, offset)
     message = rf"nodes \[0\]: 'copy' has written {where} tensor 1 '\w+', which has 80 bytes"
     for _ in range(2):

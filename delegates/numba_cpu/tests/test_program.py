@@ -17,7 +17,8 @@ from delegraph.testing import interrupted
 from delegraph_numba_cpu.instructions.memory import SLACK, Memory, Row
 from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.library.kernel_library import Library
-from delegraph_numba_cpu.program.program import Program, ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
+from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
 SIZE = 256

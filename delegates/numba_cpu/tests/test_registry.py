@@ -16,7 +16,7 @@ from delegraph_numba_cpu.lowering.registry import (
     register,
     register_variants,
 )
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower(call: Call, builder: ProgramBuilder) -> None:

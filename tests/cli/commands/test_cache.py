@@ -1,4 +1,4 @@
-"""``delegraph cache``: list and clear."""
+"""``delegraph cache``: list, clear and warm."""
 
 from __future__ import annotations
 
@@ -49,3 +49,41 @@ def test_clear_of_an_unknown_delegate_is_a_mistake(delegraph: Command) -> None:
     ran = delegraph("cache", "clear", "mien")
     assert ran.code == 2
     assert "nothing of 'mien' is kept (did you mean 'mine'?)" in ran.err
+
+
+MODEL = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
+
+KEEPING = """
+from delegraph import SimpleDelegateInterface
+
+class Keeping(SimpleDelegateInterface):
+    def name(self):
+        return "keeping"
+
+    def initialize(self, context):
+        context.cache("keeping", "1").get_or_make("key", lambda: b"compiled")
+
+    def is_node_supported_by_delegate(self, registration, node, context):
+        return False
+
+    def create_delegate_kernel_interface(self):
+        raise NotImplementedError
+"""
+
+
+def test_warm_lets_delegates_keep_what_they_compile(
+    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeping = tmp_path / "keeping.py"
+    keeping.write_text(KEEPING)
+    first = delegraph("cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json").json
+    (model,) = first["models"]
+    assert (model["model"], model["new_files"], model["new_bytes"]) == (str(MODEL), 1, 8)
+    again = delegraph(
+        "cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--threads", "1"
+    ).lines
+    assert any(" 0 0 B 1 " in line for line in again)
+
+
+def test_warm_of_a_missing_model_is_a_mistake(delegraph: Command) -> None:
+    assert "Could not open 'missing.tflite'" in delegraph("cache", "warm", "missing.tflite").err

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from delegraph import DelegateFlags, Interpreter, Limits, PlacementPolicy
-from delegraph.delegation.blob_cache import CACHE_VARIABLE
+from delegraph.delegation.cache_entries import CACHE_VARIABLE
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import DefaultDelegateWarning, DelegateError, PlacementError
 from delegraph.plugins import known_packages

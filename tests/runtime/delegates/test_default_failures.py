@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from delegraph import DelegateFlags, FailurePolicy, Interpreter
-from delegraph.delegation.blob_cache import CACHE_VARIABLE, BlobCache
+from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation.cache_entries import CACHE_VARIABLE
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import DefaultDelegateWarning, DelegateError, DelegateNodeError, NodeError
 from delegraph.native import LiteRtInterpreter

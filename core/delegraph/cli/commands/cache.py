@@ -1,4 +1,4 @@
-"""``delegraph cache``: shows or removes what delegates have compiled."""
+"""``delegraph cache``: shows, makes or removes what delegates have compiled."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from delegraph.cli.answers.printing import console, plural, print_json, print_table, size
-from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.arguments import delegate_option, diagnosis_options, json_option
 
 if TYPE_CHECKING:
-    from delegraph.delegation.blob_cache import CacheEntry
+    from delegraph.delegation.cache_entries import CacheEntry
 
 Groups = dict[tuple[str, str], list["CacheEntry"]]
 """Entries by delegate and version."""
@@ -21,7 +21,7 @@ Groups = dict[tuple[str, str], list["CacheEntry"]]
 @click.group("cache")
 @diagnosis_options
 def command() -> None:
-    """Look at what delegates have compiled, or remove it.
+    """Look at what delegates have compiled, make it ahead of time, or remove it.
 
     It lies in $DELEGRAPH_CACHE, else in this user's folder for caches.
     """
@@ -32,7 +32,7 @@ def command() -> None:
 @diagnosis_options
 def list_(as_json: bool) -> None:
     """List what is kept, by delegate and version."""
-    from delegraph.delegation.blob_cache import cache_folder
+    from delegraph.delegation.cache_entries import cache_folder
 
     folder, groups = str(cache_folder()), _groups(None)
     if as_json:
@@ -64,7 +64,7 @@ def clear(delegates: tuple[str, ...], as_json: bool) -> None:
 
     Models that use them are compiled again. A process that has opened a file keeps it.
     """
-    from delegraph.delegation.blob_cache import remove_entry
+    from delegraph.delegation.cache_entries import remove_entry
     from delegraph.errors import ArgumentError, did_you_mean
 
     kept = {namespace for namespace, _ in _groups(None)}
@@ -81,9 +81,50 @@ def clear(delegates: tuple[str, ...], as_json: bool) -> None:
         click.echo(f"removed {plural(len(entries), 'file')}, {size(_bytes(entries))}")
 
 
+@command.command("warm")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@delegate_option
+@click.option("--threads", type=click.IntRange(min=1), help="Threads of the interpreter.")
+@json_option
+@diagnosis_options
+def warm(
+    models: tuple[str, ...],
+    delegates: tuple[str, ...],
+    delegate_files: tuple[str, ...],
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Fill the cache for models, as a step of a build.
+
+    Each MODEL is loaded and allocated, with the delegates that it gets by default or with those of
+    --delegate. What they keep serves every later process with the same versions, processor, options
+    and number of threads.
+    """
+    from delegraph.tools.cache_warming import warm as warmed
+    from delegraph.tools.setup import Setup
+
+    found = [
+        warmed(Setup(m, "delegraph", delegates or None, delegate_files, threads=threads))
+        for m in models
+    ]
+    if as_json:
+        print_json({"models": [each.to_json() for each in found]})
+        return
+    print_table(
+        console(),
+        ("model", "new files", "size", "files in use", "seconds"),
+        [
+            (m.model, m.new_files, size(m.new_bytes), m.used_files, f"{m.seconds:.2f}")
+            for m in found
+        ],
+        right=("new files", "size", "files in use", "seconds"),
+        names=("model",),
+    )
+
+
 def _groups(delegates: tuple[str, ...] | None) -> Groups:
     """Return the cache entries by delegate and version, for some delegates or for all (None)."""
-    from delegraph.delegation.blob_cache import cache_entries
+    from delegraph.delegation.cache_entries import cache_entries
 
     found: Groups = defaultdict(list)
     for entry in cache_entries():

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from importlib_metadata import version
 
-from delegraph.delegation.blob_cache import BlobCache, cache_entries
+from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation.cache_entries import cache_entries
 from delegraph.delegation.cache_files import read_safe
 from delegraph.delegation.incident import Incident
 from delegraph.errors import DelegatePhase, DelegateProcessError, DelegraphError

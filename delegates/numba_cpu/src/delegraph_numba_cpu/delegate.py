@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 from weakref import WeakKeyDictionary
 
 from delegraph import (
-    Capabilities,
     DelegateContext,
     DelegateFlags,
     DelegateParams,
@@ -16,25 +15,26 @@ from delegraph import (
     Rejection,
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
-    Tolerance,
 )
 from delegraph.delegation import is_dry_run, limited_num_threads, raise_if_requested
 from delegraph.errors import DelegateError
-from delegraph_numba_cpu.instructions.memory import Memory
+from delegraph_numba_cpu.kept.store import KeptClaims, KeptPrograms, Maker, is_wanted
 from delegraph_numba_cpu.library.cpu import level_named, physical_cores
 from delegraph_numba_cpu.library.kernel_library import library
-from delegraph_numba_cpu.lowering import OPERATORS, Call
-from delegraph_numba_cpu.lowering.checks import check_quantization, first_rejection
-from delegraph_numba_cpu.lowering.fusion import Partition
-from delegraph_numba_cpu.lowering.schedule import lower_all
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.program.failures import can_fail, wrong_position
 from delegraph_numba_cpu.program.guarded_memory import is_guarded
-from delegraph_numba_cpu.program.guarded_program import GuardedProgram
-from delegraph_numba_cpu.program.node_times import TimedProgram
 from delegraph_numba_cpu.program.pool import POOL
-from delegraph_numba_cpu.program.program import Program, ProgramBuilder, described
+from delegraph_numba_cpu.program.program import Program, described
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
+
+if TYPE_CHECKING:
+    from delegraph import Capabilities
+    from delegraph_numba_cpu.instructions.memory import Memory
+    from delegraph_numba_cpu.lowering.fusion import Partition
+    from delegraph_numba_cpu.program.node_times import TimedProgram
+
+# What decides (the room ``lowering``) is imported by what has to decide: a start with kept programs
+# does without.
 
 ROUNDED_TYPES = ("INT8", "UINT8", "INT16")
 """Types of which the official kernel sets round differently here and there."""
@@ -50,6 +50,16 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         self._working_memory: WeakKeyDictionary[DelegateContext, WorkingMemory] = (
             WeakKeyDictionary()
         )
+        self._claims: WeakKeyDictionary[DelegateContext, KeptClaims] = WeakKeyDictionary()
+
+    def keeps_programs(self, context: DelegateContext) -> bool:
+        """Return whether programs of a subgraph are kept in files, and used from there."""
+        return context in self._claims and self._claims[context].is_worth_it
+
+    def initialize(self, context: DelegateContext) -> None:
+        before = self._claims.pop(context, None)
+        if is_wanted(self.options.kept_programs) and not is_guarded():
+            self._claims[context] = KeptClaims(context, [self.options.exact], before)
 
     def working_memory(self, context: DelegateContext) -> WorkingMemory:
         """Return the memory that the programs of a subgraph share: they run one by one."""
@@ -66,6 +76,9 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         )
 
     def capabilities(self) -> Capabilities:
+        from delegraph import Capabilities, Tolerance
+        from delegraph_numba_cpu.lowering import OPERATORS
+
         claims = [claim for name, entry in OPERATORS.items() for claim in entry.claims(name)]
         unit = Tolerance(absolute=0.0 if self.options.exact else 1.0)
         return Capabilities(
@@ -78,6 +91,21 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
+        kept = self._claims.get(context)
+        answer = None if kept is None else kept.known(node.index)
+        if answer is None:
+            answer = self._decided(registration, node, context)
+            if kept is not None:
+                kept.add(node.index, answer)
+        return answer
+
+    def _decided(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        """Return whether there is a lowering for a node, or why not."""
+        from delegraph_numba_cpu.lowering import OPERATORS, Call
+        from delegraph_numba_cpu.lowering.checks import check_quantization, first_rejection
+
         operator = OPERATORS.get(registration.name)
         if operator is None or node.delegate is not None:
             return Rejection("op", f"there is no kernel for {registration.name}")
@@ -112,7 +140,6 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     Attributes:
         kernel_library: the compiled kernels.
-        partition: the nodes.
         program: what it runs; None before the first ``prepare``, and after one of a dry run.
     """
 
@@ -123,38 +150,68 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         self._timed: TimedProgram | None = None  # of the program, once a profile was taken
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        self._border = (*params.input_tensors, *params.output_tensors)
+        self._params = params
+        self._partition: Partition | None = None  # once it is lowered
         self._packed: dict[object, Memory] = {}  # weights as kernels want them
-        calls = [
-            Call.of(context, *context.get_node_and_registration(index))
-            for index in params.nodes_to_replace
-        ]
-        self.partition = Partition(calls, params.output_tensors)
+        self._kept = KeptPrograms(params, self._delegate.keeps_programs(context))
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        workers = (
+        maker = Maker(
+            (self._delegate.options.exact,),
+            self._workers(context),
+            self.kernel_library,
+            self._delegate.working_memory(context),
+        )
+        self.program = self._timed = None
+        if is_guarded():
+            program = self._lowered(context, maker)
+        else:
+            program = self._kept.find(context, maker)
+            if program is None:
+                program = self._lowered(context, maker)
+                if program is not None:
+                    self._kept.add(program)
+        if program is not None and context.cancellation is not None:
+            program.heed(context.cancellation.word)
+        self.program = program
+
+    def _workers(self, context: DelegateContext) -> int:
+        return (
             self._delegate.num_threads
             or limited_num_threads(max(context.recommended_num_threads, 0))
             or physical_cores()
         )
+
+    def _lowered(self, context: DelegateContext, maker: Maker) -> Program | None:
+        """Return a new program; None in a dry run, before kernels are compiled."""
+        from delegraph_numba_cpu.lowering import Call
+        from delegraph_numba_cpu.lowering.fusion import Partition
+        from delegraph_numba_cpu.lowering.schedule import lower_all
+        from delegraph_numba_cpu.program.builder import ProgramBuilder
+
         builder = ProgramBuilder(
             context,
             self.kernel_library,
-            workers,
+            maker.workers,
             self._delegate.options.exact,
             self._packed,
-            self._delegate.working_memory(context),
+            maker.working_memory,
         )
-        for index in self._border:
+        params = self._params
+        for index in (*params.input_tensors, *params.output_tensors):
             builder.border(index)
-        lower_all(self.partition, builder)
-        self.program = self._timed = None
+        if self._partition is None:
+            nodes = map(context.get_node_and_registration, params.nodes_to_replace)
+            calls = [Call.of(context, *node) for node in nodes]
+            self._partition = Partition(calls, params.output_tensors)
+        lower_all(self._partition, builder)
         if is_dry_run():
-            return  # before kernels are compiled
-        program = builder.finish(GuardedProgram if is_guarded() else Program)
-        if context.cancellation is not None:
-            program.heed(context.cancellation.word)
-        self.program = program
+            return None
+        if not is_guarded():
+            return builder.finish()
+        from delegraph_numba_cpu.program.guarded_program import GuardedProgram
+
+        return builder.finish(GuardedProgram)
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         program = self.program
@@ -183,11 +240,13 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     def may_fail_halfway(self) -> bool:
         program = self.program
-        return program is None or isinstance(program, GuardedProgram) or can_fail(program)
+        return program is None or program.is_guarded or program.can_fail
 
     @staticmethod
     def _raise_why(context: DelegateContext, program: Program) -> NoReturn:
         """Raise the error of a run that has not come to its end."""
+        from delegraph_numba_cpu.program.failures import wrong_position
+
         raise_if_requested(context)
         wrong = wrong_position(program)
         if wrong is not None:
@@ -196,7 +255,9 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     def _run_timed(self, context: DelegateContext, program: Program) -> bool:
         """Run the program node by node, and tell the profile of each."""
-        if isinstance(program, GuardedProgram):  # whose times mean nothing
+        from delegraph_numba_cpu.program.node_times import TimedProgram
+
+        if program.is_guarded:  # whose times mean nothing
             return program.run(POOL, self.kernel_library)
         if self._timed is None:
             self._timed = TimedProgram(program)

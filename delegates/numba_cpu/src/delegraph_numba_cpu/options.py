@@ -37,6 +37,14 @@ class NumbaCpuOptions:
         default="auto", metadata={"help": "instructions to use; auto takes the best there are"}
     )
 
+    kept_programs: bool = field(
+        default=True,
+        metadata={
+            "help": "keep what is decided for a model in Delegraph's cache, for quick starts; "
+            "false, or DELEGRAPH_NUMBA_KEEP=0, neither writes nor reads it"
+        },
+    )
+
     def __post_init__(self) -> None:
         if not isinstance(self.num_threads, int) or isinstance(self.num_threads, bool):
             raise ValueError(f"num_threads is {self.num_threads!r}, expected an int")

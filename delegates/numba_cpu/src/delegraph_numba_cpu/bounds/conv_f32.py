@@ -80,8 +80,10 @@ def window_scratch(row: Touched, prefix: str, chunk: int, tables: int) -> int:
 
 def matrix_bytes(row: Touched, prefix: str = "") -> int:
     """Return the size of packed weights, see ``lowering/convolution/conv_f32_packing.py``."""
-    taps = row[f"{prefix}tap_rows"] * row[f"{prefix}tap_columns"] * row[f"{prefix}tap_bytes"]
-    return packed_columns(row[f"{prefix}columns"], row.vector_bytes // 4) * (4 + taps)
+    taps = row[f"{prefix}tap_rows"] * row[f"{prefix}tap_columns"]
+    row.require(taps > 0, "windows have taps")
+    size = 4 + taps * row[f"{prefix}tap_bytes"]
+    return packed_columns(row[f"{prefix}columns"], row.vector_bytes // 4) * size
 
 
 def packed_columns(columns: int, lanes: int) -> int:

@@ -15,7 +15,10 @@ def convolve(row: Touched) -> None:
     row.require(parts > 0 == row.tiles % parts, "tiles are divided among images")
     images, pixels = row.tiles // parts, row["pixels"]
     windows = row.record("windows")
-    matrix = row.record("matrix", images, row["matrix_image"])
+    matrix, *others = row.records("matrix", images, row["matrix_image"])
+    for other in others if row.is_constant("matrix") else ():
+        other.require(other.numbers == matrix.numbers, "matrices of a stack are alike")
+        touch_weights(other, 1)
     check_depth(row, windows, matrix)
     each = input_bytes(windows, row["layout"], pixels)
     row.read("x", (images - 1) * row["in_image"] + each)
@@ -79,3 +82,11 @@ def pack_stack(row: Touched) -> None:
     row.write("matrices", images * size)
     row.write("headers", images * count * instructions.HEADER_BYTES)
     row.write("weights", images * count * 64 * steps)
+    made, *others = row.records("matrices", images, size)
+    row.require(len(others) + 1 == images, "each image gets its record")
+    copied = row.record("matrix")
+    row.require(made.numbers == copied.numbers, "records are what later rows are checked by")
+    row.require(
+        all(made.address(name) == row.address(name) for name in ("weights", "headers")),
+        "records name the weights that are written",
+    )

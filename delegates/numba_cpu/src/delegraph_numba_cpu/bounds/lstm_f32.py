@@ -15,8 +15,9 @@ def lstm_of_floats(row: Touched) -> None:
     row.require(row["width"] % STRIP == 0, "gates take whole strips")
     _strips(row, "weights", "headers", row["width"], outputs)
     vectors = 4 * row["row"]
-    touch_optional(row, "bias", count * vectors)
-    touch_optional(row, "norm", count * vectors)
+    if row.has("norm"):
+        row.read("norm", count * vectors)
+        row.read("bias", count * vectors)
     touch_optional(row, "peephole", (count - 1) * vectors)
     if row.has("projection"):
         columns = padded(outputs, STRIP)

@@ -57,11 +57,13 @@ def lstm_of_bytes(row: Touched) -> None:
     for name in ("sigmoid", "tanh", "cell_tanh"):
         row.read(name, TABLE_BYTES)
     touch_optional(row, "peephole", 2 * (count - 1) * batch * cells)
-    touch_optional(row, "norm", 2 * count * cells)
-    touch_optional(row, "norm_bias", 4 * count * cells)
+    if row.has("norm"):
+        row.read("norm", 2 * count * cells)
+        row.read("norm_bias", 4 * count * cells)
     columns = padded(outputs, STRIP)
-    touch_optional(row, "projection", columns * padded(cells, DEPTH))
-    touch_optional(row, "projection_bias", 4 * columns)
+    if row.has("projection"):
+        row.read("projection", columns * padded(cells, DEPTH))
+        row.read("projection_bias", 4 * columns)
     row.scratch(ACC_BYTES + padded(max(outputs, cells), DEPTH))
 
 

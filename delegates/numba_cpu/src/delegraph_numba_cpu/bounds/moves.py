@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from delegraph_numba_cpu.bounds.rules import Touched, rule
 from delegraph_numba_cpu.instructions import moves as instructions
@@ -20,18 +20,24 @@ def copy(row: Touched) -> None:
 
 def _reach(row: Touched, side: int) -> tuple[int, int]:
     """Return the first byte and the end of a walk through memory."""
-    loops = row.table("loops")[: instructions.NEST_WORDS * row["depth"]].reshape(
-        -1, instructions.NEST_WORDS
-    )
+    table = row.table("loops")[: instructions.NEST_WORDS * row["depth"]].tolist()
+    loops = list(zip(*[iter(table)] * instructions.NEST_WORDS, strict=False))
     row.require(len(loops) == row["depth"] >= 2, "a nest has two loops or more, all in the table")
-    steps, jumps = loops[:, 0], loops[:, side]
-    row.require(bool((steps > 0).all()), "loops have steps")
-    ends = (steps - 1) * jumps
-    return int(np.minimum(ends, 0).sum()), int(np.maximum(ends, 0).sum()) + row["unit"]
+    row.require(all(loop[0] > 0 for loop in loops), "loops have steps")
+    row.require(row["rows"] == math.prod(loop[0] for loop in loops[:-1]), "rows are those of loops")
+    row.require(row["unit"] in (1, 2, 4, 8), "elements have 1, 2, 4 or 8 bytes")
+    ends = [(loop[0] - 1) * loop[side] for loop in loops]
+    return sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends) + row["unit"]
+
+
+def _span(limits: list[int]) -> int:
+    """Return the bytes from the first position to the last, by pairs of a count and a step."""
+    return sum(count * step for count, step in zip(limits[::2], limits[1::2], strict=True))
 
 
 @rule(instructions.NEST)
 def nest(row: Touched) -> None:
+    row.require(row["grain"] > 0, "tiles have rows")
     start, stop = _reach(row, SOURCE)
     row.read("source", stop, start)
     start, stop = _reach(row, TARGET)
@@ -42,12 +48,12 @@ def nest(row: Touched) -> None:
 def update(row: Touched) -> None:
     start, stop = _reach(row, SOURCE)
     row.read("source", stop, start)
-    limits = row.table("limits")[: 2 * row["rank"]].reshape(-1, 2)
-    row.require(len(limits) == row["rank"] and bool((limits >= 0).all()), "positions have limits")
+    limits = row.table("limits")[: 2 * row["rank"]].tolist()
+    row.require(len(limits) == 2 * row["rank"] and min(limits, default=0) >= 0, "limits are there")
     row.require(row["index_bytes"] in (4, 8), "positions have 4 bytes or 8")
     row.read("starts", row["rank"] * row["index_bytes"])
     start, stop = _reach(row, TARGET)
-    row.write("target", stop + int((limits[:, 0] * limits[:, 1]).sum()), start)
+    row.write("target", stop + _span(limits), start)
 
 
 @rule(instructions.FILL)
@@ -59,25 +65,27 @@ def fill(row: Touched) -> None:
 @rule(instructions.PICK)
 def pick(row: Touched) -> None:
     rows, inner, run = row["rows"], row["inner"], row["run"]
+    row.require(inner > 0, "there are runs")
     outer = row.table("outer")[: -(-rows // inner)]
     offsets = row.table("offsets")[: min(inner, rows)]
     row.require(
         len(outer) * inner >= rows and len(offsets) == min(inner, rows), "tables name every run"
     )
-    row.read("source", int(outer.max() + offsets.max()) + run, int(outer.min() + offsets.min()))
+    first = int(outer.min()) + int(offsets.min())
+    row.read("source", int(outer.max()) + int(offsets.max()) + run, first)
     row.write("target", rows * run)
 
 
 @rule(instructions.GATHER)
 def gather(row: Touched) -> None:
     tuples, slices, rows, depth = row["tuples"], row["slices"], row["rows"], row["depth"]
-    limits = row.table("limits")[: 2 * depth].reshape(-1, 2)
-    row.require(len(limits) == depth and bool((limits >= 0).all()), "positions have limits")
+    limits = row.table("limits")[: 2 * depth].tolist()
+    row.require(len(limits) == 2 * depth and min(limits, default=0) >= 0, "limits are there")
     row.require(row["index_bytes"] in (2, 4, 8), "positions have 2 bytes, 4 or 8")
     row.require(rows > 0 and rows % (tuples * slices) == 0, "each slice has all tuples")
     row.read("positions", rows // slices * depth * row["index_bytes"])
-    if limits[:, 0].all():
-        last = int(((limits[:, 0] - 1) * limits[:, 1]).sum()) + (rows // tuples - 1) * row["slab"]
+    if all(limits[::2]):
+        last = _span(limits) - sum(limits[1::2]) + (rows // tuples - 1) * row["slab"]
         row.read("source", last + row["run"] if row["run"] else 0)
     else:  # there is no position that would be read
         row.read("source", 0)

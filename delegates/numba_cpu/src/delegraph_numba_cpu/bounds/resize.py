@@ -15,8 +15,8 @@ def _resize(itemsize: int) -> Rule:
         row.require(len(down) >= height and len(across) >= width, "tables name every position")
         down, across = down[:height, :2], across[:width, :2]
         images = -(-row["rows"] // height)
-        last = (images - 1) * row["image_bytes"] + int(down.max() + across.max())
-        row.read("source", last + pixel, int(down.min() + across.min()))
+        last = (images - 1) * row["image_bytes"] + int(down.max()) + int(across.max())
+        row.read("source", last + pixel, int(down.min()) + int(across.min()))
         row.write("target", row["rows"] * width * pixel)
 
     return touch

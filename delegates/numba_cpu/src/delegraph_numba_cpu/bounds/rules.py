@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_numba_cpu.bounds.words import Overrun, addresses_of, check_words
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import SLACK, Address, Row
-
-
-class Overrun(Exception):
-    """Error: a row would access bytes outside its memory; the message names row and memory."""
 
 
 class Touched:
@@ -29,16 +27,38 @@ class Touched:
     """
 
     def __init__(
-        self, kernel: str, words: Mapping[str, Any], tiles: int, workers: int, vector_bytes: int
+        self,
+        block: Instruction,
+        words: Mapping[str, Any],
+        tiles: int,
+        workers: int,
+        vector_bytes: int,
     ) -> None:
-        self.kernel, self.tiles = kernel, tiles
+        check_words(block, words)
+        self.kernel, self.tiles = block.kernel, tiles
         self.workers, self.vector_bytes = workers, vector_bytes
         self._words = words
+        self._addresses = addresses_of(block)
         self._unseen = {name for name, word in words.items() if isinstance(word, Address)}
 
     def __getitem__(self, name: str) -> int:
         """Return the word *name* as an integer."""
         return int(self._words[name])
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The words that are no addresses, by name."""
+        return {name: self._words[name] for name in self._words.keys() - self._addresses}
+
+    def is_constant(self, name: str) -> bool:
+        """Return whether the word *name* points into a constant."""
+        found: bool = self._words[name].memory.is_constant
+        return found
+
+    def address(self, name: str) -> Address:
+        """Return the word *name*, which must be an address."""
+        found: Address = self._words[name]
+        return found
 
     def has(self, name: str) -> bool:
         """Return whether the word *name* is an address; 0 stands for a missing address."""
@@ -63,6 +83,8 @@ class Touched:
         memory = self._words[name].memory
         if memory.is_constant and stop > start:
             raise Overrun(f"{self.kernel!r} writes to {memory.name}, a constant, by {name!r}")
+        if memory.is_read_only and stop > start:
+            raise Overrun(f"{self.kernel!r} writes to {memory.name}, an input, by {name!r}")
         self._touch(name, start, stop, memory.size, "writes")
 
     def scratch(self, stop: int, prefix: str = "") -> None:
@@ -108,12 +130,25 @@ class Touched:
         Raises:
             Overrun: the memory is no record.
         """
-        memory = self._words[name].memory
-        words = memory.words
-        self.require(words is not None, f"{name!r} is no record")
-        assert words is not None
-        self.read(name, (copies - 1) * apart + 8 * len(words))
-        return Touched(self.kernel, words, self.tiles, self.workers, self.vector_bytes)
+        return self.records(name, copies, apart)[0]
+
+    def records(self, name: str, copies: int = 1, apart: int = 0) -> list[Touched]:
+        """Return the words of all records that are known of a memory; arguments as above.
+
+        Raises:
+            Overrun: the memory has no record, or the kernel reads between records.
+        """
+        address = self._words[name]
+        block, records = address.memory.block, address.memory.records
+        self.require(bool(records) and not address.offset, f"{name!r} is no record")
+        assert block is not None
+        size = 8 * len(records[0])
+        is_stack = apart == size and copies <= len(records)
+        self.require(copies == 1 or apart == 0 or is_stack, f"{name!r}: records lie side by side")
+        self.read(name, (copies - 1) * apart + size)
+        return [
+            Touched(block, words, self.tiles, self.workers, self.vector_bytes) for words in records
+        ]
 
     def finish(self) -> None:
         """Check that the rule has declared an access for each address of the row.
@@ -139,7 +174,15 @@ class Touched:
 Rule = Callable[[Touched], None]
 
 RULES: dict[tuple[str, str], Rule] = {}
-"""Family and kernel to the rule of its rows; the modules of this package fill it."""
+"""Family and kernel to the rule of its rows, of the families that rows were checked of."""
+
+FAMILIES = frozenset((
+    "arg_min_max", "batch_matmul_f32", "conv_f32", "conv_hybrid", "conv_int16", "conv_int8",
+    "depthwise_conv_f32", "depthwise_conv_int8", "elementwise", "inverted_residual_f32",
+    "inverted_residual_int8", "l2_normalization", "lstm_f32", "lstm_int8", "moves", "pooling",
+    "reductions", "resize", "softmax", "svdf",
+))  # fmt: skip
+"""Families that have rules, each in the module of this package with its name."""
 
 
 def rule(*blocks: Instruction) -> Callable[[Rule], Rule]:
@@ -164,9 +207,11 @@ def check_row(row: Row, workers: int, vector_bytes: int) -> None:
     Raises:
         Overrun: the row accesses other memory, or has an unknown access.
     """
-    touched = Touched(row.block.kernel, row.words, row.tiles, workers, vector_bytes)
+    if row.block.family in FAMILIES:
+        import_module(f"{__package__}.{row.block.family}")  # a look into a dict, but for the first
     found = RULES.get((row.block.family, row.block.kernel))
     if found is None:
         raise Overrun(f"{row.block.kernel!r}: no rule says what it touches")
+    touched = Touched(row.block, row.words, row.tiles, workers, vector_bytes)
     found(touched)
     touched.finish()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from delegraph import Tensor
+from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.executor import HEADER_WORDS
 
@@ -24,7 +28,10 @@ class Memory:
         tensor: the tensor at the border of the partition, None for memory of the program's own.
         array: what keeps it alive.
         name: what messages call it.
-        words: the words of a record that is in it, by name; None when it holds no record.
+        records: the words of each record that is in it, by name; empty when it holds none.
+        block: the words of such a record.
+        model_tensor: the constant of the model whose values it has, unchanged; None for no such.
+        is_read_only: whether no row may write it, though it is no constant.
         is_report: whether it is the header of whatever program has the row.
         first: first row that uses it.
         last: last row that uses it; -1 while none does.
@@ -35,7 +42,10 @@ class Memory:
     tensor: Tensor | None = None
     array: Any = field(default=None, repr=False)
     name: str = "memory of the program's own"
-    words: Mapping[str, Any] | None = field(default=None, repr=False)
+    records: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    block: Instruction | None = field(default=None, repr=False)
+    model_tensor: int | None = None
+    is_read_only: bool = False
     first: int = 0
     last: int = -1
     is_report: bool = False
@@ -47,6 +57,18 @@ class Memory:
     def is_constant(self) -> bool:
         """Whether the memory is a constant, which no row may write."""
         return self.tensor is None and self.array is not None
+
+
+def constant(array: NDArray[Any]) -> Memory:
+    """Return memory with the values of a contiguous array.
+
+    They are copied if the address does not suit vectors, or if the array is part of another one.
+    """
+    if array.ctypes.data % 64 or array.base is not None:
+        copy = aligned_buffer(array.nbytes + SLACK)[: array.nbytes]
+        copy[:] = array.reshape(-1).view(np.uint8)
+        array = copy
+    return Memory(array.nbytes, array.ctypes.data, array=array)
 
 
 def report() -> Memory:

@@ -144,9 +144,16 @@ def usable_manifest() -> Manifest | str:
 
 
 def _present_sources() -> str:
-    from delegraph_numba_cpu.library.families import sources_digest  # which wheels do not need
+    """Return the digest of the sources as they are, remembered for the state of their files."""
+    from delegraph.delegation import BlobCache
+    from delegraph_numba_cpu.library.families import (  # which wheels do not need
+        ROOT,
+        files_state,
+        sources_digest,
+    )
 
-    return sources_digest()
+    cache = BlobCache("numba_cpu-sources", "1")
+    return cache.read_or_make(files_state(ROOT), lambda: sources_digest().encode()).decode()
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -9,7 +9,7 @@ from typing import Any
 from delegraph import Claim, DelegateContext, Node, Registration, Rejection, Tensor
 from delegraph.errors import OperatorError
 from delegraph.operators import LazyTable, options_or_defaults
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from delegraph_numba_cpu.lowering import OPERATORS
 from delegraph_numba_cpu.lowering.fusers import FUSERS
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_all(partition: Partition, builder: ProgramBuilder) -> None:

@@ -28,11 +28,6 @@ class WrongPosition:
         return f"position {self.position} is outside [0, {self.size})"
 
 
-def can_fail(program: Program) -> bool:
-    """Return whether a run of the program can fail because of the data."""
-    return any(row.block is GATHER for row in program.rows)
-
-
 def wrong_position(program: Program) -> WrongPosition | None:
     """Return the wrong position by which a run failed, and clear it; None if there is none."""
     found = None

@@ -28,6 +28,8 @@ class GuardedProgram(Program):
     What a host hands over is copied to guarded memory before a run, and back after it.
     """
 
+    is_guarded = True
+
     def __init__(
         self,
         rows: list[Row],

@@ -1,15 +1,15 @@
 """A program: a table of rows, which are kernel calls, with their memory addresses.
 
-Operators write a program through :class:`ProgramBuilder`, when shapes are known. Memory inside the
-program is planned once; the tensors at its border are where the host has put them, and addresses
-follow when the host moves them.
+``builder.py`` makes one when shapes are known; the room ``kept`` reads it from a file. Memory
+inside the program is planned once. The tensors at its border are where the host has put them, and
+addresses follow when the host moves them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_void_p
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,183 +17,26 @@ from numpy.typing import NDArray
 from delegraph import DelegateContext, Tensor
 from delegraph.errors import DelegateError
 from delegraph.memory import aligned_buffer
-from delegraph_numba_cpu.bounds import Overrun, check_row
-from delegraph_numba_cpu.instructions import Instruction, float_word
+from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions import executor as layout
-from delegraph_numba_cpu.instructions.memory import (
-    SLACK,
-    Address,
-    Memory,
-    Row,
-    as_addresses,
-    as_numbers,
-)
+from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
 from delegraph_numba_cpu.library.kernel_library import Library
-from delegraph_numba_cpu.program.guarded_memory import GuardedMemory, is_guarded
 from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
-from delegraph_numba_cpu.program.shared_constants import SharedConstants
 from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
 
 
-class ProgramBuilder:
-    """Collects rows and memory for a program.
+class Layout(NamedTuple):
+    """Where the memory of a program is, and its numbers.
 
     Attributes:
-        context: the host's view of the subgraph.
-        level: the instructions that kernels use.
-        workers: how many threads will run the program; scratch memory is needed for each.
-        exact: whether integer results must be those of the official kernels, bit for bit.
-        nodes: indices of the nodes that are being lowered, for those who look at a program.
+        scratch_bytes, offsets: see :class:`Program`.
+        words: those of all rows, row by row, int64; what is there for addresses does not matter.
     """
 
-    def __init__(
-        self,
-        context: DelegateContext,
-        library: Library,
-        workers: int,
-        exact: bool,
-        packed: dict[object, Memory],
-        working_memory: WorkingMemory | None = None,
-    ) -> None:
-        self.context = context
-        self.kernel_library = library
-        self.level = library.level
-        self.workers = workers
-        self.exact = exact
-        self.nodes: tuple[int, ...] = ()
-        self._rows: list[Row] = []
-        self._tensors: dict[int, Memory] = {}
-        self._packed = packed
-        self._working_memory = working_memory or WorkingMemory()
-        self._shared = SharedConstants(self._working_memory.limit)
-
-    def tensor(self, index: int) -> Memory:
-        """Return the memory of a tensor, inside the partition or at its border."""
-        found = self._tensors.get(index)
-        if found is None:
-            tensor = self.context.tensors[index]
-            keep = self._shared.memory
-            found = keep(tensor.data, self.constant) if tensor.is_constant else Memory(tensor.bytes)
-            found.name = _name(tensor)
-            self._tensors[index] = found
-        return found
-
-    def border(self, index: int) -> None:
-        """Declare that the host owns the memory of a tensor, and may move it."""
-        tensor = self.context.tensors[index]
-        if not tensor.is_constant:
-            self._tensors[index] = Memory(tensor.bytes, tensor=tensor, name=_name(tensor))
-
-    def alias(self, index: int, of: int) -> bool:
-        """Give tensor *index* the memory of tensor *of*, or the reverse; return success.
-
-        Returns:
-            False when that cannot be, or when *index* is in use already.
-        """
-        known, other = self._tensors.get(index), self.tensor(of)
-        if self.context.tensors[index].bytes != other.size:
-            return False
-        if known is not None:
-            is_free = known.tensor is self.context.tensors[index] and known.last < 0
-            if not is_free or other.tensor is not None or other.address:
-                return False
-            other.tensor, other.name = known.tensor, known.name
-        self._tensors[index] = other
-        return True
-
-    def scratch(self, size: int) -> Memory:
-        """Return scratch memory, 64-byte aligned, with undefined contents.
-
-        Raises:
-            OperatorError: the working memory may not be as large.
-        """
-        self._working_memory.require(size)
-        return Memory(size)
-
-    def constant(self, array: NDArray[Any]) -> Memory:
-        """Return memory with the values of *array*, copied if its address does not suit vectors."""
-        array = np.ascontiguousarray(array)
-        if is_guarded():
-            return _guarded(array)
-        if array.ctypes.data % 64 or array.base is not None:
-            copy = aligned_buffer(array.nbytes + SLACK)[: array.nbytes]
-            copy[:] = array.reshape(-1).view(np.uint8)
-            array = copy
-        return Memory(array.nbytes, array.ctypes.data, array=array)
-
-    def packed(self, key: object, pack: Callable[[], NDArray[Any]]) -> Memory:
-        """Return constants in the form that kernels read, packed once per partition.
-
-        Args:
-            key: what they are: the tensor's index and all that the form depends on.
-            pack: makes them.
-        """
-        found = self._packed.get(key)
-        if found is None:
-            found = self._packed[key] = self._shared.memory(pack(), self.constant)
-        found.last = -1  # of an earlier program
-        return found
-
-    def record(self, key: object, block: Instruction, **words: Any) -> Memory:
-        """Return a record of constants for kernels, made once a partition.
-
-        Args:
-            key: as of :meth:`packed`.
-            block: its words.
-            words: a value for each word: an int, a float, or constants in a :class:`Memory`.
-        """
-        return self.records(key, block, [words])
-
-    def records(
-        self, key: object, block: Instruction, records: Sequence[Mapping[str, Any]]
-    ) -> Memory:
-        """Return the memory of several consecutive records; see :meth:`record` for arguments."""
-        given = [as_addresses(words) for words in records]
-        numbers = (block.pack(**as_numbers(words)) for words in given)
-        found = self.packed(key, lambda: np.concatenate(list(numbers)))
-        found.words = given[0]
-        return found
-
-    def emit(
-        self, block: Instruction, tiles: int = 1, replaceable: tuple[str, ...] = (), /, **words: Any
-    ) -> None:
-        """Add a row, which is a kernel call, to the program.
-
-        Args:
-            block: the kernel and its words.
-            tiles: into how many parts it is split; the kernel gets their numbers, in any order,
-                and if it has a word ``tiles``, how many there are.
-            replaceable: see :class:`Row`.
-            words: a value for each word: an int, a float, a :class:`Memory` or an :class:`Address`.
-
-        Raises:
-            DelegateError: the kernel would touch what is not in the memory it is given.
-        """
-        number = len(self._rows)
-        if "tiles" in block.names:
-            words["tiles"] = tiles
-        row = Row(block, tiles, as_addresses(words), self.nodes, replaceable)
-        self._check(row)
-        for memory in row.memories:
-            memory.first = number if memory.last < 0 else min(memory.first, number)
-            memory.last = max(memory.last, number)
-        self._rows.append(row)
-
-    def _check(self, row: Row) -> None:
-        try:
-            check_row(row, self.workers, self.level.vector_bytes)
-        except Overrun as error:
-            raise DelegateError(
-                f"{described(self.context, row.nodes)}: {error}", phase="prepare"
-            ) from error
-
-    def finish(self, kind: type[Program] | None = None) -> Program:
-        """Return the program, of a kind; the builder is of no use afterwards."""
-        families = (row.block.family for row in self._rows)
-        self.kernel_library.load(families, self.context.cache)
-        make = Program if kind is None else kind
-        return make(self._rows, self.kernel_library, self.workers, self._working_memory)
+    scratch_bytes: int
+    offsets: dict[int, int]
+    words: NDArray[np.int64]
 
 
 class Program:
@@ -207,7 +50,11 @@ class Program:
         run_time: estimate of the run time, learned from runs.
         tiles: largest number of parts that a row is split into.
         scratch_bytes: working memory that it needs.
+        offsets: place of each block of working memory, by the ``id`` of its :class:`Memory`.
     """
+
+    is_guarded = False
+    """Whether rows run between guards, see ``guarded_program.py``."""
 
     def __init__(
         self,
@@ -215,7 +62,17 @@ class Program:
         library: Library,
         workers: int,
         working_memory: WorkingMemory | None = None,
+        known: Layout | None = None,
     ) -> None:
+        """Write the table of *rows*.
+
+        Args:
+            rows: the kernel calls; ``library`` has loaded their families.
+            library: has the addresses of kernels.
+            workers: as of the attribute.
+            working_memory: shared with programs that run before or after this one.
+            known: where everything is, if that was decided before; None to plan it.
+        """
         memories = {id(m): m for row in rows for m in row.memories}
         self._keep = [m.array for m in memories.values() if m.array is not None]
         self._table = _words(layout.HEADER_WORDS + layout.ROW_WORDS * len(rows))
@@ -223,13 +80,18 @@ class Program:
         for memory in memories.values():
             if memory.is_report:
                 memory.address = self.table
-        self.scratch_bytes, self._offsets = planned(rows)
+        if known is None:
+            self.scratch_bytes, self.offsets = planned(rows)
+        else:
+            self.scratch_bytes, self.offsets = known.scratch_bytes, known.offsets
         self.rows = tuple(rows)
         self.workers = workers
         self.run_time = RunTimeEstimate()
         self.tiles = max((row.tiles for row in rows), default=1)
         starts = np.cumsum([0, *(len(row.block.names) for row in rows)])
         self._words = _words(int(starts[-1]))
+        if known is not None:
+            self._words[: len(known.words)] = known.words
         self._table[layout.ROWS] = len(rows)
         self._table[layout.CANCELLATION] = self.table + 8 * layout.NEVER
         self.header = self._table[: layout.HEADER_WORDS].data
@@ -244,11 +106,18 @@ class Program:
                 row.tiles,
                 self._words.ctypes.data + 8 * start,
             )
-            self._fill(row, start)
+            if known is None:
+                self._words[start : start + len(row.block.names)] = packed(row.block, row.words)
+            self._place(row, start)
         self._working_memory = working_memory or WorkingMemory()
         self._working_memory.reserve(self.scratch_bytes)
         self._buffer: NDArray[np.uint8] | None = None  # of working memory, as far as words know
         self._bound: list[tuple[Tensor, Any]] | None = None  # and those of tensors; once bound
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether a run can fail because of the data, see ``failures.py``."""
+        return any("report" in row.words for row in self.rows)
 
     def heed(self, word: NDArray[np.int32]) -> None:
         """From now on, stop a run at the next row once *word*, of shape [1], is not 0."""
@@ -268,23 +137,19 @@ class Program:
         table[layout.HEADER_WORDS :] = rows[first:end].reshape(-1)
         return table
 
-    def _fill(self, row: Row, start: int) -> None:
-        """Write the words of a row, and record the words that depend on a host tensor's address."""
-        concrete = {}
-        for position, name in enumerate(row.block.names):
-            value = row.words[name]
-            if isinstance(value, Address):
-                memory = value.memory
-                if id(memory) in self._offsets:
-                    offset = self._offsets[id(memory)] + value.offset
-                    self._working.append((start + position, offset))
-                elif memory.tensor is not None:
-                    entry = self._moving.setdefault(id(memory), (memory, []))
-                    entry[1].append((start + position, value.offset))
-                value = memory.address + value.offset
-            concrete[name] = value
-        block = row.block.pack(**concrete)
-        self._words[start : start + len(block)] = block
+    def _place(self, row: Row, start: int) -> None:
+        """Write the addresses of a row, and record those that depend on a host tensor's address."""
+        for position, name in enumerate(row.block.names, start):
+            word = row.words[name]
+            if not isinstance(word, Address):
+                continue
+            memory = word.memory
+            if id(memory) in self.offsets:
+                self._working.append((position, self.offsets[id(memory)] + word.offset))
+            elif memory.tensor is not None:
+                entry = self._moving.setdefault(id(memory), (memory, []))
+                entry[1].append((position, word.offset))
+            self._words[position] = word.address
 
     def run(self, pool: Pool, library: Library) -> bool:
         """Run the rows; return whether all have run, without a cancellation or a failure.
@@ -363,12 +228,10 @@ def described(context: DelegateContext, nodes: Sequence[int]) -> str:
     return ", ".join(found) or "a row of no node"
 
 
-def _guarded(array: NDArray[Any]) -> Memory:
-    """Return a read-only copy of a constant between guard bytes."""
-    piece = GuardedMemory(array.nbytes)
-    piece.array[:] = array.reshape(-1).view(np.uint8)
-    piece.freeze()
-    return Memory(array.nbytes, piece.address, array=piece.array)
+def packed(block: Instruction, words: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Return the words of a row or a record, with 0 for addresses."""
+    numbers = {n: 0 if isinstance(word, Address) else word for n, word in words.items()}
+    return block.pack(**numbers)
 
 
 def check_handed_over(memory: Memory, array: Any) -> None:
@@ -383,7 +246,8 @@ def check_handed_over(memory: Memory, array: Any) -> None:
         )
 
 
-def _name(tensor: Tensor) -> str:
+def name_of(tensor: Tensor) -> str:
+    """Return what messages call a tensor."""
     return f"tensor {tensor.index} {tensor.name!r}"
 
 
@@ -392,6 +256,3 @@ def _words(count: int) -> NDArray[np.int64]:
     words: NDArray[np.int64] = aligned_buffer(max(count, 1) * 8).view(np.int64)
     words[:] = 0
     return words
-
-
-__all__ = ["Address", "Memory", "Program", "ProgramBuilder", "float_word"]

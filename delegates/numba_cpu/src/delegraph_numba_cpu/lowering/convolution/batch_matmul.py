@@ -27,7 +27,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import centred
 from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move, tiles_for
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 COLUMNS_A_TILE = 64
 """The fewest columns of a row that are worth a tile."""

@@ -15,7 +15,7 @@ from delegraph_numba_cpu.lowering.checks import check_one_scale, check_type, fir
 from delegraph_numba_cpu.lowering.convolution import conv_hybrid, conv_int16
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 _RESULT_BITS = 31
 

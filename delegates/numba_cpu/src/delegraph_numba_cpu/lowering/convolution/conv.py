@@ -26,7 +26,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import (
     windows_of,
 )
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import Address, Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 
 
 def check_f32(call: Call) -> Rejection | None:

@@ -23,7 +23,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
 )
 from delegraph_numba_cpu.lowering.dequantized_constants import is_widened
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 CLAMPS = (Act.NONE, Act.RELU, Act.RELU_N1_TO_1, Act.RELU6)
 

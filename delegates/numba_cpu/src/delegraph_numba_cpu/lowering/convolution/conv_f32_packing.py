@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from delegraph.operators import Tensor
 from delegraph_numba_cpu.instructions.conv_f32 import PACK
-from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 Array = NDArray[Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from delegraph.arithmetic import Window
 from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 CHUNK_BYTES = 96 << 10
 """Input that a chunk reads, about: what the second cache level holds beside weights."""

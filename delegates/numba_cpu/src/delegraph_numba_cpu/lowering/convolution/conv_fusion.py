@@ -18,7 +18,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import has_groups, wi
 from delegraph_numba_cpu.lowering.convolution.depthwise_conv import emit_depthwise
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import (
 )
 from delegraph_numba_cpu.lowering.moves.moves import Part, move
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import Address, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Address, ProgramBuilder
 
 Array = NDArray[Any]
 

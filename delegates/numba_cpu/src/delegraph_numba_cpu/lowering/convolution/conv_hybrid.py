@@ -24,7 +24,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
 )
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import LANES
 from delegraph_numba_cpu.lowering.registry import Call, Operator
-from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 WEIGHT_TYPES = ("INT8", "INT4")
 

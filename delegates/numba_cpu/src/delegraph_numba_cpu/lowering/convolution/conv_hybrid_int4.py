@@ -24,7 +24,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_hybrid import (
     weight_scales,
 )
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 UNIT = 16
 """What kernels multiply weights by: they are the high half of a byte."""

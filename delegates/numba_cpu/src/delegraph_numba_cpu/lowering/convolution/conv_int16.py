@@ -41,7 +41,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import (
     windows_of,
 )
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 BIAS_TYPES = {
     "CONV_2D": ("INT32", "INT64"),

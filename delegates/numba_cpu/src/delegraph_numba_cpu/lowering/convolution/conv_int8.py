@@ -20,7 +20,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
     without_gaps,
 )
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import Address, Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 
 CACHED_BYTES = 24 * 1024
 """Of matrix rows that are worked on at a time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 MATRIX_BYTES = 8 * len(instructions.MATRIX.names)
 
@@ -43,7 +43,9 @@ def emit_packed(
     headers = -(-MATRIX_BYTES * images // 64) * 64
     weights = headers + instructions.HEADER_BYTES * blocks_of_16 * images
     packed = builder.scratch(weights + 64 * steps * blocks_of_16 * images)
-    packed.words = record | {"weights": packed + weights, "headers": packed + headers}
+    packed.block = instructions.MATRIX
+    made = record | {"weights": packed + weights, "headers": packed + headers}
+    packed.records = (made,) * images
     size = images * outputs * depth
     builder.emit(
         instructions.PACK_STACK,

@@ -25,7 +25,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
 )
 from delegraph_numba_cpu.lowering.convolution.conv_windows import check_images, windows_of
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 SLOWER = 8
 """How much longer a multiply-add of a depthwise convolution takes than one of a matrix product."""

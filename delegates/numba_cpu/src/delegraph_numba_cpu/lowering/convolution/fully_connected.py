@@ -27,7 +27,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
     product_of,
 )
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_f32(call: Call) -> Rejection | None:

@@ -28,7 +28,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_fusion import (
     residual_after,
 )
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 CHUNK_PIXELS = 56
 """Output pixels that are done together, about."""

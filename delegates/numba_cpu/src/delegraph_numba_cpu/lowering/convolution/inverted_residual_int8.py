@@ -25,7 +25,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import (
 )
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 LEAST_ROWS = 14
 """Rows of a strip: with fewer, what is computed twice at its edges costs more than it saves."""

@@ -24,7 +24,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
 )
 from delegraph_numba_cpu.lowering.dequantized_constants import widened_constant
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 SHAPE, WEIGHT, X, BIAS = range(4)
 

@@ -9,7 +9,7 @@ from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import check_shapes
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import emit_operation
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
             "dynamic-shapes")  # fmt: skip

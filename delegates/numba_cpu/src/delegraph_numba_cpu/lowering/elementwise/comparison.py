@@ -16,7 +16,7 @@ from delegraph_numba_cpu.lowering.elementwise.elementwise_int8_pairs import (
     lower_pair,
 )
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
             "dynamic-shapes")  # fmt: skip

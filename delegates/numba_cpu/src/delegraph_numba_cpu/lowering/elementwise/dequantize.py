@@ -18,7 +18,7 @@ from delegraph_numba_cpu.lowering.checks import (
 from delegraph_numba_cpu.lowering.dequantized_constants import is_widened
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain, emit_operation
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 DEQUANTIZE = {
     "INT8": Operation.DEQUANTIZE_INT8,

@@ -27,7 +27,7 @@ from delegraph_numba_cpu.instructions.elementwise import (
     Step,
 )
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import Address, Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 
 Place = Memory | Address
 

@@ -20,7 +20,7 @@ from delegraph_numba_cpu.lowering.checks import (
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 PAIRS = {
     "ADD": Operation.ADD,

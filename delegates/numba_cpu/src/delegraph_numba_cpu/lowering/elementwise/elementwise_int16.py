@@ -20,7 +20,7 @@ from delegraph_numba_cpu.lowering.checks import (
 from delegraph_numba_cpu.lowering.elementwise import elementwise_int8_pairs
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain, operand
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 SUM_LANES = 16
 """Elements that the official vector loop of ADD handles at a time."""

@@ -15,7 +15,7 @@ from delegraph_numba_cpu.lowering.checks import (
 )
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import emit_operation
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 ARITHMETIC = ("ADD", "SUB", "MUL")
 

@@ -35,7 +35,7 @@ from delegraph_numba_cpu.lowering.checks import (
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import emit_operation
 from delegraph_numba_cpu.lowering.evaluation import check_evaluation, evaluate, every_value
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 SUMS, PRODUCT = {"ADD": 1, "SUB": -1}, "MUL"
 

@@ -14,7 +14,7 @@ from delegraph_numba_cpu.lowering.checks import check_shapes
 from delegraph_numba_cpu.lowering.elementwise.elementwise_chains import Chain
 from delegraph_numba_cpu.lowering.evaluation import check_evaluation, evaluate, every_value
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 _OPERATIONS = {
     (1, 1): Operation.LOOKUP,

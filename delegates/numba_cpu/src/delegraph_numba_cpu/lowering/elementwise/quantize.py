@@ -26,7 +26,7 @@ from delegraph_numba_cpu.lowering.elementwise.elementwise_lookup_tables import (
     table,
 )
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 QUANTIZE = {
     "INT8": (Operation.QUANTIZE_INT8, Operation.QUANTIZE_BY_DIVISION_INT8),

@@ -8,7 +8,7 @@ from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions import pooling as instructions
 from delegraph_numba_cpu.lowering.checks import check_same_type, check_types, first_rejection
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 TYPES = ("FLOAT32", "INT8", "UINT8", "INT16")
 

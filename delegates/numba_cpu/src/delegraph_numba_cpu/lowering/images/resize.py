@@ -26,7 +26,7 @@ from delegraph_numba_cpu.lowering.moves.moves import pick
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, move_check
 from delegraph_numba_cpu.lowering.moves.moves_checks import TYPES as MOVED_TYPES
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 TYPES = ("FLOAT32", "INT8", "UINT8")
 

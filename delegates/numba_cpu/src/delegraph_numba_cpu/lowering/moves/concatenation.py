@@ -10,7 +10,7 @@ from delegraph_numba_cpu.instructions.moves import RECODE
 from delegraph_numba_cpu.lowering.moves.moves import Part, move, tiles_for
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, WITH_HALVES, check_moved
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_concatenation(call: Call) -> Rejection | None:

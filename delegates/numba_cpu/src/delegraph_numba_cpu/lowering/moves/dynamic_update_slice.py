@@ -10,7 +10,7 @@ from delegraph_numba_cpu.lowering.checks import check_same_type, check_type, fir
 from delegraph_numba_cpu.lowering.moves.moves import Part, move, update
 from delegraph_numba_cpu.lowering.moves.moves_checks import TYPES
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_dynamic_update_slice(call: Call) -> Rejection | None:

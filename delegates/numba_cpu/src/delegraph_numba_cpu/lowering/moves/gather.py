@@ -15,7 +15,7 @@ from delegraph_numba_cpu.lowering.checks import check_type, first_rejection
 from delegraph_numba_cpu.lowering.moves import moves
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, WITH_HALVES, check_moved
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 POSITIONS = ("INT16", "INT32", "INT64")
 

@@ -19,7 +19,7 @@ from delegraph.errors import OperatorError
 from delegraph_numba_cpu.instructions.memory import report
 from delegraph_numba_cpu.instructions.moves import COPY, FILL, GATHER, NEST, PICK, UPDATE
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import Address, Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 
 BYTES_A_TILE = 1 << 16
 """A few microseconds of copying: parts smaller than that cost more than they gain."""

@@ -11,7 +11,7 @@ from delegraph_numba_cpu.lowering.moves.moves_checks import (
     check_moved,
 )
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_pack(call: Call, builder: ProgramBuilder) -> None:

@@ -12,7 +12,7 @@ from delegraph.errors import OperatorError
 from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move, pick
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, WITH_HALVES, move_check
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 QUANTIZED = ("UINT8", "INT8", "INT16")
 

@@ -8,7 +8,7 @@ from delegraph.errors import OperatorError
 from delegraph_numba_cpu.lowering.moves.moves import Part, move
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, WITH_HALVES, check_moved
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_reverse(call: Call) -> Rejection | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from delegraph_numba_cpu.lowering.moves.moves import Part, move
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, check_moved
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 BLOCK_TYPES = ("FLOAT32", "INT8", "UINT8", "INT32", "INT64")
 

@@ -9,7 +9,7 @@ from delegraph_numba_cpu.lowering.checks import require_asked
 from delegraph_numba_cpu.lowering.moves.moves import Part, move
 from delegraph_numba_cpu.lowering.moves.moves_checks import FEATURES, TYPES, move_check
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_tile(call: Call, builder: ProgramBuilder) -> None:

@@ -43,7 +43,7 @@ from delegraph_numba_cpu.lowering.recurrent.lstm_packing import (
     strip_row,
 )
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 Floats = NDArray[np.float32]
 

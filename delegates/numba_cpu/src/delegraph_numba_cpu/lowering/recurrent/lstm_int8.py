@@ -33,7 +33,7 @@ from delegraph_numba_cpu.lowering.recurrent.lstm_packing import (
     strip_row,
 )
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 TYPES = ("INT8", "INT16", "INT32")
 

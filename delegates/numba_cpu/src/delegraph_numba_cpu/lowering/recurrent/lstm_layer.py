@@ -14,7 +14,7 @@ from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.lowering.checks import check_types
 from delegraph_numba_cpu.lowering.recurrent.lstm_packing import BLOCK, padded
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 
 def check_layer(call: Call, *types: str) -> Rejection | None:

@@ -13,7 +13,7 @@ from delegraph_numba_cpu.lowering.checks import check_types, first_rejection
 from delegraph_numba_cpu.lowering.convolution import conv_f32, conv_hybrid
 from delegraph_numba_cpu.lowering.fixed_point import bounded_multiplier
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 CURVES = {Act.TANH: instructions.TANH, Act.SIGN_BIT: instructions.SIGN_BIT}
 

@@ -11,7 +11,7 @@ from delegraph_numba_cpu.instructions import arg_min_max as instructions
 from delegraph_numba_cpu.lowering.checks import check_type, first_rejection
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
 from delegraph_numba_cpu.lowering.rows.reductions import FEATURES, Axes
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_arg(call: Call) -> Rejection | None:

@@ -7,7 +7,7 @@ from delegraph_numba_cpu.instructions.l2_normalization import L2_NORMALIZATION
 from delegraph_numba_cpu.lowering.checks import activation_of
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.lowering.rows.last_axis import FEATURES, check_float_rows, emit_float_rows
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_l2_normalization(call: Call) -> Rejection | None:

@@ -8,7 +8,7 @@ from delegraph import Rejection
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.lowering.checks import check_shapes, check_types, first_rejection
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 FEATURES = ("empty", "many-dims", "dynamic-shapes")
 

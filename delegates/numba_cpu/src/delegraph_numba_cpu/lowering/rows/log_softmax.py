@@ -5,7 +5,7 @@ from __future__ import annotations
 from delegraph_numba_cpu.instructions.softmax import LOG_SOFTMAX
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.lowering.rows.last_axis import FEATURES, check_float_rows, emit_float_rows
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_log_softmax(call: Call, builder: ProgramBuilder) -> None:

@@ -16,7 +16,7 @@ from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.lowering.checks import check_same_type, check_type, first_rejection
 from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
-from delegraph_numba_cpu.program.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 TYPES = ("FLOAT32", "INT8", "UINT8", "INT32")
 

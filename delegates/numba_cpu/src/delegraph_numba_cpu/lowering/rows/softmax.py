@@ -23,7 +23,7 @@ from delegraph_numba_cpu.lowering.rows.last_axis import (
     emit_float_rows,
     emit_rows,
 )
-from delegraph_numba_cpu.program.program import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 LEAST_SCALE = 2.0**-31
 """A share of 1 over such a scale is too large for int32."""

@@ -1,0 +1,49 @@
+"""SHA-256 of model files, remembered for files that have not changed.
+
+Hashing a large model takes longer than all else that a start with a warm cache does. So a digest is
+kept for a file's device, number, size and times. A change sets the time of change, which nobody can
+set back; a file that was changed in the last seconds is hashed each time, as its time may not tell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from delegraph.delegation.blob_cache import BlobCache
+
+NAMESPACE = "model-digests"
+
+LEAST = 1 << 20
+"""Bytes of a file whose digest is worth a file of its own."""
+
+SETTLED = 3.0
+"""Seconds without a change after which times tell of the next one."""
+
+
+def content_digest(content: NDArray[Any], cache_dir: Path | None = None) -> str:
+    """Return the SHA-256 of a model's content, in hexadecimal digits.
+
+    Args:
+        content: ``[bytes], uint8``; the memory of a mapped file, or any other.
+        cache_dir: the folder of the cache; None for the user's own.
+    """
+    memory = getattr(content.base, "obj", None)  # of a memoryview, as NumPy makes one
+    status = getattr(memory, "status", None)
+    if status is None or status.st_size != content.nbytes or content.nbytes < LEAST:
+        return hashlib.sha256(content.data).hexdigest()
+    changed = status.st_mtime_ns, status.st_ctime_ns
+    if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:
+        return hashlib.sha256(content.data).hexdigest()
+    key = " ".join(map(str, (status.st_dev, status.st_ino, status.st_size, *changed)))
+    cache = BlobCache(NAMESPACE, "1", cache_dir)
+    found = cache.read(key)
+    if found is not None and len(found) == 64:
+        return found.decode("ascii", "replace")
+    digest = hashlib.sha256(content.data).hexdigest()
+    cache.keep(key, digest.encode())
+    return digest

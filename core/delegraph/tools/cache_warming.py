@@ -1,0 +1,55 @@
+"""Fills the cache with what delegates keep of models, ahead of the first start that counts."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from delegraph.delegation.cache_entries import cache_entries
+from delegraph.json_records import JsonRecord
+from delegraph.tools.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class WarmedModel(JsonRecord):
+    """What the cache has of one model after it was prepared.
+
+    Attributes:
+        model: its file.
+        new_files: files that were written for it.
+        new_bytes: their size.
+        used_files: files that were there already, and were used.
+        seconds: how long creating and allocating an interpreter took.
+    """
+
+    model: str
+    new_files: int
+    new_bytes: int
+    used_files: int
+    seconds: float
+
+
+def warm(setup: Setup) -> WarmedModel:
+    """Create and allocate an interpreter, so that delegates keep what they decide and compile.
+
+    Args:
+        setup: the model with its delegates and threads, on which it depends what is kept.
+
+    Raises:
+        DelegraphError: the model cannot be loaded or allocated.
+        OSError: the cache cannot be read.
+    """
+    before = {entry.path for entry in cache_entries()}
+    started, start = time.time(), time.monotonic()
+    with setup.interpreter() as interpreter:
+        interpreter.allocate_tensors()
+    seconds = time.monotonic() - start
+    entries = cache_entries()
+    new = [entry for entry in entries if entry.path not in before]
+    used = [e for e in entries if e.path in before and e.used >= started - _TICK]
+    size = sum(entry.size for entry in new)
+    return WarmedModel(setup.model, len(new), size, len(used), round(seconds, 3))
+
+
+_TICK = 0.02
+"""Seconds by which times of files may be behind the clock."""

@@ -1,0 +1,67 @@
+"""Which words of a row or a record are addresses; all others are numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from delegraph_numba_cpu.instructions import Instruction
+from delegraph_numba_cpu.instructions.memory import Address
+
+
+class Overrun(Exception):
+    """Error: a row would access bytes outside its memory; the message names row and memory."""
+
+
+ADDRESSES = frozenset((
+    "across", "bias", "cell_state", "cell_tanh", "down", "exponentials", "features", "first_matrix",
+    "first_windows", "gate_records", "gates", "header", "headers", "input_bias", "input_weights",
+    "limits", "loops", "matrices", "matrix", "norm", "norm_bias", "offsets", "outer",
+    "output_state", "peephole", "positions", "products", "projection", "projection_bias",
+    "projection_headers", "ranges", "reciprocals", "records", "recurrent_bias", "recurrent_weights",
+    "report", "residual", "ring", "scales", "scratch", "sigmoid", "source", "starts", "state",
+    "steps", "sums", "table", "tanh", "taps", "target", "times", "weight", "weights", "windows",
+    "x", "y",
+))  # fmt: skip
+"""Names of words that are addresses, as are ``source0`` and ``expand_x``."""
+
+NUMBERS = {
+    "arg_min_max": {"outer"},
+    "conv_f32": {"across", "down"},
+    "conv_hybrid": {"steps"},
+    "conv_int8": {"steps"},
+    "depthwise_conv_f32": {"times"},
+    "depthwise_conv_int8": {"times"},
+    "inverted_residual_int8": {"sums"},
+    "lstm_f32": {"steps"},
+    "lstm_int8": {"steps"},
+    "reductions": {"bias", "outer"},
+}
+"""Words of a family that are numbers, though other families have addresses of that name."""
+
+
+@cache
+def addresses_of(block: Instruction) -> frozenset[str]:
+    """Return the words of an instruction that are addresses."""
+    numbers = NUMBERS.get(block.family, set())
+    return frozenset(n for n in block.names if n not in numbers and _plain(n) in ADDRESSES)
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("expand_").removeprefix("project_").rstrip("01234567")
+
+
+def check_words(block: Instruction, words: Mapping[str, Any]) -> None:
+    """Check that addresses are where the kernel takes words for addresses, and nowhere else.
+
+    Raises:
+        Overrun: one is elsewhere, or a number other than 0 is in its place.
+    """
+    expected = addresses_of(block)
+    for name, word in words.items():
+        if isinstance(word, Address):
+            if name not in expected:
+                raise Overrun(f"{block.kernel!r}: the word {name!r} is an address, not a number")
+        elif word and name in expected:
+            raise Overrun(f"{block.kernel!r}: the word {name!r} is {word!r}, not an address")

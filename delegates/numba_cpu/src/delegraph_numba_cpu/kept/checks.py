@@ -1,0 +1,96 @@
+"""Which numbers the words of a kept program may be.
+
+Rules of ``bounds`` were written for rows as lowering writes them. A file may hold any number, so
+these checks come first: counts and lengths are not negative and not huge, and what kernels divide
+by or go on by is not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from delegraph_numba_cpu.bounds.words import Overrun
+from delegraph_numba_cpu.instructions import Instruction
+from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
+
+MOST = 1 << 40
+"""More than any count or length of a program in memory."""
+
+MOST_TILES = 1 << 20
+
+FREE = frozenset(("multiplier", "value"))
+"""Words of 64 bits that only change values."""
+
+POSITIVE = frozenset(("chunk", "column_tiles", "row_tiles", "step"))
+"""Words by which kernels divide, or go on."""
+
+SIGNED = frozenset((
+    "before_height", "before_width", "bias", "cell_high", "cell_low", "flip", "hidden_multiplier",
+    "hidden_shift", "hidden_zero", "high", "input_multiplier", "input_shift", "least_variance",
+    "left", "low", "mask", "multiplier_in", "multiplier_out", "norm_multiplier", "norm_shift",
+    "out_flip", "peephole_multiplier", "peephole_shift", "projection_multiplier",
+    "projection_shift", "projection_zero", "recurrent_multiplier", "recurrent_shift", "shift",
+    "shift_in", "shift_out", "subtrahend", "sum_factor", "top", "weight_zero", "zero", "zero_out",
+    "zero_point",
+))  # fmt: skip
+"""Words that may be below 0: values, and places that kernels compare with the bounds."""
+
+
+def check_numbers(block: Instruction, words: Mapping[str, Any], tiles: int) -> None:
+    """Check the numbers of a row or of a record.
+
+    Args:
+        block: the instruction.
+        words: its words.
+        tiles: into how many parts the row is split.
+
+    Raises:
+        Overrun: one is none that lowering writes.
+    """
+    if not 0 < tiles <= MOST_TILES or words.get("tiles", tiles) != tiles:
+        raise Overrun(f"{block.kernel!r}: {tiles} tiles")
+    for name, word in words.items():
+        if isinstance(word, Address):
+            continue
+        if name in FREE:
+            continue
+        least = -MOST if name in SIGNED else int(name in POSITIVE)
+        if not least <= word < MOST:
+            raise Overrun(f"{block.kernel!r}: the word {name!r} is {word}")
+
+
+def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> None:
+    """Check that records in working memory were written before they are read, and stay.
+
+    Rules believe the words of such a record, so nothing else may lie in its place meanwhile.
+
+    Args:
+        rows: of a program.
+        offsets: place of each block of working memory, by its ``id``.
+
+    Raises:
+        Overrun: another row may have written one.
+    """
+    uses: dict[int, tuple[Memory, int, int]] = {}  # block of working memory: first and last row
+    writers: dict[int, int] = {}
+    for number, row in enumerate(rows):
+        for name, word in row.words.items():
+            if not isinstance(word, Address) or id(word.memory) not in offsets:
+                continue
+            identity = id(word.memory)
+            first = uses.get(identity, (word.memory, number, number))[1]
+            uses[identity] = word.memory, first, number
+            if row.block.kernel == "pack_stack" and name == "matrices":
+                writers.setdefault(identity, number)
+    for identity, (memory, first, last) in uses.items():
+        if not memory.records:
+            continue
+        if writers.get(identity) != first:
+            raise Overrun("a record in working memory is read before it is written")
+        start, end = offsets[identity], offsets[identity] + memory.size
+        for other, (else_memory, begun, over) in uses.items():
+            place = offsets[other]
+            is_apart = place >= end or place + else_memory.size <= start
+            if other != identity and not is_apart and begun <= last and over >= first:
+                raise Overrun("other values lie where a record is")

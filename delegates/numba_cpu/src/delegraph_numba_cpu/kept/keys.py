@@ -1,0 +1,126 @@
+"""What kept programs and claims depend on, as digests.
+
+Operators, options, quantization and constants follow from the digest of the model file, which the
+host knows. Shapes, types and the values that were computed while preparing are added here, and what
+this process computes with: the versions of the code, the level, the options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import delegraph
+from delegraph import DelegateContext, Tensor
+from delegraph_numba_cpu.library.prebuilt import usable_manifest
+
+COMPUTED = 5
+"""``AllocationType.PERSISTENT_RO``: values that a node has computed while it was prepared."""
+
+
+def model_digest(context: DelegateContext) -> str | None:
+    """Return the digest of the model's file; None in hosts that do not know the file."""
+    return getattr(context, "model_digest", None)
+
+
+def claims_key(context: DelegateContext, model: str, options: Sequence[object]) -> bytes:
+    """Return the digest of what claims depend on.
+
+    Args:
+        context: the subgraph, with the delegates that were applied before.
+        model: digest of the file.
+        options: numbers and texts that claims depend on.
+    """
+    parts = (model, context.subgraph_index, context.numerics, *options)
+    return _digest(parts, context, context.get_execution_plan(), context.tensors)
+
+
+def program_key(
+    context: DelegateContext,
+    model: str,
+    nodes: Sequence[int],
+    border: Sequence[int],
+    options: Sequence[object],
+) -> bytes:
+    """Return the digest of what the program of a partition depends on.
+
+    Args:
+        context: the subgraph; the shapes of the partition's tensors are known.
+        model: digest of the file.
+        nodes: of the partition.
+        border: its inputs and outputs.
+        options: numbers and texts that a program depends on.
+    """
+    used = set(border)
+    for index in nodes:
+        node, _ = context.get_node_and_registration(index)
+        used.update(node.inputs, node.outputs)
+    tensors = [context.tensors[index] for index in sorted(used) if index >= 0]
+    border_text = " ".join(map(str, border))
+    parts = (model, context.subgraph_index, context.numerics, *options, border_text)
+    return _digest(parts, context, nodes, tensors)
+
+
+def _digest(
+    parts: Iterable[object],
+    context: DelegateContext,
+    nodes: Iterable[int],
+    tensors: Iterable[Tensor],
+) -> bytes:
+    """Return a digest of texts, of nodes, and of the state of tensors."""
+    texts = [str(part) for part in parts]
+    numbers: list[int] = []
+    for index in nodes:
+        node, registration = context.get_node_and_registration(index)
+        texts.append(registration.name)
+        numbers += [index, node.delegate is not None, len(node.inputs), len(node.outputs)]
+        numbers += [*node.inputs, *node.outputs]
+    found = sha256("\n".join(text.replace("\n", " ") for text in texts).encode())
+    for tensor in tensors:
+        kind = int(tensor.allocation_type)
+        shape = tensor.shape
+        numbers += [tensor.index, int(tensor.type), kind, tensor.is_variable, len(shape), *shape]
+        if kind == COMPUTED and tensor.data is not None:
+            found.update(_content(tensor.data))
+    found.update(np.array(numbers, np.int64).data)
+    return found.digest()
+
+
+def _content(data: Any) -> Any:
+    """Return the bytes of an array, in an order that its values and types decide."""
+    if data.dtype.hasobject:
+        return repr(data.tolist()).encode()
+    return np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+
+
+@cache
+def version() -> str | None:
+    """Return a text that differs wherever lowering, kernels or the core may compute otherwise.
+
+    It has the characters of a cache's version. None: no library of kernels is here, so kernels are
+    compiled at run time, and nothing is kept.
+    """
+    manifest = usable_manifest()
+    if isinstance(manifest, str):
+        return None
+    found = f"{delegraph.__version__}-{manifest.sources[:16]}"
+    if manifest.in_place or not _is_installed():
+        from delegraph_numba_cpu.library.families import files_state  # which wheels do not need
+
+        found += f"-{files_state(_core(), Path(__file__).parents[1])[:16]}"  # may be edited
+    return found
+
+
+def _core() -> Path:
+    return Path(delegraph.__file__).parent
+
+
+def _is_installed() -> bool:
+    """Return whether the core came from a package of its version, not from a folder of sources."""
+    core = _core()
+    return core.with_name(f"delegraph-{delegraph.__version__}.dist-info").is_dir()

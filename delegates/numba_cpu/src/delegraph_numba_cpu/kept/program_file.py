@@ -1,0 +1,127 @@
+"""Format of kept programs: a flat file of little-endian tables, and constants for use in place.
+
+=========== ==========================================================================
+part        content
+=========== ==========================================================================
+header      :data:`HEADER`: magic, version, counts, digests
+names       ``family kernel`` of each instruction, a line each, ASCII
+memories    :data:`MEMORY`: each piece of memory, with its kind and place
+rows        :data:`ROW`: each kernel call, in order
+word kinds  int32 for each word: the memory that it points into, -1 for a number
+word values int64 for each word: the offset in that memory, or the number
+nodes       int32: indices of the nodes of all rows, row by row
+constants   from a page on, each at a multiple of 64 bytes, with zeros after it
+=========== ==========================================================================
+
+The words of all rows come first, row by row, then those of all records, memory by memory. Each part
+but the last begins at a multiple of 8 bytes. ``digest`` is SHA-256 of all before the constants but
+itself. ``sums`` is SHA-256 of the sums of the constants' rows and columns, as 64-bit words in rows
+of a page: it finds damage at the speed of memory. Neither keeps anybody from writing a file on
+purpose; what a program may do is checked by ``reading.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAGIC = b"DGNUMBA\0"
+
+VERSION = 1
+"""Version of the format; files of other versions are made again."""
+
+PAGE = 4096
+
+LINE = 64
+"""Constants begin at multiples of so many bytes."""
+
+HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("version", "<u4"),
+        ("names", "<u4"),  # bytes of the names
+        ("memories", "<u8"),
+        ("rows", "<u8"),
+        ("words", "<u8"),
+        ("nodes", "<u8"),
+        ("constants", "<u8"),  # bytes
+        ("working", "<u8"),  # bytes of working memory
+        ("workers", "<u8"),
+        ("key", "V32"),
+        ("sums", "V32"),
+        ("digest", "V32"),
+    ]
+)
+
+CONSTANT, MODEL, BORDER, WORKING, REPORT = range(5)
+"""Kinds of memory: constants in the file; of the model; tensors; working memory; the report."""
+
+MEMORY = np.dtype(
+    [
+        ("kind", "<i4"),
+        ("block", "<i4"),  # instruction whose words its records have; -1 for no records
+        ("size", "<i8"),
+        ("place", "<i8"),  # offset among constants or in working memory, or index of a tensor
+        ("records", "<i8"),
+    ]
+)
+
+ROW = np.dtype([("block", "<i4"), ("nodes", "<i4"), ("tiles", "<i8")])
+
+Bytes = NDArray[np.uint8]
+
+
+class UnfitFile(Exception):
+    """Error: a file is damaged, foreign, old or forged; the message says what was found."""
+
+
+def padded(size: int, unit: int) -> int:
+    """Return *size* rounded up to a multiple of *unit*."""
+    return -(-size // unit) * unit
+
+
+def digest_of(structure: Bytes) -> bytes:
+    """Return the digest of all before the constants but the digest itself."""
+    start, end = digest_place()
+    found = sha256(structure[:start].data)
+    found.update(structure[end:].data)
+    return found.digest()
+
+
+def digest_place() -> tuple[int, int]:
+    """Return the first byte of the digest in a file, and the one after its last."""
+    assert HEADER.fields is not None
+    dtype, start = HEADER.fields["digest"][:2]
+    return start, start + dtype.itemsize
+
+
+def sums_of(constants: Bytes) -> bytes:
+    """Return the digest of the sums of constants, whose size is a multiple of the page."""
+    words = constants.view("<u8").reshape(-1, PAGE // 8)
+    found = sha256(words.sum(0, dtype="<u8").tobytes())
+    found.update(words.sum(1, dtype="<u8").tobytes())
+    return found.digest()
+
+
+def parts_of(header: Any) -> list[tuple[str, Any, int]]:
+    """Return name, dtype and length of each part between header and constants.
+
+    Args:
+        header: a record of :data:`HEADER`.
+    """
+    return [
+        ("names", np.dtype("u1"), int(header["names"])),
+        ("memories", MEMORY, int(header["memories"])),
+        ("rows", ROW, int(header["rows"])),
+        ("kinds", np.dtype("<i4"), int(header["words"])),
+        ("values", np.dtype("<i8"), int(header["words"])),
+        ("nodes", np.dtype("<i4"), int(header["nodes"])),
+    ]
+
+
+IS_USABLE = sys.byteorder == "little"
+"""Whether this machine reads the tables as they are."""

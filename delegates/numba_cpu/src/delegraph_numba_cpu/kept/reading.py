@@ -1,0 +1,256 @@
+"""Programs from files, which may hold anything; see ``program_file.py``.
+
+Nothing of a file is believed. All counts and places are checked before they are used, words by
+``checks.py``, and each row by the rule of its kernel, as when it was emitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Tensor
+from delegraph.errors import DelegraphError
+from delegraph_numba_cpu.bounds import Overrun, check_row
+from delegraph_numba_cpu.bounds.rules import FAMILIES
+from delegraph_numba_cpu.instructions import Instruction
+from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row, constant, report
+from delegraph_numba_cpu.kept import program_file as file
+from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers
+from delegraph_numba_cpu.library.kernel_library import Library
+from delegraph_numba_cpu.program.program import Layout, Program, name_of
+from delegraph_numba_cpu.program.working_memory import WorkingMemory
+
+_WORD = 8
+
+LEAST = 64 << 10
+"""Bytes of constants that count toward the limit, as in ``program/shared_constants.py``."""
+
+
+class Host(NamedTuple):
+    """What a program is read for.
+
+    Attributes:
+        tensors: of the subgraph, by index.
+        nodes: indices of the partition's nodes.
+        border: indices of the tensors whose memory is the host's.
+        outputs: those among them that the partition computes.
+        workers: how many threads may run the program.
+        library: has the kernels.
+        working_memory: shared with other programs.
+    """
+
+    tensors: Sequence[Tensor]
+    nodes: Sequence[int]
+    border: Sequence[int]
+    outputs: Sequence[int]
+    workers: int
+    library: Library
+    working_memory: WorkingMemory
+
+
+def read(content: memoryview, key: bytes, host: Host) -> Program:
+    """Return the program in a file; its constants stay where they are.
+
+    Args:
+        content: the file; mapped, or at another address that is a multiple of 64.
+        key: digest of what the program has to be made for.
+        host: what it is read for.
+
+    Raises:
+        UnfitFile: the file is damaged, foreign, old or forged.
+    """
+    try:
+        return _Reader(content, key, host).program()
+    except file.UnfitFile:
+        raise
+    except Overrun as error:
+        raise file.UnfitFile(str(error)) from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise file.UnfitFile(f"{type(error).__name__}: {error}") from error  # a rule's arithmetic
+    except DelegraphError as error:
+        raise file.UnfitFile(str(error)) from error  # more memory than the limit allows
+
+
+class _Reader:
+    def __init__(self, content: memoryview, key: bytes, host: Host) -> None:
+        self._host = host
+        self._content = np.frombuffer(content, np.uint8)
+        address = self._content.__array_interface__["data"][0]
+        self._require(address % file.LINE == 0, "it lies at an address that does not suit vectors")
+        self._require(len(self._content) >= file.HEADER.itemsize, "it has no header")
+        self._header = header = self._content[: file.HEADER.itemsize].view(file.HEADER)[0]
+        self._require(bytes(header["magic"]) == file.MAGIC.rstrip(b"\0"), "it is another file")
+        self._require(int(header["version"]) == file.VERSION, "it has another version")
+        self._require(header["key"].tobytes() == key, "it is of another program")
+        self._require(int(header["workers"]) == host.workers, "it is for other threads")
+        self._parts = dict(self._read_parts())
+
+    @staticmethod
+    def _require(is_met: bool, what: str) -> None:
+        if not is_met:
+            raise file.UnfitFile(what)
+
+    def _read_parts(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield the tables, whose digests are right, by name."""
+        content, place = self._content, file.HEADER.itemsize
+        for name, dtype, count in file.parts_of(self._header):
+            end = place + dtype.itemsize * count
+            self._require(end <= len(content), f"it ends in the {name}")
+            yield name, content[place:end].view(dtype)
+            place = file.padded(end, 8)
+        start = file.padded(place, file.PAGE)
+        size = int(self._header["constants"])
+        self._require(start + size == len(content), "it has another size")
+        self._require(size % file.PAGE == 0, "its constants end inside a page")
+        found = file.digest_of(content[:start])
+        self._require(found == self._header["digest"].tobytes(), "its digest is wrong")
+        constants = content[start:]
+        self._require(
+            file.sums_of(constants) == self._header["sums"].tobytes(), "its constants are damaged"
+        )
+        yield "constants", constants
+
+    def program(self) -> Program:
+        """Return the program."""
+        host, parts = self._host, self._parts
+        names = parts["names"].tobytes().decode("ascii").splitlines()
+        self._blocks = [_instruction(name) for name in names]
+        self._offsets: dict[int, int] = {}
+        self._memories = [self._memory(*record) for record in parts["memories"].tolist()]
+        self._kinds, self._values = parts["kinds"].tolist(), parts["values"].tolist()
+        self._next_word = 0
+        rows = list(self._rows())
+        used = self._next_word
+        self._read_records()
+        self._require(self._next_word == len(self._kinds), "it has more words than rows")
+        level = host.library.level
+        check_computed_records(rows, self._offsets)
+        for row in rows:
+            check_numbers(row.block, row.words, row.tiles)
+            check_row(row, host.workers, level.vector_bytes)
+        size = int(self._header["working"])
+        host.working_memory.require(size)
+        self._require_constants()
+        layout = Layout(size, self._offsets, parts["values"][:used])
+        host.library.load(row.block.family for row in rows)
+        return Program(rows, host.library, host.workers, host.working_memory, layout)
+
+    def _memory(self, kind: int, block: int, size: int, place: int, records: int) -> Memory:
+        self._require(size >= 0 <= place and 0 <= records <= len(self._content), "a bad size")
+        self._require(-1 <= block < len(self._blocks), "an instruction that it does not name")
+        self._require((block >= 0) == (records > 0), "records without an instruction")
+        memory = self._placed(kind, size, place, is_record=records > 0)
+        if records:
+            memory.block = self._blocks[block]
+            memory.records = [{}] * records  # until words are read
+        return memory
+
+    def _placed(self, kind: int, size: int, place: int, *, is_record: bool) -> Memory:
+        """Return a memory of a kind at its place."""
+        if kind == file.REPORT:
+            return report()
+        if kind == file.WORKING:
+            end = place + size + SLACK
+            self._require(
+                place % file.LINE == 0 and end <= int(self._header["working"]), "a bad place"
+            )
+            memory = Memory(size)
+            self._offsets[id(memory)] = place
+            return memory
+        if kind == file.CONSTANT:
+            return Memory(size) if is_record else self._constant(size, place)
+        tensor = self._tensor(place)
+        if kind == file.MODEL:
+            self._require(tensor.is_constant and tensor.data.nbytes == size, "another constant")
+            memory = constant(np.ascontiguousarray(tensor.data))
+            memory.model_tensor = place
+            return memory
+        self._require(kind == file.BORDER, "an unknown kind of memory")
+        self._require(place in self._host.border and not tensor.is_constant, "no border tensor")
+        self._require(tensor.bytes == size, "a tensor of another size")
+        found = Memory(size, tensor=tensor, name=name_of(tensor))
+        found.is_read_only = place not in self._host.outputs and not tensor.is_variable
+        return found
+
+    def _constant(self, size: int, place: int) -> Memory:
+        constants = self._parts["constants"]
+        self._require(
+            place % file.LINE == 0 and place + size + SLACK <= len(constants), "a bad place"
+        )
+        array = constants[place : place + size]
+        return Memory(size, array.__array_interface__["data"][0], array=array)
+
+    def _require_constants(self) -> None:
+        """Check the size of large constants, as the builder does."""
+        sizes = (m.size for m in self._memories if m.is_constant and m.size >= LEAST)
+        self._host.working_memory.limit.require_copies(sum(sizes), "what kernels keep of constants")
+
+    def _tensor(self, index: int) -> Tensor:
+        self._require(index < len(self._host.tensors), "a tensor that the model has not")
+        return self._host.tensors[index]
+
+    def _rows(self) -> Iterator[Row]:
+        nodes, known = self._parts["nodes"].tolist(), set(self._host.nodes)
+        self._require(known.issuperset(nodes), "a node that is not in the partition")
+        first = 0
+        for block, count, tiles in self._parts["rows"].tolist():
+            self._require(0 <= block < len(self._blocks) and count >= 0, "a row of nothing")
+            own = tuple(nodes[first : first + count])
+            first += count
+            yield Row(self._blocks[block], tiles, self._words(self._blocks[block]), own)
+
+    def _words(self, block: Instruction) -> dict[str, Any]:
+        """Return the next words."""
+        start = self._next_word
+        self._next_word = end = start + len(block.names)
+        self._require(end <= len(self._kinds), "it has fewer words than rows")
+        kinds, values = self._kinds[start:end], self._values[start:end]
+        words = dict(zip(block.names, values, strict=True))
+        for name, kind in zip(block.names, kinds, strict=True):
+            if kind != -1:
+                self._require(0 <= kind < len(self._memories), "a memory that it has not")
+                words[name] = Address(self._memories[kind], words[name])
+        return words
+
+    def _read_records(self) -> None:
+        """Read the words of records, and write the records that are constants."""
+        for memory in self._memories:
+            if memory.block is None:
+                continue
+            block, count = memory.block, len(memory.records)
+            start = self._next_word
+            memory.records = [self._words(block) for _ in range(count)]
+            for words in memory.records:
+                check_numbers(block, words, 1)
+            if id(memory) in self._offsets:
+                continue  # a row writes it
+            self._require(memory.size == _WORD * len(block.names) * count, "a record of other size")
+            raw = np.array(self._values[start : self._next_word], np.int64)
+            memory.array = raw
+            memory.address = raw.__array_interface__["data"][0]
+        for memory in self._memories:  # now that all addresses are known
+            if memory.block is not None and memory.array is not None:
+                self._write_addresses(memory)
+
+    def _write_addresses(self, memory: Memory) -> None:
+        words = (word for record in memory.records for word in record.values())
+        for position, word in enumerate(words):
+            if isinstance(word, Address):
+                self._require(word.memory.is_constant, "a record that points to other memory")
+                memory.array[position] = word.address
+
+
+def _instruction(line: str) -> Instruction:
+    """Return the instruction that a line of the names means."""
+    family, _, kernel = line.partition(" ")
+    if family in FAMILIES:
+        module = import_module(f"delegraph_numba_cpu.instructions.{family}")
+        for found in vars(module).values():
+            if isinstance(found, Instruction) and (found.family, found.kernel) == (family, kernel):
+                return found
+    raise file.UnfitFile(f"there is no kernel {line[:100]!r}")

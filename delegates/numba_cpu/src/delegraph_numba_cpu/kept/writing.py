@@ -1,0 +1,140 @@
+"""Programs as bytes; see ``program_file.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_numba_cpu.instructions import Instruction
+from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory
+from delegraph_numba_cpu.kept import program_file as file
+from delegraph_numba_cpu.program.program import Program, packed
+
+LEAST_OF_MODEL = 64 << 10
+"""Bytes of a constant of the model from which on the file refers to it, and has no copy."""
+
+
+def written(program: Program, key: bytes) -> bytes:
+    """Return a program as the content of a file.
+
+    Args:
+        program: the program, with all its constants.
+        key: digest of all that it depends on, 32 bytes.
+    """
+    return _Writer(program).content(key)
+
+
+class _Writer:
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._memories: dict[int, Memory] = {}
+        self._blocks: dict[Instruction, int] = {}
+        for row in program.rows:
+            self._add_all(row.block, row.words)
+        self._number = {identity: i for i, identity in enumerate(self._memories)}
+        self._places: dict[int, int] = {}  # of constants, by number of the memory
+        self._constants_end = 0
+
+    def _add(self, memory: Memory) -> None:
+        """Add a memory and those that its records point into."""
+        if id(memory) in self._memories:
+            return
+        self._memories[id(memory)] = memory
+        if memory.block is not None:
+            for words in memory.records:
+                self._add_all(memory.block, words)
+
+    def _add_all(self, block: Instruction, words: Mapping[str, Any]) -> None:
+        """Add what the words of an instruction point into, in their order."""
+        self._block(block)
+        for name in block.names:
+            if isinstance(words[name], Address):
+                self._add(words[name].memory)
+
+    def _block(self, block: Instruction) -> int:
+        return self._blocks.setdefault(block, len(self._blocks))
+
+    def content(self, key: bytes) -> bytes:
+        """Return the whole file."""
+        program, memories = self._program, list(self._memories.values())
+        records = np.array([self._memory(i, m) for i, m in enumerate(memories)], file.MEMORY)
+        rows = [(self._block(row.block), len(row.nodes), row.tiles) for row in program.rows]
+        words = [*self._words_of_rows(), *self._words_of_records(memories)]
+        names = "".join(f"{block.family} {block.kernel}\n" for block in self._blocks).encode()
+        parts: list[NDArray[Any]] = [
+            np.frombuffer(names, np.uint8),
+            records,
+            np.array(rows, file.ROW),
+            np.array([memory for memory, _ in words], "<i4"),
+            np.array([value for _, value in words], "<i8"),
+            np.array([node for row in program.rows for node in row.nodes], "<i4"),
+        ]
+        constants = self._constants(memories)
+        header = np.zeros(1, file.HEADER)
+        header[0] = (
+            file.MAGIC, file.VERSION, len(names), len(memories), len(rows), len(words),
+            len(parts[-1]), len(constants), program.scratch_bytes, program.workers, key,
+            file.sums_of(constants), b"",
+        )  # fmt: skip
+        pieces = [_padded(part, 8) for part in (header, *parts)]
+        structure = _padded(np.concatenate(pieces), file.PAGE)
+        start, end = file.digest_place()
+        structure[start:end] = np.frombuffer(file.digest_of(structure), np.uint8)
+        return structure.tobytes() + constants.tobytes()
+
+    def _memory(self, number: int, memory: Memory) -> tuple[int, int, int, int, int]:
+        kind, place = self._kind(number, memory)
+        block = -1 if memory.block is None else self._block(memory.block)
+        return kind, block, memory.size, place, len(memory.records)
+
+    def _kind(self, number: int, memory: Memory) -> tuple[int, int]:
+        """Return the kind of a memory, and where it is."""
+        if memory.is_report:
+            return file.REPORT, 0
+        if memory.tensor is not None:
+            return file.BORDER, memory.tensor.index
+        if not memory.is_constant:
+            return file.WORKING, self._program.offsets[id(memory)]
+        if memory.model_tensor is not None and memory.size >= LEAST_OF_MODEL:
+            return file.MODEL, memory.model_tensor
+        if memory.records:
+            return file.CONSTANT, 0  # its words are in the file
+        place = self._places[number] = self._constants_end
+        self._constants_end = file.padded(place + memory.size + SLACK, file.LINE)
+        return file.CONSTANT, place
+
+    def _constants(self, memories: list[Memory]) -> NDArray[np.uint8]:
+        found = np.zeros(file.padded(self._constants_end, file.PAGE), np.uint8)
+        for number, place in self._places.items():
+            array = memories[number].array
+            found[place : place + array.nbytes] = array.reshape(-1).view(np.uint8)
+        return found
+
+    def _words_of_rows(self) -> Iterator[tuple[int, int]]:
+        for number, row in enumerate(self._program.rows):
+            yield from self._words(row.block, row.words, self._program.block(number))
+
+    def _words_of_records(self, memories: list[Memory]) -> Iterator[tuple[int, int]]:
+        for memory in memories:
+            for words in memory.records:
+                assert memory.block is not None
+                yield from self._words(memory.block, words, packed(memory.block, words))
+
+    def _words(
+        self, block: Instruction, words: Mapping[str, Any], numbers: NDArray[np.int64]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the memory, or -1, and the value of each word."""
+        for name, number in zip(block.names, numbers.tolist(), strict=True):
+            word = words[name]
+            if isinstance(word, Address):
+                yield self._number[id(word.memory)], word.offset
+            else:
+                yield -1, number
+
+
+def _padded(part: NDArray[Any], unit: int) -> NDArray[np.uint8]:
+    raw = part.reshape(-1).view(np.uint8)
+    return np.concatenate([raw, np.zeros(-len(raw) % unit, np.uint8)])

@@ -1,0 +1,195 @@
+"""Builder of a program: operators emit rows into it, when shapes are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import DelegateContext
+from delegraph.errors import DelegateError
+from delegraph_numba_cpu.bounds import Overrun, check_row
+from delegraph_numba_cpu.instructions import Instruction, float_word
+from delegraph_numba_cpu.instructions.memory import (
+    Address,
+    Memory,
+    Row,
+    as_addresses,
+    as_numbers,
+    constant,
+)
+from delegraph_numba_cpu.library.kernel_library import Library
+from delegraph_numba_cpu.program.guarded_memory import GuardedMemory, is_guarded
+from delegraph_numba_cpu.program.program import Program, described, name_of
+from delegraph_numba_cpu.program.shared_constants import SharedConstants
+from delegraph_numba_cpu.program.working_memory import WorkingMemory
+
+
+class ProgramBuilder:
+    """Collects rows and memory for a program.
+
+    Attributes:
+        context: the host's view of the subgraph.
+        level: the instructions that kernels use.
+        workers: how many threads will run the program; scratch memory is needed for each.
+        exact: whether integer results must be those of the official kernels, bit for bit.
+        nodes: indices of the nodes that are being lowered, for those who look at a program.
+    """
+
+    def __init__(
+        self,
+        context: DelegateContext,
+        library: Library,
+        workers: int,
+        exact: bool,
+        packed: dict[object, Memory],
+        working_memory: WorkingMemory | None = None,
+    ) -> None:
+        self.context = context
+        self.kernel_library = library
+        self.level = library.level
+        self.workers = workers
+        self.exact = exact
+        self.nodes: tuple[int, ...] = ()
+        self._rows: list[Row] = []
+        self._tensors: dict[int, Memory] = {}
+        self._packed = packed
+        self._working_memory = working_memory or WorkingMemory()
+        self._shared = SharedConstants(self._working_memory.limit)
+
+    def tensor(self, index: int) -> Memory:
+        """Return the memory of a tensor, inside the partition or at its border."""
+        found = self._tensors.get(index)
+        if found is None:
+            tensor = self.context.tensors[index]
+            if tensor.is_constant:
+                found = self._shared.memory(tensor.data, self.constant)
+                found.model_tensor = index
+            else:
+                found = Memory(tensor.bytes)
+            found.name = name_of(tensor)
+            self._tensors[index] = found
+        return found
+
+    def border(self, index: int) -> None:
+        """Declare that the host owns the memory of a tensor, and may move it."""
+        tensor = self.context.tensors[index]
+        if not tensor.is_constant:
+            self._tensors[index] = Memory(tensor.bytes, tensor=tensor, name=name_of(tensor))
+
+    def alias(self, index: int, of: int) -> bool:
+        """Give tensor *index* the memory of tensor *of*, or the reverse; return success.
+
+        Returns:
+            False when that cannot be, or when *index* is in use already.
+        """
+        known, other = self._tensors.get(index), self.tensor(of)
+        if self.context.tensors[index].bytes != other.size:
+            return False
+        if known is not None:
+            is_free = known.tensor is self.context.tensors[index] and known.last < 0
+            if not is_free or other.tensor is not None or other.address:
+                return False
+            other.tensor, other.name = known.tensor, known.name
+        self._tensors[index] = other
+        return True
+
+    def scratch(self, size: int) -> Memory:
+        """Return scratch memory, 64-byte aligned, with undefined contents.
+
+        Raises:
+            OperatorError: the working memory may not be as large.
+        """
+        self._working_memory.require(size)
+        return Memory(size)
+
+    def constant(self, array: NDArray[Any]) -> Memory:
+        """Return memory with the values of *array*, copied if its address does not suit vectors."""
+        array = np.ascontiguousarray(array)
+        return _guarded(array) if is_guarded() else constant(array)
+
+    def packed(self, key: object, pack: Callable[[], NDArray[Any]]) -> Memory:
+        """Return constants in the form that kernels read, packed once per partition.
+
+        Args:
+            key: what they are: the tensor's index and all that the form depends on.
+            pack: makes them.
+        """
+        found = self._packed.get(key)
+        if found is None:
+            found = self._packed[key] = self._shared.memory(pack(), self.constant)
+        found.last = -1  # of an earlier program
+        return found
+
+    def record(self, key: object, block: Instruction, **words: Any) -> Memory:
+        """Return a record of constants for kernels, made once a partition.
+
+        Args:
+            key: as of :meth:`packed`.
+            block: its words.
+            words: a value for each word: an int, a float, or constants in a :class:`Memory`.
+        """
+        return self.records(key, block, [words])
+
+    def records(
+        self, key: object, block: Instruction, records: Sequence[Mapping[str, Any]]
+    ) -> Memory:
+        """Return the memory of several consecutive records; see :meth:`record` for arguments."""
+        given = tuple(as_addresses(words) for words in records)
+        numbers = (block.pack(**as_numbers(words)) for words in given)
+        found = self.packed(key, lambda: np.concatenate(list(numbers)))
+        found.block, found.records = block, given
+        return found
+
+    def emit(
+        self, block: Instruction, tiles: int = 1, replaceable: tuple[str, ...] = (), /, **words: Any
+    ) -> None:
+        """Add a row, which is a kernel call, to the program.
+
+        Args:
+            block: the kernel and its words.
+            tiles: into how many parts it is split; the kernel gets their numbers, in any order,
+                and if it has a word ``tiles``, how many there are.
+            replaceable: see :class:`Row`.
+            words: a value for each word: an int, a float, a :class:`Memory` or an :class:`Address`.
+
+        Raises:
+            DelegateError: the kernel would touch what is not in the memory it is given.
+        """
+        number = len(self._rows)
+        if "tiles" in block.names:
+            words["tiles"] = tiles
+        row = Row(block, tiles, as_addresses(words), self.nodes, replaceable)
+        self._check(row)
+        for memory in row.memories:
+            memory.first = number if memory.last < 0 else min(memory.first, number)
+            memory.last = max(memory.last, number)
+        self._rows.append(row)
+
+    def _check(self, row: Row) -> None:
+        try:
+            check_row(row, self.workers, self.level.vector_bytes)
+        except Overrun as error:
+            raise DelegateError(
+                f"{described(self.context, row.nodes)}: {error}", phase="prepare"
+            ) from error
+
+    def finish(self, kind: type[Program] | None = None) -> Program:
+        """Return the program, of a kind; the builder is of no use afterwards."""
+        families = (row.block.family for row in self._rows)
+        self.kernel_library.load(families, self.context.cache)
+        make = Program if kind is None else kind
+        return make(self._rows, self.kernel_library, self.workers, self._working_memory)
+
+
+def _guarded(array: NDArray[Any]) -> Memory:
+    """Return a read-only copy of a constant between guard bytes."""
+    piece = GuardedMemory(array.nbytes)
+    piece.array[:] = array.reshape(-1).view(np.uint8)
+    piece.freeze()
+    return Memory(array.nbytes, piece.address, array=piece.array)
+
+
+__all__ = ["Address", "Memory", "ProgramBuilder", "float_word"]

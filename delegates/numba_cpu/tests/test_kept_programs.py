@@ -1,0 +1,177 @@
+"""Programs in files: the same program comes back, and only from a file that is sound."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from delegraph import Interpreter
+from delegraph.errors import DelegraphError
+from delegraph.testing import cases
+from delegraph_numba_cpu.bounds import Overrun
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.instructions.moves import COPY
+from delegraph_numba_cpu.kept import store
+from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers
+from delegraph_numba_cpu.kept.writing import written
+from delegraph_numba_cpu.lowering import schedule
+from delegraph_numba_cpu.options import NumbaCpuOptions
+from delegraph_numba_cpu.program.program import Program
+
+MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
+
+OPERATORS = (
+    "ADD", "ARG_MAX", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CAST", "CONCATENATION", "CONV_2D",
+    "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "GATHER", "HARD_SWISH", "L2_NORMALIZATION", "LSTM",
+    "MEAN", "PAD", "RESIZE_BILINEAR", "SOFTMAX", "STRIDED_SLICE", "SVDF", "TRANSPOSE",
+    "TRANSPOSE_CONV", "UNIDIRECTIONAL_SEQUENCE_LSTM",
+)  # fmt: skip
+
+KEY = bytes(range(32))
+
+UNKEPT = NumbaCpuOptions(num_threads=2, kept_programs=False)
+
+DIGITS = (MODELS / "digits_int8.tflite").read_bytes()
+
+
+@pytest.fixture(autouse=True)
+def keep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(store.VARIABLE, "1")
+    monkeypatch.setattr(store, "LEAST_NODES", 1)
+
+
+class Watched(NumbaCpuDelegate):
+    """The delegate, with its kernels."""
+
+    def __init__(self, options: NumbaCpuOptions | None = None) -> None:
+        super().__init__(options or NumbaCpuOptions(num_threads=2))
+        self.kernels: list[NumbaCpuKernel] = []
+
+    def create_delegate_kernel_interface(self) -> NumbaCpuKernel:
+        self.kernels.append(NumbaCpuKernel(self))
+        return self.kernels[-1]
+
+    @property
+    def programs(self) -> list[Program]:
+        return [kernel.program for kernel in self.kernels if kernel.program is not None]
+
+
+def made(
+    content: bytes, folder: Path, delegate: Watched | None = None
+) -> tuple[Interpreter, Watched]:
+    """Return an allocated interpreter whose delegate keeps programs in a folder."""
+    delegate = delegate or Watched()
+    interpreter = Interpreter(
+        model_content=content, experimental_delegates=[delegate], cache_dir=folder
+    )
+    interpreter.allocate_tensors()
+    return interpreter, delegate
+
+
+def answers(interpreter: Interpreter) -> list[NDArray[Any]]:
+    """Return the outputs for inputs that depend on their shapes alone."""
+    rng = np.random.default_rng(1)
+    for details in interpreter.get_input_details():
+        shape, dtype = details["shape"], details["dtype"]
+        values = rng.integers(0, 2, shape) if dtype != np.float32 else rng.normal(size=shape)
+        interpreter.set_tensor(details["index"], values.astype(dtype))
+    interpreter.invoke()
+    return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+
+
+def forbid_lowering(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lower_all(*_: object) -> None:
+        raise AssertionError("a kept program should have been used")
+
+    monkeypatch.setattr(schedule, "lower_all", lower_all)
+
+
+def sound_models(op: str, count: int) -> Iterator[bytes]:
+    """Yield models of one operator that the delegate computes, of several types."""
+    left = count
+    for case in cases(op, seed=2, count=1):
+        try:
+            interpreter, delegate = made(case.model(), Path("missing"), Watched(UNKEPT))
+            answers(interpreter)
+        except DelegraphError:
+            continue
+        if not delegate.programs:
+            continue
+        yield case.model()
+        left -= 1
+        if not left:
+            return
+
+
+def check_round_trip(content: bytes, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interpreter, built = made(content, folder)
+    expected, files = answers(interpreter), [written(p, KEY) for p in built.programs]
+    with monkeypatch.context() as patch:
+        forbid_lowering(patch)
+        again, kept = made(content, folder)
+    assert built.programs
+    assert [written(program, KEY) for program in kept.programs] == files
+    for found, wanted in zip(answers(again), expected, strict=True):
+        assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_a_kept_program_is_the_one_that_was_built(
+    op: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for content in sound_models(op, 4):
+        check_round_trip(content, tmp_path, monkeypatch)
+
+
+def test_a_kept_program_of_many_layers_is_the_one_that_was_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_round_trip(DIGITS, tmp_path, monkeypatch)
+
+
+def test_records_that_rows_write_are_written_first_and_alone() -> None:
+    models = cases("BATCH_MATMUL", seed=2, count=1)
+    programs = (p for case in models for p in programs_of(case.model()))
+    program = next(p for p in programs if any(r.block.kernel == "pack_stack" for r in p.rows))
+    rows, offsets = list(program.rows), program.offsets
+    check_computed_records(rows, offsets)
+    with pytest.raises(Overrun, match="is read before it is written"):
+        check_computed_records(rows[::-1], offsets)
+    with pytest.raises(Overrun, match="other values lie where a record is"):
+        check_computed_records(rows, dict.fromkeys(offsets, 0))
+
+
+def programs_of(content: bytes) -> list[Program]:
+    """Return the programs of a model; none where it cannot be allocated."""
+    delegate = Watched(UNKEPT)
+    with suppress(DelegraphError):
+        made(content, Path("missing"), delegate)
+    return delegate.programs
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("bytes", -1), ("bytes", 1 << 50), ("tiles", 2), ("tiles", 0)]
+)
+def test_numbers_that_no_lowering_writes_are_refused(name: str, number: int) -> None:
+    words = {"source": 0, "target": 0, "bytes": 8, "tiles": 1}
+    check_numbers(COPY, words, 1)
+    with pytest.raises(Overrun, match="'copy'"):
+        check_numbers(COPY, words | {name: number}, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="copies run in child processes")
+def test_damaged_programs_with_right_digests_end_no_process() -> None:
+    script = Path(__file__).with_name("kept_program_damage.py")
+    ops = [f"--op={op}" for op in ("ADD", "CONV_2D", "DEPTHWISE_CONV_2D", "LSTM", "TRANSPOSE")]
+    command = [sys.executable, str(script), "--copies=3000", "--seconds=60", *ops]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
