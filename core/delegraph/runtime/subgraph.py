@@ -72,7 +72,11 @@ class Subgraph:
             limit=session.memory_limit,
         )
         self.steps = StepRunner(
-            self.tensors, self._prepare_node, self.memory, cancellation=session.cancellation
+            self.tensors,
+            self._prepare_node,
+            self.memory,
+            by_class=True,
+            cancellation=session.cancellation,
         )
         self._check_channels()
         self.context = SubgraphContext(self)
@@ -293,9 +297,7 @@ class Subgraph:
         tensor = self.tensors[index]
         self.is_allocated = False
         tensor.data = None
-        tensor.shape = tuple(
-            map(int, shape)
-        )  # last: after an interrupt, the same call does the rest
+        tensor.shape = tuple(map(int, shape))  # last: after an interrupt, the call does the rest
 
     def exchange_constant(self, tensor: Tensor, data: Any) -> None:
         """Change the value of a constant; prepare the nodes again if they were prepared.

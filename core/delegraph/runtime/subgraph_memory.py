@@ -34,8 +34,8 @@ _KINDS = {
 _COUNTABLE = 2**59
 """Elements that no array can have, even where another dimension is zero."""
 
-_Views = dict[tuple[int, int, TensorType, tuple[int, ...]], NDArray[Any]]
-"""Arrays by buffer, offset, type and shape."""
+_Views = dict[tuple[int, TensorType, tuple[int, ...]], NDArray[Any]]
+"""Arrays by the tensor that had the memory first, type and shape."""
 
 
 @dataclass(slots=True)
@@ -151,6 +151,20 @@ class SubgraphMemory:
         self._tensors, self._plan, self._inputs = (), [], ()
         self.workspace.release()
 
+    def resize_running(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
+        """Set the shape of a dynamic tensor while nodes run, and give it memory if it is another.
+
+        Raises:
+            OperatorError: the tensor is not dynamic and would change, or the limit is exceeded.
+        """
+        if not tensor.is_dynamic:
+            if dims != tensor.shape:
+                raise OperatorError(f"{tensor!r} cannot become {list(dims)} while invoking")
+        elif tensor.data is None or tensor.shape != dims:
+            tensor.data = None  # until it has the shape: an interrupt may come in between
+            tensor.shape = dims
+            self.allocate_dynamic(tensor)
+
     def allocate_dynamic(self, tensor: Tensor) -> None:
         """Allocate separate memory for a dynamic tensor's present shape, uninitialised."""
         self._check(tensor.bytes)
@@ -169,14 +183,13 @@ class SubgraphMemory:
         NumPy is slow to find out that two arrays are the same memory when a node works in place.
         """
         assert self._planner is not None, "plan() comes first"
-        tensor, address = self._tensors[index], self._planner.address(index)
-        if address is not None:
+        tensor = self._tensors[index]
+        key = self._planner.shared_root(index), tensor.type, tensor.shape
+        if key in views:
+            tensor.data = views[key]
+        elif (address := self._planner.address(index)) is not None:
             buffer, offset, size = address
-            place = id(buffer), offset, tensor.type, tensor.shape
-            found = views.get(place)
-            if found is None:
-                found = views[place] = view(buffer[offset : offset + size], tensor)
-            tensor.data = found
+            tensor.data = views[key] = view(buffer[offset : offset + size], tensor)
         elif tensor.allocation_type in _KINDS and tensor.bytes == 0:
             tensor.data = view(np.empty(0, np.uint8), tensor)
 

@@ -8,7 +8,7 @@ quantized part of ADD, SUB, MUL and DIV is in :mod:`delegraph.arithmetic.quantiz
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from delegraph.operators.registration import (
     InPlace,
     Node,
     OpContext,
+    TensorEval,
     input_tensor,
     output_tensor,
 )
@@ -172,21 +173,54 @@ def _activation(node: Node) -> int:
 
 def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
     """Return the evaluation of a NumPy operation and its fused activation; integers wrap round."""
-    limits = _limits(activation, y.dtype)
+    make = partial(_evaluation, operation, _limits(activation, y.dtype))
+    return TensorEval(make, make(a, b, y))
 
-    def run() -> None:
-        operation(a.data, b.data, y.data)
 
+def _evaluation(
+    operation: Callable[..., Any],
+    limits: tuple[NDArray[Any], NDArray[Any]] | None,
+    a: Tensor,
+    b: Tensor,
+    y: Tensor,
+) -> Eval:
+    left, right = _operand(a, y), _operand(b, y)
     if limits is None:
+
+        def run() -> None:
+            operation(left.data, right.data, y.data)
+
         return run
     low, high = limits
 
     def run_and_clamp() -> None:
         out = y.data
-        operation(a.data, b.data, out)
+        operation(left.data, right.data, out)
         clip(out, low, high, out)
 
     return run_and_clamp
+
+
+class _Constant:
+    """An operand whose array stays the same."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: NDArray[Any]) -> None:
+        self.data = data
+
+
+def _operand(x: Tensor, y: Tensor) -> Tensor | _Constant:
+    """Return *x*, or for a constant of one or all of *y*'s elements the same values in y's shape.
+
+    NumPy takes as long to broadcast as to add a thousand numbers, except for arrays without
+    dimensions.
+    """
+    if x.shape == y.shape or not x.is_constant:
+        return x
+    if x.data.size == 1:
+        return _Constant(x.data.reshape(()))
+    return _Constant(x.data.reshape(y.shape)) if x.data.size == element_count(y.shape) else x
 
 
 @cache

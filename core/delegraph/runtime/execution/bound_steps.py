@@ -64,3 +64,13 @@ def native_run(
             runner.is_running = False
 
     return run
+
+
+def followed(run: Eval, after: Callable[[], None]) -> Eval:
+    """Return an evaluation that calls *after* when *run* has returned."""
+
+    def run_and_follow() -> None:
+        run()
+        after()
+
+    return run_and_follow

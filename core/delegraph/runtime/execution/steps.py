@@ -24,8 +24,9 @@ from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.graph.lifetimes import first_uses
 from delegraph.operators.asynchronous import AsyncEval
 from delegraph.operators.registration import Eval, Node, Registration
-from delegraph.runtime.execution.bound_steps import native_run, run_in_order
+from delegraph.runtime.execution.bound_steps import followed, native_run, run_in_order
 from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.node_classes import NodeClasses
 from delegraph.runtime.execution.node_errors import Verb, cause_of, explained, node_error
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 
@@ -63,6 +64,7 @@ class StepRunner:
         resizable: indices of the tensors that nodes may give another shape; None for all but
             constants.
         after_each: called after each node that has run; None for nothing.
+        by_class: whether nodes of one class may be prepared together.
         cancellation: what stops preparing and running, before any node; None for nothing.
 
     Attributes:
@@ -80,12 +82,14 @@ class StepRunner:
         *,
         resizable: Container[int] | None = None,
         after_each: Callable[[], None] | None = None,
+        by_class: bool = False,
         cancellation: Cancellation | None = None,
     ) -> None:
         self.is_running = False
         self._cancellation = cancellation or Cancellation()
         self._tensors = tensors
         self._prepare = prepare
+        self._classes = NodeClasses(tensors) if by_class else None
         self._memory = memory
         self._resizable = resizable
         self._after_each = after_each
@@ -118,6 +122,8 @@ class StepRunner:
         self.evals.clear()
         self._stops.clear()
         self._first_use = None
+        if self._classes is not None:
+            self._classes.clear()
         self._is_cut_short = self.is_running = False
 
     @property
@@ -137,18 +143,25 @@ class StepRunner:
         return {index for node, _ in ready for index in node.outputs} - self._open
 
     def _prepare_from(self, first: int) -> None:
+        self._open = set()
+        classes, cancellation = self._classes, self._cancellation
         with np.errstate(all="ignore"):  # as while invoking: scales may be anything
             for position in range(first, len(self.nodes)):
-                self._cancellation.raise_if_requested()
+                if cancellation.reason:
+                    cancellation.raise_if_requested()
                 try:
-                    self._prepare_node(*self.nodes[position])
+                    if classes is None:
+                        run = self._prepare_node(*self.nodes[position])
+                    else:
+                        run = classes.prepared(*self.nodes[position], self._prepare_node)
+                    self.evals.append(run)
                 except Exception as error:  # noqa: BLE001 - raised on as the node's
                     raise self._failure(position, "prepare", error) from cause_of(error)
                 if self._open:
                     self._stops.append(_Stop(position + 1))
                     return
 
-    def _prepare_node(self, node: Node, registration: Registration) -> None:
+    def _prepare_node(self, node: Node, registration: Registration) -> Eval:
         outputs = [self._tensors[index] for index in node.outputs if index >= 0]
         if self._memory is not None:
             self._open = {tensor.index for tensor in outputs if tensor.is_dynamic}
@@ -165,7 +178,7 @@ class StepRunner:
         self._give_memory_to_left_open()
         if isinstance(run, AsyncEval) and self._memory is not None:
             self._memory.workspace.keep_apart()
-        self.evals.append(run)
+        return run
 
     def follow(self, schedule: Schedule) -> Overlap:
         """Run the nodes prepared so far by *schedule*; memory is planned afterwards."""
@@ -209,7 +222,7 @@ class StepRunner:
         assert self._memory is not None, "hosts without memory resize by themselves"
         dims = checked_shape(tensor, shape, self._memory.limit)
         if self.is_running:
-            self._resize_running(tensor, dims, self._memory)
+            self._memory.resize_running(tensor, dims)
             return
         if dims != tensor.shape and not self._may_resize(tensor):
             what = f"{tensor!r} is constant and" if tensor.is_constant else f"{tensor!r}"
@@ -259,16 +272,6 @@ class StepRunner:
         if self._resizable is None:
             return not tensor.is_constant
         return tensor.index in self._resizable
-
-    @staticmethod
-    def _resize_running(tensor: Tensor, dims: tuple[int, ...], memory: SubgraphMemory) -> None:
-        if not tensor.is_dynamic:
-            if dims != tensor.shape:
-                raise OperatorError(f"{tensor!r} cannot become {list(dims)} while invoking")
-        elif tensor.data is None or tensor.shape != dims:
-            tensor.data = None  # until it has the shape: an interrupt may come in between
-            tensor.shape = dims
-            memory.allocate_dynamic(tensor)
 
     def set_dynamic(self, tensor: Tensor) -> None:
         """Declare a tensor dynamic; see ``OpContext.set_dynamic``."""
@@ -369,7 +372,7 @@ class StepRunner:
             self.overlap.run(None if wrap is None else evals, *how)
             return
         if self._after_each is not None:
-            evals = [_followed(run, self._after_each) for run in evals]
+            evals = [followed(run, self._after_each) for run in evals]
         run_in_order(evals, first, *how)
 
     def native_run(self) -> Eval | None:
@@ -390,11 +393,3 @@ class StepRunner:
         if not isinstance(error, CallCancelledError):
             self._cancellation.raise_if_requested()
         return node_error(*self.nodes[position], verb, error)
-
-
-def _followed(run: Eval, after: Callable[[], None]) -> Eval:
-    def run_and_follow() -> None:
-        run()
-        after()
-
-    return run_and_follow
