@@ -233,7 +233,8 @@ class ArenaPlanner:
                     or tensor in kept
                 ):
                     continue
-                if not self._is_of_one_arena(tensor, output):
+                kind = graph.tensor_kind(tensor)
+                if kind is not TensorKind.ARENA_RW and kind is not graph.tensor_kind(output):
                     continue
                 root = root_of.get(tensor, tensor)
                 if not keeps_data and looks_ahead and reads.forbid(position, tensor):
@@ -245,11 +246,6 @@ class ArenaPlanner:
                     roots.add(root)
                     reads.share(root, output)
                 break
-
-    def _is_of_one_arena(self, tensor: int, output: int) -> bool:
-        """Whether *tensor* lies in the shared arena, or where *output* lies."""
-        kind = self._graph.tensor_kind(tensor)
-        return kind is TensorKind.ARENA_RW or kind is self._graph.tensor_kind(output)
 
     def _set_lifetimes(self, reads: LastReads, kept: Collection[int]) -> None:
         first, last = self._alloc_node, self._dealloc_node

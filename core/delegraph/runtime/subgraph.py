@@ -87,7 +87,7 @@ class Subgraph:
         self._uses_blas = False
         self._unset_inputs = missing_inputs(spec)
         self._unset_error: NodeError | None = None  # what invoke() raises
-        self._native_run: Eval | None = None  # what it does where nothing else is to be seen to
+        self._bound_run: Eval | None = None  # what it does where nothing else is to be seen to
 
     def _new_plan(self) -> DelegatedPlan:
         """Return a plan of the model's own nodes, each one initialised by its kernel."""
@@ -145,7 +145,7 @@ class Subgraph:
             tensor.data = view(np.empty(0, np.uint8), tensor)
         self._unset_error = next(iter(self.missing_input_errors().values()), None)
         is_plain = self._unset_error is None and not self._uses_blas
-        self._native_run = self.steps.native_run() if is_plain else None
+        self._bound_run = self.steps.bound_run() if is_plain else None
         self.is_allocated = True
         arena, variables = self.memory.arena_bytes
         text = "subgraph %d: %d bytes of arena, %d of variables"
@@ -179,7 +179,7 @@ class Subgraph:
     def prepare_all(self) -> None:
         """Prepare nodes from the first up to the first whose output shapes stay open."""
         self.is_allocated = False
-        self._native_run = None
+        self._bound_run = None
         for tensor in self.tensors:
             tensor.make_static()
         self._uses_blas = any(registration.uses_blas for _, registration in self.plan.steps())
@@ -226,7 +226,7 @@ class Subgraph:
         self.steps.clear()
         self.tensors.clear()
         self.memory.release()
-        self._native_run = None
+        self._bound_run = None
         del self.context, self.buffers, self.steps  # they refer to this subgraph in circles
 
     def reset_variables(self) -> None:
@@ -256,7 +256,7 @@ class Subgraph:
             )
         if self._unset_error is not None:
             raise self._unset_error.with_traceback(None)
-        if (run := self._native_run) is not None and self.session.profile is None:
+        if (run := self._bound_run) is not None and self.session.profile is None:
             run()
             return
         profile = self.session.profile
@@ -271,7 +271,7 @@ class Subgraph:
         """Replace the evaluation *present* by *other*, from the next run at the latest."""
         evals = self.steps.evals
         evals[:] = [other if run is present else run for run in evals]
-        self._native_run = None
+        self._bound_run = None
 
     def _timed(self, profile: Profile, run: Eval, node: Node, registration: Registration) -> Eval:
         forced = self.session.options.force_delegate_node_profiling

@@ -8,7 +8,7 @@ quantized part of ADD, SUB, MUL and DIV is in :mod:`delegraph.arithmetic.quantiz
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -173,32 +173,38 @@ def _activation(node: Node) -> int:
 
 def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
     """Return the evaluation of a NumPy operation and its fused activation; integers wrap round."""
-    make = partial(_evaluation, operation, _limits(activation, y.dtype))
+    make = _maker(operation, _limits(activation, y.dtype))
     return TensorEval(make, make(a, b, y))
 
 
-def _evaluation(
-    operation: Callable[..., Any],
-    limits: tuple[NDArray[Any], NDArray[Any]] | None,
-    a: Tensor,
-    b: Tensor,
-    y: Tensor,
-) -> Eval:
-    left, right = _operand(a, y), _operand(b, y)
-    if limits is None:
+def _maker(
+    operation: Callable[..., Any], limits: tuple[NDArray[Any], NDArray[Any]] | None
+) -> Callable[[Tensor, Tensor, Tensor], Eval]:
+    """Return what makes the evaluations of a class of nodes: all of them share what is set here."""
+
+    def make(a: Tensor, b: Tensor, y: Tensor) -> Eval:
+        left, right = _operand(a, y), _operand(b, y)
 
         def run() -> None:
             operation(left.data, right.data, y.data)
 
         return run
+
+    if limits is None:
+        return make
     low, high = limits
 
-    def run_and_clamp() -> None:
-        out = y.data
-        operation(left.data, right.data, out)
-        clip(out, low, high, out)
+    def make_clamped(a: Tensor, b: Tensor, y: Tensor) -> Eval:
+        left, right = _operand(a, y), _operand(b, y)
 
-    return run_and_clamp
+        def run() -> None:
+            out = y.data
+            operation(left.data, right.data, out)
+            clip(out, low, high, out)
+
+        return run
+
+    return make_clamped
 
 
 class _Constant:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from delegraph.operators.registration import Eval, NativeEval
 from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.float_errors import ignoring_float_errors
 from delegraph.runtime.execution.node_errors import cause_of
 
 Failure = Callable[[int, Exception], Exception]
@@ -39,16 +40,33 @@ def run_in_order(
         raise failure(position, error) from cause_of(error)
 
 
-def native_run(
+def bound_run(
     evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
-) -> Eval | None:
-    """Step function of a plan with a single native node; None for other plans.
+) -> Eval:
+    """Step function of a plan in which all shapes are known before its first node runs.
 
-    A model that is one partition of a delegate takes microseconds: each Python call would show.
+    A small model takes microseconds: each Python call would show. A model that is one partition of
+    a delegate runs no NumPy code, either.
     """
-    if len(evals) != 1 or not isinstance(evals[0], NativeEval):
-        return None
-    step, rescue = evals[0].run, evals[0].rescue
+    if len(evals) == 1 and isinstance(evals[0], NativeEval):
+        return _native_run(evals[0], runner, cancellation, failure)
+
+    def run() -> None:
+        runner.is_running = True
+        try:
+            if cancellation.reason:
+                cancellation.raise_if_requested()
+            run_in_order(evals, 0, cancellation, failure)
+        finally:
+            runner.is_running = False
+
+    return ignoring_float_errors(run)
+
+
+def _native_run(
+    native: NativeEval, runner: Runner, cancellation: Cancellation, failure: Failure
+) -> Eval:
+    step, rescue = native.run, native.rescue
 
     def run() -> None:
         runner.is_running = True

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,6 +40,7 @@ def ignoring_float_errors(work: Work) -> Work:
     return run_in_state  # type: ignore[return-value]  # same arguments and result
 
 
+@cache
 def ignoring_state() -> tuple[ContextVar[Any], Any] | None:
     """Return NumPy's context variable for float errors and its value that ignores them.
 

@@ -23,14 +23,12 @@ class NodeClasses:
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self._tensors = tensors
         self._made: dict[int, dict[Any, Callable[..., Eval]]] = {}  # by registration and class
-        self._kinds: dict[int, int] = {}  # of tensors, as long as no kernel may have changed one
-        self._numbers: dict[tuple[Any, ...], int] = {}  # of all that a kernel sees of a tensor
+        self._kinds = _TensorKinds(tensors)
 
     def clear(self) -> None:
         """Forget all classes; called before other nodes are prepared."""
         self._made.clear()
-        self._kinds.clear()
-        self._numbers.clear()
+        self._kinds = _TensorKinds(self._tensors)
 
     def prepared(
         self,
@@ -58,27 +56,33 @@ class NodeClasses:
             made[key] = run.make
         return run.run
 
-    def _class_of(self, node: Node) -> tuple[Any, ...] | None:
-        """All that a preparation may depend on; None for a node that is prepared by itself.
-
-        A node of a tensor that a delegate owns is such: its value may have to be copied first.
-        """
+    def _class_of(self, node: Node) -> tuple[object, ...] | None:
+        """All that a preparation may depend on; None for a node that is prepared by itself."""
         if node.delegate is not None or node.custom_options:
             return None
-        options, kinds = node.options, self._kinds
-        parts = [None if options is None else tuple(options), node.version, len(node.inputs)]
-        for index in node.inputs + node.outputs:
-            kind = kinds.get(index)
-            if kind is None and (index < 0 or (kind := self._kind_of(index)) is None):
-                return None
-            parts.append(kind)
-        return tuple(parts)
-
-    def _kind_of(self, index: int) -> int | None:
-        """Number that stands for what a kernel sees of a tensor; None if a delegate owns it."""
-        tensor = self._tensors[index]
-        if tensor.delegate is not None:
+        try:
+            kinds = tuple(map(self._kinds.__getitem__, node.inputs + node.outputs))
+        except KeyError:
             return None
+        options = None if node.options is None else tuple(node.options)
+        return options, node.version, len(node.inputs), kinds
+
+
+class _TensorKinds(dict[int, int]):
+    """Numbers that stand for all that a kernel sees of tensors, by tensor index.
+
+    Forgotten by ``clear`` when a kernel may have changed a tensor. Missing are absent tensors, and
+    those that a delegate owns: what they hold may have to be copied before it is read.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        self._tensors = tensors
+        self._numbers: dict[object, int] = {}
+
+    def __missing__(self, index: int) -> int:
+        tensor = self._tensors[index]
+        if index < 0 or tensor.delegate is not None:
+            raise KeyError(index)
         seen = (
             tensor.type,
             tensor.shape,
@@ -86,5 +90,5 @@ class NodeClasses:
             tensor.quantization,
             tensor.sparsity,
         )
-        number = self._kinds[index] = self._numbers.setdefault(seen, len(self._numbers))
+        number = self[index] = self._numbers.setdefault(seen, len(self._numbers))
         return number

@@ -24,7 +24,7 @@ from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.graph.lifetimes import first_uses
 from delegraph.operators.asynchronous import AsyncEval
 from delegraph.operators.registration import Eval, Node, Registration
-from delegraph.runtime.execution.bound_steps import followed, native_run, run_in_order
+from delegraph.runtime.execution.bound_steps import bound_run, followed, run_in_order
 from delegraph.runtime.execution.cancellation import Cancellation
 from delegraph.runtime.execution.node_classes import NodeClasses
 from delegraph.runtime.execution.node_errors import Verb, cause_of, explained, node_error
@@ -149,11 +149,12 @@ class StepRunner:
             for position in range(first, len(self.nodes)):
                 if cancellation.reason:
                     cancellation.raise_if_requested()
+                node, registration = self.nodes[position]
                 try:
                     if classes is None:
-                        run = self._prepare_node(*self.nodes[position])
+                        run = self._prepare_node(node, registration)
                     else:
-                        run = classes.prepared(*self.nodes[position], self._prepare_node)
+                        run = classes.prepared(node, registration, self._prepare_node)
                     self.evals.append(run)
                 except Exception as error:  # noqa: BLE001 - raised on as the node's
                     raise self._failure(position, "prepare", error) from cause_of(error)
@@ -375,11 +376,11 @@ class StepRunner:
             evals = [followed(run, self._after_each) for run in evals]
         run_in_order(evals, first, *how)
 
-    def native_run(self) -> Eval | None:
+    def bound_run(self) -> Eval | None:
         """Step function equal to :meth:`run`, valid until nodes are prepared again."""
         if self._stops or self.overlap is not None or self._after_each is not None:
             return None
-        return native_run(self.evals, self, self._cancellation, self._invoke_failure)
+        return bound_run(self.evals, self, self._cancellation, self._invoke_failure)
 
     def _invoke_failure(self, position: int, error: Exception) -> Exception:
         node, _ = self.nodes[position]
