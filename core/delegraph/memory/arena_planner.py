@@ -31,6 +31,7 @@ from delegraph.memory.tightening import tightened
 _DATA_UNMODIFIED = 1
 _INPUT_0_SHARED = 4
 _MOST_SHAREABLE_INPUTS = 3
+_SHARED_ARENA = TensorKind.ARENA_RW
 _SCALAR_BYTES = 4  # small tensors may yet grow by broadcasting, so they share with no one
 
 
@@ -149,6 +150,14 @@ class ArenaPlanner:
         moved |= self._persistent_arena.commit()
         return range(graph.num_tensors) if moved else placed
 
+    @property
+    def roots(self) -> Mapping[int, int]:
+        """The tensor whose memory each tensor was planned to use, for those that share memory.
+
+        A tensor that has come to lie elsewhere shares none; :meth:`shared_root` looks at that.
+        """
+        return self._root
+
     def shared_root(self, tensor: int) -> int:
         """Return the tensor whose memory *tensor* uses, or *tensor* itself when it has its own."""
         root = self._root.get(tensor, tensor)
@@ -220,21 +229,23 @@ class ArenaPlanner:
         looks_ahead = self._tighten or any(node.held for node in graph.nodes)
         roots: set[int] = set()
         for position, node in enumerate(graph.nodes):
-            if not node.inplace or not node.outputs or (output := node.outputs[0]) in unshared:
+            inplace, outputs = node.inplace, node.outputs
+            if not inplace or not outputs or (output := outputs[0]) in unshared:
                 continue
-            keeps_data = node.inplace & _DATA_UNMODIFIED
-            for tensor in map(node.inputs.__getitem__, _shareable(node.inplace, len(node.inputs))):
+            keeps_data = inplace & _DATA_UNMODIFIED
+            for i in _shareable(inplace, len(node.inputs)):
+                tensor = node.inputs[i]
                 if tensor == -1 or tensor in inputs:
                     continue
                 if not keeps_data and (
-                    sizes[tensor] != sizes[output]
-                    or sizes[tensor] <= _SCALAR_BYTES
-                    or counts[tensor] > 1
+                    counts[tensor] > 1
+                    or (size := sizes[tensor]) != sizes[output]
+                    or size <= _SCALAR_BYTES
                     or tensor in kept
                 ):
                     continue
                 kind = graph.tensor_kind(tensor)
-                if kind is not TensorKind.ARENA_RW and kind is not graph.tensor_kind(output):
+                if kind is not _SHARED_ARENA and kind is not graph.tensor_kind(output):
                     continue
                 root = root_of.get(tensor, tensor)
                 if not keeps_data and looks_ahead and reads.forbid(position, tensor):
@@ -279,7 +290,8 @@ class ArenaPlanner:
         elif sizes:
             self._arena.purge_before(first)
         begins = not self._allocations
-        for tensor in self._in_order([t for t in sizes if not self._shares(t, sizes)], sizes):
+        own = [t for t in sizes if t not in self._root or not self._shares(t, sizes)]
+        for tensor in self._in_order(own, sizes):
             self._place_tensor(tensor, sizes[tensor])
         if self._tighten and begins:
             self._tighten_arena()
@@ -296,13 +308,11 @@ class ArenaPlanner:
         wanted.pop(-1, None)
         found = {}
         for tensor in wanted:
-            kind = graph.tensor_kind(tensor)
-            if kind is TensorKind.OTHER:
-                continue
-            size = graph.tensor_bytes(tensor)
-            if kind is TensorKind.ARENA_RW_PERSISTENT or size > (
-                places[tensor].size if tensor in places else 0
-            ):
+            kind, size = graph.tensor_kind(tensor), graph.tensor_bytes(tensor)
+            if kind is _SHARED_ARENA:
+                if size > (places[tensor].size if tensor in places else 0):
+                    found[tensor] = size
+            elif kind is TensorKind.ARENA_RW_PERSISTENT:
                 found[tensor] = size
         return found
 
@@ -318,11 +328,8 @@ class ArenaPlanner:
 
     def _shares(self, tensor: int, sizes: Mapping[int, int]) -> bool:
         """Return whether the tensor uses its root's memory; end sharing that is now impossible."""
-        root = self._root.get(tensor)
-        if root is None:
-            return False
-        graph = self._graph
-        if graph.tensor_kind(root) is TensorKind.ARENA_RW:
+        graph, root = self._graph, self._root[tensor]
+        if graph.tensor_kind(root) is _SHARED_ARENA:
             size = sizes[root] if root in sizes else graph.tensor_bytes(root)
             if size == sizes[tensor]:
                 return True

@@ -353,9 +353,10 @@ class Subgraph:
         Raises:
             OperatorError: multipliers, shifts and sums of all channels of all nodes take too much.
         """
-        channels = {tensor.index: _channels(tensor) for tensor in self.spec.tensors}
+        channels = {t.index: _channels(t) for t in self.spec.tensors if t.quantization is not None}
         known, shared = set(), 0
-        for index in chain.from_iterable(operator.inputs[1:] for operator in self.operators):
+        operators = self.operators if channels else ()
+        for index in chain.from_iterable(operator.inputs[1:] for operator in operators):
             if (count := channels.get(index, 1)) > 1:
                 buffer = self.spec.tensors[index].buffer or ~index
                 shared += count if buffer in known else 0

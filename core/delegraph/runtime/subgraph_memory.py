@@ -31,11 +31,10 @@ _KINDS = {
     AllocationType.ARENA_RW_PERSISTENT: TensorKind.ARENA_RW_PERSISTENT,
 }
 
+_OTHER = TensorKind.OTHER
+
 _COUNTABLE = 2**59
 """Elements that no array can have, even where another dimension is zero."""
-
-_Views = dict[tuple[int, TensorType, tuple[int, ...]], NDArray[Any]]
-"""Arrays by the tensor that had the memory first, type and shape."""
 
 
 @dataclass(slots=True)
@@ -56,7 +55,7 @@ class _PlannedGraph:
         return self.tensors[index].bytes
 
     def tensor_kind(self, index: int) -> TensorKind:
-        return _KINDS.get(self.tensors[index].allocation_type, TensorKind.OTHER)
+        return _KINDS.get(self.tensors[index].allocation_type, _OTHER)
 
 
 class SubgraphMemory:
@@ -135,10 +134,8 @@ class SubgraphMemory:
         indices = {*changed, *(self._inputs if first == 0 else ())}
         for node in self._plan[first : last + 1]:
             indices.update(node.outputs)
-        views: _Views = {}
-        for index in indices:
-            if index >= 0:
-                self._bind(index, views)
+        indices.discard(-1)
+        self._bind(indices, self._planner)
 
     def reset_after(self, position: int) -> None:
         """Take back the memory of tensors first used after a plan position."""
@@ -177,21 +174,26 @@ class SubgraphMemory:
         if wanted > self.limit.bytes:
             raise OperatorError(f"{wanted} bytes of tensors exceed {self.limit.advice()}")
 
-    def _bind(self, index: int, views: _Views) -> None:
-        """Set a tensor's array; tensors of one place, type and shape share the array object.
+    def _bind(self, indices: Iterable[int], planner: ArenaPlanner) -> None:
+        """Set the arrays of tensors; those of one memory, type and shape share the array object.
 
         NumPy is slow to find out that two arrays are the same memory when a node works in place.
         """
-        assert self._planner is not None, "plan() comes first"
-        tensor = self._tensors[index]
-        key = self._planner.shared_root(index), tensor.type, tensor.shape
-        if key in views:
-            tensor.data = views[key]
-        elif (address := self._planner.address(index)) is not None:
-            buffer, offset, size = address
-            tensor.data = views[key] = view(buffer[offset : offset + size], tensor)
-        elif tensor.allocation_type in _KINDS and tensor.bytes == 0:
-            tensor.data = view(np.empty(0, np.uint8), tensor)
+        tensors, root_of = self._tensors, planner.roots.get
+        views: dict[tuple[int, TensorType, tuple[int, ...]], NDArray[Any]] = {}
+        for index in indices:
+            tensor = tensors[index]
+            root = root_of(index, index)
+            if root != index and tensors[root].allocation_type != tensor.allocation_type:
+                root = index
+            key = root, tensor.type, tensor.shape
+            if (found := views.get(key)) is not None:
+                tensor.data = found
+            elif (address := planner.address(index)) is not None:
+                buffer, offset, size = address
+                tensor.data = views[key] = view(buffer[offset : offset + size], tensor)
+            elif tensor.allocation_type in _KINDS and tensor.bytes == 0:
+                tensor.data = view(np.empty(0, np.uint8), tensor)
 
 
 def view(raw: NDArray[np.uint8], tensor: Tensor) -> NDArray[Any]:
