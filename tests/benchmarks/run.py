@@ -28,6 +28,7 @@ SHORT = {
     "tests/benchmarks/memory_bounds.py": [SINES, FLOAT, INT8, "--all"],
     "tests/benchmarks/memory_table.py": [FLOAT, INT8],
     "tests/benchmarks/models.py": [SINES, FLOAT, INT8, "--seconds", "1"],
+    "tests/benchmarks/nodes.py": ["--nodes", "1000", "--rounds", "5", "--memory", FLOAT],
     "tests/benchmarks/official_benchmark.py": [FLOAT, INT8, "--rounds", "1"],
     "tests/benchmarks/partition.py": ["--nodes", "2000", "--seconds", "1"],
     "tests/benchmarks/plugins.py": [],

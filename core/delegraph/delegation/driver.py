@@ -219,7 +219,10 @@ class _Partitions:
                 break
             for params in new:
                 self._ask(replace(params, delegate=self._delegate))
-            nodes = [index for index in nodes if index not in self.rejections]
+            left = [index for index in nodes if index not in self.rejections]
+            if len(left) == len(nodes):
+                break
+            nodes = left
         return nodes
 
     def _ask(self, params: DelegateParams) -> None:
@@ -235,7 +238,7 @@ class _Partitions:
         delegate, nodes = self._delegate, params.nodes_to_replace
         return answered(
             lambda: delegate.simple.check_partition(self._context, params),
-            f"asked about the partition of nodes {node_numbers(nodes)}",
+            lambda: f"asked about the partition of nodes {node_numbers(nodes)}",
             delegate.name(),
             nodes[0],
         )

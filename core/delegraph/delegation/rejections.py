@@ -105,18 +105,22 @@ def _out_of_range(node: Node, limit: str) -> Rejection:
 
 def _rejection(node: Node, registration: Registration, ask: Ask, delegate: str) -> Rejection | None:
     """Ask the delegate about a node; return its rejection, or None when it accepts."""
-    where = f"asked about node {node.index} ({registration.name})"
-    return answered(lambda: ask(registration, node), where, delegate, node.index)
+    return answered(
+        lambda: ask(registration, node),
+        lambda: f"asked about node {node.index} ({registration.name})",
+        delegate,
+        node.index,
+    )
 
 
 def answered(
-    ask: Callable[[], object], where: str, delegate: str, node_index: int
+    ask: Callable[[], object], where: Callable[[], str], delegate: str, node_index: int
 ) -> Rejection | None:
     """Call *ask*; return the delegate's rejection, or None when the delegate accepts.
 
     Args:
         ask: the delegate's own code.
-        where: what it is asked, for errors.
+        where: returns what it is asked, for errors.
         delegate: its name, for errors.
         node_index: the node concerned.
 
@@ -126,12 +130,12 @@ def answered(
     try:
         answer = ask()
     except Exception as error:
-        raise _error(f"{where}: {in_words(error)}", delegate, node_index) from error
+        raise _error(f"{where()}: {in_words(error)}", delegate, node_index) from error
     if isinstance(answer, Rejection):
         return answer
     if isinstance(answer, bool | np.bool_):
         return None if answer else NO_REASON
-    message = f"{where}: its answer is {answer!r}, not a bool or a Rejection"
+    message = f"{where()}: its answer is {answer!r}, not a bool or a Rejection"
     raise _error(message, delegate, node_index)
 
 

@@ -11,7 +11,9 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _DATA_UNMODIFIED = 1
 _INPUT_0_SHARED = 4
 _MOST_SHAREABLE_INPUTS = 3
+_SHARED_ARENA = TensorKind.ARENA_RW
 _SCALAR_BYTES = 4  # small tensors may yet grow by broadcasting, so they share with no one
 
 
@@ -121,12 +124,11 @@ class ArenaPlanner:
             raise ArgumentError("-1 is among the graph's variables; each needs its tensor")
         for tensor in self._tensors_from_the_start():
             self._alloc_node[tensor] = 0
-        pinned = [0] * graph.num_tensors
-        for tensor in (*_present(graph.outputs), *self._tensors_from_the_start()):
-            pinned[tensor] += 1
+        reads = LastReads([_read(node) for node in graph.nodes], self._root)
+        kept = {*_present(graph.outputs), *self._tensors_from_the_start()}
         if not self._preserve_all:
-            self._share_in_place(self._with_reads(pinned))
-        self._set_lifetimes(self._with_reads(pinned))
+            self._share_in_place(reads, kept)
+        self._set_lifetimes(reads, kept)
 
     def execute_allocations(
         self, first: int, last: int, *, limit: int | None = None
@@ -156,9 +158,17 @@ class ArenaPlanner:
         moved |= self._persistent_arena.commit()
         return range(graph.num_tensors) if moved else placed
 
+    @property
+    def roots(self) -> Mapping[int, int]:
+        """The tensor whose memory each tensor was planned to use, for those that share memory.
+
+        A tensor that has come to lie elsewhere shares none; :meth:`shared_root` looks at that.
+        """
+        return self._root
+
     def shared_root(self, tensor: int) -> int:
         """Return the tensor whose memory *tensor* uses, or *tensor* itself when it has its own."""
-        root = self._planned_root(tensor)
+        root = self._root.get(tensor, tensor)
         kind_of = self._graph.tensor_kind
         return root if root == tensor or kind_of(root) is kind_of(tensor) else tensor
 
@@ -167,9 +177,11 @@ class ArenaPlanner:
 
         None without memory: not placed yet, grown since, released, of no bytes, or not of an arena.
         """
-        kind, size = self._graph.tensor_kind(tensor), self._graph.tensor_bytes(tensor)
-        root = self.shared_root(tensor)
-        if kind is TensorKind.OTHER or not 0 < size <= self._room(root):
+        kind = self._graph.tensor_kind(tensor)
+        if kind is TensorKind.OTHER:
+            return None
+        root, size = self.shared_root(tensor), self._graph.tensor_bytes(tensor)
+        if not 0 < size <= self._room(root):
             return None
         arena = self._arena if kind is TensorKind.ARENA_RW else self._persistent_arena
         if not arena.committed:
@@ -208,84 +220,63 @@ class ArenaPlanner:
     def _tensors_from_the_start(self) -> list[int]:
         return [*self._graph.variables, *_present(self._graph.inputs)]
 
-    def _planned_root(self, tensor: int) -> int:
-        return self._root.get(tensor, tensor)
-
-    def _with_reads(self, pinned: Sequence[int]) -> list[int]:
-        """For each tensor, return *pinned* plus the number of times that nodes read its memory."""
-        references, root = list(pinned), self._root.get
-        for node in self._graph.nodes:
-            for tensor in _read(node):
-                references[root(tensor, tensor)] += 1
-        return references
-
-    def _share_in_place(self, references: Sequence[int]) -> None:
+    def _share_in_place(self, reads: LastReads, kept: Collection[int]) -> None:
         """Let first outputs use the memory of inputs that their nodes may overwrite.
 
         The input must be as large and read by no one else, unless the node leaves the data as it
         is. Graph inputs and outputs never share, nor do outputs that are variables: what they hold
         outlives the input.
         """
-        graph = self._graph
+        graph, root_of = self._graph, self._root
+        if not any(node.inplace for node in graph.nodes):
+            return
+        sizes = list(map(graph.tensor_bytes, range(graph.num_tensors)))
+        counts = reads.counts
         inputs = set(graph.inputs)
-        kept = {*graph.outputs, *graph.variables}
+        unshared = {*graph.outputs, *graph.variables, -1}
+        looks_ahead = self._tighten or any(node.held for node in graph.nodes)
         roots: set[int] = set()
-        reads = self._last_reads()
         for position, node in enumerate(graph.nodes):
-            output = node.outputs[0] if node.outputs else -1
-            if not node.inplace or output in kept or output == -1:
+            inplace, outputs = node.inplace, node.outputs
+            if not inplace or not outputs or (output := outputs[0]) in unshared:
                 continue
-            for tensor in self._shareable_inputs(node):
-                if tensor not in inputs and self._may_share(node, tensor, output, references):
-                    root = self._planned_root(tensor)
-                    keeps_data = node.inplace & _DATA_UNMODIFIED
-                    only_reader = references[root] <= 1
-                    if reads is not None and not keeps_data and reads.forbid(position, tensor):
-                        break
-                    # In a graph out of order, others may share the output already.
-                    if (keeps_data or only_reader) and output != root and output not in roots:
-                        self._root[output] = root
-                        roots.add(root)
-                        if reads is not None:
-                            reads.share(root, output)
+            keeps_data = inplace & _DATA_UNMODIFIED
+            for i in _shareable(inplace, len(node.inputs)):
+                tensor = node.inputs[i]
+                if tensor == -1 or tensor in inputs:
+                    continue
+                if not keeps_data and (
+                    counts[tensor] > 1
+                    or (size := sizes[tensor]) != sizes[output]
+                    or size <= _SCALAR_BYTES
+                    or tensor in kept
+                ):
+                    continue
+                kind = graph.tensor_kind(tensor)
+                if kind is not _SHARED_ARENA and kind is not graph.tensor_kind(output):
+                    continue
+                root = root_of.get(tensor, tensor)
+                if not keeps_data and looks_ahead and reads.forbid(position, tensor):
                     break
+                is_free = keeps_data or (counts[root] <= 1 and root not in kept)
+                # In a graph out of order, others may share the output already.
+                if is_free and output != root and output not in roots:
+                    root_of[output] = root
+                    roots.add(root)
+                    reads.share(root, output)
+                break
 
-    def _last_reads(self) -> LastReads | None:
-        """Last reads, which decide when an input may be overwritten; None if reads are counted."""
-        nodes = self._graph.nodes
-        if not self._tighten and not any(node.held for node in nodes):
-            return None
-        return LastReads([tuple(_read(node)) for node in nodes], self._root)
-
-    def _shareable_inputs(self, node: PlanNode) -> Iterator[int]:
-        for i, tensor in enumerate(node.inputs[:_MOST_SHAREABLE_INPUTS]):
-            if tensor != -1 and node.inplace & (_INPUT_0_SHARED << i):
-                yield tensor
-
-    def _may_share(
-        self, node: PlanNode, tensor: int, output: int, references: Sequence[int]
-    ) -> bool:
-        graph = self._graph
-        if not node.inplace & _DATA_UNMODIFIED:
-            size = graph.tensor_bytes(tensor)
-            same_size = size == graph.tensor_bytes(output) and size > _SCALAR_BYTES
-            if not same_size or references[tensor] > 1:
-                return False
-        kind = graph.tensor_kind(tensor)
-        return kind is TensorKind.ARENA_RW or kind is graph.tensor_kind(output)
-
-    def _set_lifetimes(self, references: list[int]) -> None:
+    def _set_lifetimes(self, reads: LastReads, kept: Collection[int]) -> None:
+        first, last = self._alloc_node, self._dealloc_node
         for position, node in enumerate(self._graph.nodes):
-            for tensor in _present(node.outputs):
-                if self._alloc_node[tensor] == NEVER:
-                    self._alloc_node[tensor] = position
-            if self._preserve_all:
-                continue
-            for tensor in _read(node):
-                root = self._root.get(tensor, tensor)
-                references[root] -= 1
-                if references[root] == 0 and self._alloc_node[root] != NEVER:
-                    self._dealloc_node[root] = position
+            for tensor in node.outputs:
+                if tensor != -1 and first[tensor] == NEVER:
+                    first[tensor] = position
+        if self._preserve_all:
+            return
+        for tensor, position in reads.of_memory().items():
+            if tensor not in kept and first[tensor] <= position:
+                last[tensor] = position
 
     def _admit_temporaries(self, first: int, last: int) -> None:
         """Settle the lifetimes of tensors that nodes *first* to *last* asked for meanwhile."""
@@ -301,58 +292,59 @@ class ArenaPlanner:
 
     def _place(self, first: int, last: int) -> list[int]:
         """Place the tensors of nodes *first* to *last*; return the tensors that had no place."""
-        tensors = self._tensors_to_place(first, last)
-        if tensors and first < self._last_active_node:
+        sizes = self._sizes_to_place(first, last)
+        if sizes and first < self._last_active_node:
             self._arena.reset_allocations()
-        elif tensors:
+        elif sizes:
             self._arena.purge_before(first)
         begins = not self._allocations
-        for tensor in tensors:
-            if not self._shares(tensor):
-                self._place_tensor(tensor)
+        own = [t for t in sizes if t not in self._root or not self._shares(t, sizes)]
+        for tensor in self._in_order(own, sizes):
+            self._place_tensor(tensor, sizes[tensor])
         if self._tighten and begins:
             self._tighten_arena()
         self._last_active_node = last
-        return tensors
+        return list(sizes)
 
-    def _tensors_to_place(self, first: int, last: int) -> list[int]:
-        """Return the tensors of nodes *first* to *last* without room, in order of placement."""
-        graph = self._graph
-        candidates = dict.fromkeys(self._tensors_from_the_start() if first == 0 else ())
-        for position in range(first, min(last + 1, len(graph.nodes))):
-            node = graph.nodes[position]
-            for tensor in (*_present(node.outputs), *node.temporaries):
-                candidates[tensor] = None
-        sizes = {tensor: graph.tensor_bytes(tensor) for tensor in candidates}
+    def _sizes_to_place(self, first: int, last: int) -> dict[int, int]:
+        """Return the tensors of nodes *first* to *last* without room, with their bytes."""
+        graph, places = self._graph, self._allocations
+        nodes = graph.nodes[first : last + 1]
+        wanted = dict.fromkeys(self._tensors_from_the_start() if first == 0 else ())
+        wanted.update(dict.fromkeys(chain.from_iterable(node.outputs for node in nodes)))
+        wanted.update(dict.fromkeys(chain.from_iterable(node.temporaries for node in nodes)))
+        wanted.pop(-1, None)
+        found = {}
+        for tensor in wanted:
+            kind, size = graph.tensor_kind(tensor), graph.tensor_bytes(tensor)
+            if kind is _SHARED_ARENA:
+                if size > (places[tensor].size if tensor in places else 0):
+                    found[tensor] = size
+            elif kind is TensorKind.ARENA_RW_PERSISTENT:
+                found[tensor] = size
+        return found
 
-        def needs_place(tensor: int) -> bool:
-            kind = graph.tensor_kind(tensor)
-            if kind is TensorKind.ARENA_RW:
-                return self._room(tensor) < sizes[tensor]
-            return kind is TensorKind.ARENA_RW_PERSISTENT
+    def _in_order(self, tensors: Iterable[int], sizes: Mapping[int, int]) -> list[int]:
+        """Sort by rank: whole-life tensors, then large before small, then early before late."""
 
         def rank(tensor: int) -> tuple[int, int, int, int]:
-            """Whole-life tensors first, then large before small, then early before late."""
             if self._alloc_node[tensor] == 0 and self._dealloc_node[tensor] == NEVER:
                 return 0, 0, 0, tensor
             return 1, -sizes[tensor], self._alloc_node[tensor], tensor
 
-        return sorted(filter(needs_place, candidates), key=rank)
+        return sorted(tensors, key=rank)
 
-    def _shares(self, tensor: int) -> bool:
+    def _shares(self, tensor: int, sizes: Mapping[int, int]) -> bool:
         """Return whether the tensor uses its root's memory; end sharing that is now impossible."""
-        root = self._root.get(tensor)
-        if root is None:
-            return False
-        graph = self._graph
-        possible = graph.tensor_kind(root) is TensorKind.ARENA_RW
-        if possible and graph.tensor_bytes(root) == graph.tensor_bytes(tensor):
-            return True
+        graph, root = self._graph, self._root[tensor]
+        if graph.tensor_kind(root) is _SHARED_ARENA:
+            size = sizes[root] if root in sizes else graph.tensor_bytes(root)
+            if size == sizes[tensor]:
+                return True
         del self._root[tensor]
         return False
 
-    def _place_tensor(self, tensor: int) -> None:
-        size = self._graph.tensor_bytes(tensor)
+    def _place_tensor(self, tensor: int, size: int) -> None:
         first = self._alloc_node[tensor]
         if self._graph.tensor_kind(tensor) is TensorKind.ARENA_RW:
             last = self._dealloc_node[tensor]
@@ -379,6 +371,13 @@ class ArenaPlanner:
     def _room(self, tensor: int) -> int:
         allocation = self._allocations.get(tensor)
         return 0 if allocation is None else allocation.size
+
+
+@cache
+def _shareable(inplace: int, num_inputs: int) -> list[int]:
+    """Return the positions of inputs whose memory the first output may use."""
+    positions = range(min(num_inputs, _MOST_SHAREABLE_INPUTS))
+    return [i for i in positions if inplace & (_INPUT_0_SHARED << i)]
 
 
 def _read(node: PlanNode) -> Sequence[int]:

@@ -53,6 +53,27 @@ class NativeEval:
                 raise left from left.__cause__
 
 
+@dataclass(frozen=True, slots=True)
+class TensorEval:
+    """An :data:`Eval` that depends on its node by the node's tensors only.
+
+    A ``Registration.prepare`` may return one where all else that it decided follows from the
+    operator, its version and options, and the tensors' types, shapes and quantization. A host may
+    then call ``make`` for other nodes that have all this in common, instead of ``prepare``.
+
+    Attributes:
+        make: returns the evaluation of a node, given its input tensors and then its outputs.
+        run: the evaluation of the node that was prepared; what calling this does.
+    """
+
+    make: Callable[..., Eval]
+    run: Eval
+
+    def __call__(self) -> None:
+        """Run the evaluation."""
+        self.run()
+
+
 Prepare = Callable[["OpContext", "Node"], Eval]
 """Checks a node, sizes its outputs and returns its :data:`Eval`."""
 

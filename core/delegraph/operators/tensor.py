@@ -41,6 +41,12 @@ class AllocationType(IntEnum):
     NON_CPU = 8
 
 
+# Looking a member up in its class takes longer than all else that a property of a tensor does.
+_CONSTANT, _DYNAMIC = AllocationType.MMAP_RO, AllocationType.DYNAMIC
+_ARENA, _VARIABLE = AllocationType.ARENA_RW, AllocationType.ARENA_RW_PERSISTENT
+_KNOWN = frozenset({AllocationType.MMAP_RO, AllocationType.PERSISTENT_RO})
+
+
 class Tensor:
     """A tensor of a running subgraph. Source: TfLiteTensor, tflite/core/c/common.h.
 
@@ -121,13 +127,11 @@ class Tensor:
     def from_spec(cls, spec: TensorSpec, data: NDArray[Any] | None) -> Self:
         """Create the tensor that *spec* declares; *data* is its decoded constant, or None."""
         if data is not None:
-            allocation = AllocationType.MMAP_RO
+            allocation = _CONSTANT
         elif spec.is_variable:
-            allocation = AllocationType.ARENA_RW_PERSISTENT
-        elif spec.type in OBJECT_TYPES:
-            allocation = AllocationType.DYNAMIC
+            allocation = _VARIABLE
         else:
-            allocation = AllocationType.ARENA_RW
+            allocation = _DYNAMIC if spec.type in OBJECT_TYPES else _ARENA
         return cls(
             spec.index,
             spec.type,
@@ -145,17 +149,17 @@ class Tensor:
     @property
     def is_constant(self) -> bool:
         """Whether the value is stored in the model file and never changes."""
-        return self.allocation_type == AllocationType.MMAP_RO
+        return self.allocation_type == _CONSTANT
 
     @property
     def is_constant_or_persistent(self) -> bool:
         """Whether the value is known when nodes are prepared."""
-        return self.allocation_type in (AllocationType.MMAP_RO, AllocationType.PERSISTENT_RO)
+        return self.allocation_type in _KNOWN
 
     @property
     def is_dynamic(self) -> bool:
         """Whether the shape is known only while invoking."""
-        return self.allocation_type == AllocationType.DYNAMIC
+        return self.allocation_type == _DYNAMIC
 
     def make_dynamic(self) -> None:
         """Leave shape and memory open until the tensor's node runs."""

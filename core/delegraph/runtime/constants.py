@@ -22,7 +22,9 @@ def runtime_tensors(subgraph: SubgraphSpec) -> list[Tensor]:
 
 def _runtime_tensor(spec: TensorSpec, strings: dict[tuple[int, tuple[int, ...]], Any]) -> Tensor:
     """Create a tensor; STRING tensors of one buffer share the decoded strings."""
-    if spec.data is None or spec.type is not TensorType.STRING:
+    if spec.data is None:
+        return Tensor.from_spec(spec, None)
+    if spec.type is not TensorType.STRING:
         return Tensor.from_spec(spec, constant_value(spec))
     key = spec.buffer, spec.shape
     if key not in strings:

@@ -64,6 +64,7 @@ class DelegatedPlan:
         self.absorbed: frozenset[int] = frozenset()
         self.application: Application | None = None
         self._partitioner_arguments = partitioner
+        self._last_cut: tuple[object, list[NodeSubset]] = (None, [])  # its arguments and result
 
     @cached_property
     def _partitioner(self) -> PlanPartitioner:
@@ -165,11 +166,19 @@ class DelegatedPlan:
             else:
                 plan += subset.nodes
         self.execution_plan = plan
+        self._last_cut = None, []
 
     def _subsets(self, wanted: Sequence[int]) -> list[NodeSubset]:
         if not wanted:
             return []
-        return self._partitioner.subsets(self.nodes, self.execution_plan, self.current, wanted)
+        # A preview is often followed by the replacement, which asks for the same.
+        asked = list(wanted), list(self.execution_plan), [node.inputs for node, _ in self.nodes]
+        if asked != self._last_cut[0]:
+            subsets = self._partitioner.subsets(
+                self.nodes, self.execution_plan, self.current, wanted
+            )
+            self._last_cut = asked, subsets
+        return self._last_cut[1]
 
     def _add_delegate_node(self, registration: Registration, params: DelegateParams) -> int:
         index = len(self.nodes)

@@ -225,7 +225,9 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             StateError: another call runs.
         """
         session = self._session or self.session
-        session.calls.run("set_tensor", session.write_first, tensor_index, value)
+        write = session.writes.get(tensor_index) if type(tensor_index) is int else None
+        if write is None or not session.calls.run("set_tensor", write, value):
+            session.calls.run("set_tensor", session.write_first, tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
         """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.

@@ -83,6 +83,7 @@ class OpResolver:
 
     def __init__(self, custom_ops: Mapping[str, AnyCustomOp] | None = None) -> None:
         self._custom_ops: dict[str, Registration] = {}
+        self._found: dict[tuple[str, int], Registration] = {}  # builtin operators, by version
         if custom_ops:
             from delegraph.operators.custom_op import as_registration  # here: few models have any
 
@@ -96,6 +97,13 @@ class OpResolver:
         """
         if operator.is_custom:
             return self._resolve_custom(operator.name)
+        key = operator.name, operator.version
+        if key not in self._found:
+            self._found[key] = self._resolve_builtin(operator)
+        return self._found[key]
+
+    @staticmethod
+    def _resolve_builtin(operator: OperatorSpec) -> Registration:
         found = builtin_registration(operator.name)
         first, last = (1, 0) if found is None else found.versions
         if found is None or not first <= operator.version <= last:

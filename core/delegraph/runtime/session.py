@@ -50,6 +50,8 @@ class Session(SharedState):
         subgraphs: the subgraphs, in the model's order.
         delegates: the applied delegates, in order.
         rest: the default delegate, which has the nodes that the others rejected; None without one.
+        writes: fast paths to inputs of the first subgraph that were set before; see
+            ``bound_write``.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class Session(SharedState):
         self.rest: Delegate | None = None
         with collector_paused():
             self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
-        self._writes: dict[int, Callable[[ArrayLike], bool]] = {}  # by the input that they set
+        self.writes: dict[int, Callable[[ArrayLike], bool]] = {}
         self._stacks: list[DelegateStack] = []  # one of each subgraph, once a delegate is applied
         self.contexts += [subgraph.context for subgraph in self.subgraphs]
         self.callees += [
@@ -170,17 +172,15 @@ class Session(SharedState):
         self._allocate_again(kept)
 
     def write_first(self, index: int, value: ArrayLike) -> None:
-        """Copy *value* into a tensor of the first subgraph, by a fast path for repeated inputs.
+        """Copy *value* into a tensor of the first subgraph; the next one may go by ``writes``.
 
         Raises:
             ArgumentError: as of :meth:`write`.
         """
-        write = self._writes.get(index) if type(index) is int else None
-        if write is None or not write(value):
-            first = self.subgraphs[0]
-            self.write(first, index, value)
-            if write is None and index in first.inputs:
-                self._writes[int(index)] = bound_write(first.tensors[index])
+        first = self.subgraphs[0]
+        self.write(first, index, value)
+        if index in first.inputs and index not in self.writes:
+            self.writes[int(index)] = bound_write(first.tensors[index])
 
     def subgraph(self, index: int) -> Subgraph:
         """Return the subgraph with *index*.
@@ -220,7 +220,7 @@ class Session(SharedState):
         for subgraph in self.subgraphs:
             subgraph.close()
         self.subgraphs.clear()
-        self._writes.clear()
+        self.writes.clear()
         self._stacks.clear()
         self.callees.clear()
         self.contexts.clear()

@@ -22,7 +22,8 @@ from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.constants import runtime_tensors
 from delegraph.runtime.context import SubgraphContext, SubgraphState
 from delegraph.runtime.delegated_plan import DelegatedPlan
-from delegraph.runtime.execution.bound_steps import ignoring_float_errors, is_asynchronous
+from delegraph.runtime.execution.bound_steps import is_asynchronous
+from delegraph.runtime.execution.float_errors import ignoring_float_errors
 from delegraph.runtime.execution.steps import StepRunner
 from delegraph.runtime.missing_inputs import empty_inputs, missing_input_errors, missing_inputs
 from delegraph.runtime.subgraph_memory import (
@@ -69,7 +70,11 @@ class Subgraph:
             limit=session.memory_limit,
         )
         self.steps = StepRunner(
-            self.tensors, self._prepare_node, self.memory, cancellation=session.cancellation
+            self.tensors,
+            self._prepare_node,
+            self.memory,
+            by_class=True,
+            cancellation=session.cancellation,
         )
         require_channel_copies(spec, session.memory_limit)
         self.context = SubgraphContext(self)
@@ -78,7 +83,7 @@ class Subgraph:
         self._uses_blas = False
         self._unset_inputs = missing_inputs(spec)
         self._unset_error: NodeError | None = None  # what invoke() raises
-        self._native_run: Eval | None = None  # what it does where nothing else is to be seen to
+        self._bound_run: Eval | None = None  # what it does where nothing else is to be seen to
 
     def _new_plan(self) -> DelegatedPlan:
         """Return a plan of the model's own nodes, each one initialised by its kernel."""
@@ -150,7 +155,7 @@ class Subgraph:
             tensor.data = view(np.empty(0, np.uint8), tensor)
         self._unset_error = next(iter(self.missing_input_errors().values()), None)
         is_plain = self._unset_error is None and not self._uses_blas
-        self._native_run = self.steps.native_run() if is_plain else None
+        self._bound_run = self.steps.bound_run() if is_plain else None
         self.is_allocated = True
         arena, variables = self.memory.arena_bytes
         text = "subgraph %d: %d bytes of arena, %d of variables"
@@ -184,7 +189,7 @@ class Subgraph:
     def prepare_all(self) -> None:
         """Prepare nodes from the first up to the first whose output shapes stay open."""
         self.is_allocated = False
-        self._native_run = None
+        self._bound_run = None
         for tensor in self.tensors:
             tensor.make_static()
         self._uses_blas = any(registration.uses_blas for _, registration in self.plan.steps())
@@ -235,7 +240,7 @@ class Subgraph:
         self.steps.clear()
         self.tensors.clear()
         self.memory.release()
-        self._native_run = None
+        self._bound_run = None
         self.__dict__.pop("buffers", None)
         del self.context, self.steps  # they refer to this subgraph in circles
 
@@ -266,7 +271,7 @@ class Subgraph:
             )
         if self._unset_error is not None:
             raise self._unset_error.with_traceback(None)
-        if (run := self._native_run) is not None and self.session.profile is None:
+        if (run := self._bound_run) is not None and self.session.profile is None:
             run()
             return
         profile = self.session.profile
@@ -285,7 +290,7 @@ class Subgraph:
         """Replace the evaluation *present* by *other*, from the next run at the latest."""
         evals = self.steps.evals
         evals[:] = [other if run is present else run for run in evals]
-        self._native_run = None
+        self._bound_run = None
 
     def _timed(self, profile: Profile, run: Eval, node: Node, registration: Registration) -> Eval:
         forced = self.session.options.force_delegate_node_profiling
@@ -311,9 +316,7 @@ class Subgraph:
         tensor = self.tensors[index]
         self.is_allocated = False
         tensor.data = None
-        tensor.shape = tuple(
-            map(int, shape)
-        )  # last: after an interrupt, the same call does the rest
+        tensor.shape = tuple(map(int, shape))  # last: after an interrupt, the call does the rest
 
     def exchange_constant(self, tensor: Tensor, data: Any) -> None:
         """Change the value of a constant; prepare the nodes again if they were prepared.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,11 +39,10 @@ _KINDS = {
     AllocationType.ARENA_RW_PERSISTENT: TensorKind.ARENA_RW_PERSISTENT,
 }
 
+_OTHER = TensorKind.OTHER
+
 _COUNTABLE = 2**59
 """Least number of elements that no array can have, even if another dimension is zero."""
-
-_Views: TypeAlias = "dict[tuple[int, int, TensorType, tuple[int, ...]], NDArray[Any]]"
-"""Mapping from buffer, offset, type and shape to an array."""
 
 
 @dataclass(slots=True)
@@ -64,7 +63,7 @@ class _PlannedGraph:
         return self.tensors[index].bytes
 
     def tensor_kind(self, index: int) -> TensorKind:
-        return _KINDS.get(self.tensors[index].allocation_type, TensorKind.OTHER)
+        return _KINDS.get(self.tensors[index].allocation_type, _OTHER)
 
 
 class SubgraphMemory:
@@ -145,10 +144,8 @@ class SubgraphMemory:
         indices = {*changed, *(self._inputs if first == 0 else ())}
         for node in self._plan[first : last + 1]:
             indices.update(node.outputs)
-        views: _Views = {}
-        for index in indices:
-            if index >= 0:
-                self._bind(index, views)
+        indices.discard(-1)
+        self._bind(indices, self._planner)
 
     def reset_after(self, position: int) -> None:
         """Take back the memory of tensors first used after a plan position."""
@@ -160,6 +157,20 @@ class SubgraphMemory:
         self._planner = self.graph = None
         self._tensors, self._plan, self._inputs = (), [], ()
         self.workspace.release()
+
+    def resize_running(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
+        """Set the shape of a dynamic tensor while nodes run, and give it memory if it is another.
+
+        Raises:
+            OperatorError: the tensor is not dynamic and would change, or the limit is exceeded.
+        """
+        if not tensor.is_dynamic:
+            if dims != tensor.shape:
+                raise OperatorError(f"{tensor!r} cannot become {list(dims)} while invoking")
+        elif tensor.data is None or tensor.shape != dims:
+            tensor.data = None  # until it has the shape: an interrupt may come in between
+            tensor.shape = dims
+            self.allocate_dynamic(tensor)
 
     def allocate_dynamic(self, tensor: Tensor) -> None:
         """Allocate separate memory for a dynamic tensor's present shape, uninitialised."""
@@ -173,23 +184,27 @@ class SubgraphMemory:
         if wanted > self.limit.bytes:
             raise OperatorError(f"{wanted} bytes of tensors exceed {self.limit.advice()}")
 
-    def _bind(self, index: int, views: _Views) -> None:
-        """Set a tensor's array; tensors of one place, type and shape share the array object.
+    def _bind(self, indices: Iterable[int], planner: ArenaPlanner) -> None:
+        """Set the arrays of tensors; those of one memory, type and shape share the array object.
 
         NumPy is slow to find out that two arrays share memory, which matters when a node works in
         place.
         """
-        assert self._planner is not None, "plan() comes first"
-        tensor, address = self._tensors[index], self._planner.address(index)
-        if address is not None:
-            buffer, offset, size = address
-            place = id(buffer), offset, tensor.type, tensor.shape
-            found = views.get(place)
-            if found is None:
-                found = views[place] = view(buffer[offset : offset + size], tensor)
-            tensor.data = found
-        elif tensor.allocation_type in _KINDS and tensor.bytes == 0:
-            tensor.data = view(np.empty(0, np.uint8), tensor)
+        tensors, root_of = self._tensors, planner.roots.get
+        views: dict[tuple[int, TensorType, tuple[int, ...]], NDArray[Any]] = {}
+        for index in indices:
+            tensor = tensors[index]
+            root = root_of(index, index)
+            if root != index and tensors[root].allocation_type != tensor.allocation_type:
+                root = index
+            key = root, tensor.type, tensor.shape
+            if (found := views.get(key)) is not None:
+                tensor.data = found
+            elif (address := planner.address(index)) is not None:
+                buffer, offset, size = address
+                tensor.data = views[key] = view(buffer[offset : offset + size], tensor)
+            elif tensor.allocation_type in _KINDS and tensor.bytes == 0:
+                tensor.data = view(np.empty(0, np.uint8), tensor)
 
 
 def require_channel_copies(subgraph: SubgraphSpec, limit: MemoryLimit) -> None:
@@ -198,9 +213,10 @@ def require_channel_copies(subgraph: SubgraphSpec, limit: MemoryLimit) -> None:
     Raises:
         OperatorError: multipliers, shifts and sums of all channels of all nodes take too much.
     """
-    channels = {tensor.index: _channels(tensor) for tensor in subgraph.tensors}
+    channels = {t.index: _channels(t) for t in subgraph.tensors if t.quantization is not None}
     known, shared = set(), 0
-    for index in chain.from_iterable(operator.inputs[1:] for operator in subgraph.operators):
+    operators = subgraph.operators if channels else ()
+    for index in chain.from_iterable(operator.inputs[1:] for operator in operators):
         if (count := channels.get(index, 1)) > 1:
             buffer = subgraph.tensors[index].buffer or ~index
             shared += count if buffer in known else 0

@@ -37,6 +37,18 @@ def test_plain_operands_broadcast_and_are_clamped(op, dtype, activation):
     assert_agrees(op, inputs, [dtype.upper()], plain_options(op, activation), tolerance=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1), (5,), (3, 5), (1, 3, 5), (0,), (0, 1)])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_constants_of_fewer_dimensions_broadcast(shape, is_first):
+    """Those of one element, or of as many as the output has, are given its shape beforehand."""
+    x = random_floats(1, (1, 3, 0 if 0 in shape else 5))
+    if shape == (0, 1):
+        x = random_floats(1, (1, 0, 1))
+    c = random_floats(2, shape)
+    inputs = [constant(c), fed(x)] if is_first else [fed(x), constant(c)]
+    assert_agrees("SUB", inputs, ["FLOAT32"], plain_options("SUB", Act.RELU), tolerance=1e-6)
+
+
 @pytest.mark.parametrize(("op", "version"), [("ADD", 6), ("MUL", 8)])
 def test_float16(op, version):
     a, b = (random_floats(seed, (5, 7)).astype(np.float16) for seed in (1, 2))

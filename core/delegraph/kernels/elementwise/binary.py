@@ -31,6 +31,7 @@ from delegraph.operators.registration import (
     InPlace,
     Node,
     OpContext,
+    TensorEval,
     input_tensor,
     output_tensor,
 )
@@ -179,21 +180,60 @@ def _activation(node: Node) -> int:
 
 def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
     """Return the evaluation of a NumPy operation and its fused activation; integers wrap round."""
-    limits = _limits(activation, y.dtype)
+    make = _maker(operation, _limits(activation, y.dtype))
+    return TensorEval(make, make(a, b, y))
 
-    def run() -> None:
-        operation(a.data, b.data, y.data)
+
+def _maker(
+    operation: Callable[..., Any], limits: tuple[NDArray[Any], NDArray[Any]] | None
+) -> Callable[[Tensor, Tensor, Tensor], Eval]:
+    """Return what makes the evaluations of a class of nodes: all of them share what is set here."""
+
+    def make(a: Tensor, b: Tensor, y: Tensor) -> Eval:
+        left, right = _operand(a, y), _operand(b, y)
+
+        def run() -> None:
+            operation(left.data, right.data, y.data)
+
+        return run
 
     if limits is None:
-        return run
+        return make
     low, high = limits
 
-    def run_and_clamp() -> None:
-        out = y.data
-        operation(a.data, b.data, out)
-        clip(out, low, high, out)
+    def make_clamped(a: Tensor, b: Tensor, y: Tensor) -> Eval:
+        left, right = _operand(a, y), _operand(b, y)
 
-    return run_and_clamp
+        def run() -> None:
+            out = y.data
+            operation(left.data, right.data, out)
+            clip(out, low, high, out)
+
+        return run
+
+    return make_clamped
+
+
+class _Constant:
+    """An operand whose array stays the same."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: NDArray[Any]) -> None:
+        self.data = data
+
+
+def _operand(x: Tensor, y: Tensor) -> Tensor | _Constant:
+    """Return *x*, or for a constant of one or all of *y*'s elements the same values in y's shape.
+
+    NumPy takes as long to broadcast as to add a thousand numbers, except for arrays without
+    dimensions.
+    """
+    if x.shape == y.shape or not x.is_constant:
+        return x
+    if x.data.size == 1:
+        return _Constant(x.data.reshape(()))
+    return _Constant(x.data.reshape(y.shape)) if x.data.size == element_count(y.shape) else x
 
 
 @cache

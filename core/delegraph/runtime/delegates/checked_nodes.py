@@ -14,9 +14,10 @@ from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.op_table import OP_TABLE
-from delegraph.operators.registration import Node, OpContext, Registration
+from delegraph.operators.registration import Eval, Node, OpContext, Registration
 from delegraph.runtime.delegates.node_facts import Findings, KnownTensor
 from delegraph.runtime.delegates.private_state import PrivateNodes
+from delegraph.runtime.execution.node_classes import NodeClasses
 from delegraph.runtime.execution.steps import Step
 
 
@@ -91,6 +92,7 @@ class _CheckedNodes(PrivateNodes):
     ) -> None:
         super().__init__(host, nodes, limit)
         self._tensors = host.tensors
+        self._classes = NodeClasses(host.tensors)
         self._follows_calls = follows_calls
         self._errors = dict(errors)
         self._custom_errors: dict[int, DelegraphError] = {}
@@ -117,7 +119,8 @@ class _CheckedNodes(PrivateNodes):
         if not can_tell or node.index in self._errors:
             return outputs
         try:
-            self.steps.prepare([(node, registration)])
+            self._open = frozenset()
+            self._classes.prepared(node, registration, self._prepare_alone)
         except UnresolvedOpError:  # in a subgraph that it calls
             return outputs
         except DelegraphError as error:
@@ -125,9 +128,13 @@ class _CheckedNodes(PrivateNodes):
             errors = self._errors if _is_builtin(registration) else self._custom_errors
             errors[node.index] = error
             return outputs
-        left_open = outputs - self.steps.known_outputs()
-        self._left_open_by_kernels |= left_open
-        return left_open
+        self._left_open_by_kernels |= self._open
+        return set(self._open)
+
+    def _prepare_alone(self, node: Node, registration: Registration) -> Eval:
+        self.steps.prepare([(node, registration)])
+        self._open = frozenset({*node.outputs} - self.steps.known_outputs())
+        return self.steps.evals[0]
 
     def _has_kernel(self, node: Node, registration: Registration) -> bool:
         if not self._follows_calls and any(True for _ in called_subgraphs(node.options)):

@@ -7,7 +7,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from delegraph.errors import ArgumentError
@@ -72,10 +72,11 @@ class PlanPartitioner:
         )
 
         spec, options = self._spec, self._options
+        resources = {t.index for t in self._tensors if t.type is TensorType.RESOURCE}
         planned = [nodes[index] for index in execution_plan]
         graph = GraphInfo(
             nodes=[
-                NodeInfo(node.inputs, node.outputs, self._has_side_effect(node, registration))
+                NodeInfo(node.inputs, node.outputs, _has_side_effect(node, registration, resources))
                 for node, registration in planned
             ],
             execution_plan=execution_plan,
@@ -92,13 +93,6 @@ class PlanPartitioner:
             disable_node_fusion=options.preserve_all_tensors
             or options.disable_delegate_node_fusion,
         )
-
-    def _has_side_effect(self, node: Node, registration: Registration) -> bool:
-        """Return whether a node must keep its order among all nodes with side effects."""
-        if registration.builtin_code in _CALLS_SUBGRAPHS:
-            return True
-        tensors = (self._tensors[i] for i in (*node.inputs, *node.outputs) if i >= 0)
-        return any(tensor.type == TensorType.RESOURCE for tensor in tensors)
 
     def moved_edges(
         self, execution_plan: Sequence[int], current: Callable[[int], int]
@@ -120,3 +114,10 @@ class PlanPartitioner:
             if before != after:
                 moved.append((before, after))
         return moved
+
+
+def _has_side_effect(node: Node, registration: Registration, resources: Set[int]) -> bool:
+    """Return whether a node must keep its order among all nodes with side effects."""
+    if registration.builtin_code in _CALLS_SUBGRAPHS:
+        return True
+    return not resources.isdisjoint(node.inputs) or not resources.isdisjoint(node.outputs)

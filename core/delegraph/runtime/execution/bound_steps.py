@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar, copy_context
 from functools import partial
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Protocol
 
 from delegraph.operators.registration import Eval, NativeEval
+from delegraph.runtime.execution.float_errors import ignoring_float_errors
 
 if TYPE_CHECKING:
     from delegraph.runtime.execution.cancellation import Cancellation
-
-Work = TypeVar("Work", bound=Callable[..., Any])
 
 Failure = Callable[[int, Exception], Exception]
 """Function that returns the error of a node from the node's position and its eval's error."""
@@ -63,26 +59,33 @@ def is_asynchronous(run: Eval) -> bool:
     return isinstance(run, AsyncEval)
 
 
-def followed(run: Eval, after: Callable[[], None]) -> Eval:
-    """Return the evaluation that runs *run*, then *after*."""
-
-    def run_and_follow() -> None:
-        run()
-        after()
-
-    return run_and_follow
-
-
-def native_run(
+def bound_run(
     evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
-) -> Eval | None:
-    """Step function of a plan with a single native node; None for other plans.
+) -> Eval:
+    """Step function of a plan in which all shapes are known before its first node runs.
 
-    A model that is a single partition may run in microseconds, so each Python call matters.
+    A small model runs in microseconds, so each Python call matters. A model that is a single
+    partition runs no NumPy code, either.
     """
-    if len(evals) != 1 or not isinstance(evals[0], NativeEval):
-        return None
-    step, rescue = evals[0].run, evals[0].rescue
+    if len(evals) == 1 and isinstance(evals[0], NativeEval):
+        return _native_run(evals[0], runner, cancellation, failure)
+
+    def run() -> None:
+        runner.is_running = True
+        try:
+            if cancellation.reason:
+                cancellation.raise_if_requested()
+            run_in_order(evals, 0, cancellation, failure)
+        finally:
+            runner.is_running = False
+
+    return ignoring_float_errors(run)
+
+
+def _native_run(
+    native: NativeEval, runner: Runner, cancellation: Cancellation, failure: Failure
+) -> Eval:
+    step, rescue = native.run, native.rescue
 
     def run() -> None:
         runner.is_running = True
@@ -100,33 +103,11 @@ def native_run(
     return run
 
 
-def ignoring_float_errors(work: Work) -> Work:
-    """Return *work* wrapped so that float errors raise no error and give no warning, as in C."""
+def followed(run: Eval, after: Callable[[], None]) -> Eval:
+    """Return an evaluation that calls *after* when *run* has returned."""
 
-    def run(*args: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return work(*args)
+    def run_and_follow() -> None:
+        run()
+        after()
 
-    def run_in_state(*args: Any) -> Any:
-        token = variable.set(state)
-        try:
-            return work(*args)
-        finally:
-            variable.reset(token)
-
-    found = ignoring_state()
-    if found is None:
-        return run  # type: ignore[return-value]  # same arguments and result
-    variable, state = found
-    return run_in_state  # type: ignore[return-value]  # same arguments and result
-
-
-def ignoring_state() -> tuple[ContextVar[Any], Any] | None:
-    """Return NumPy's context variable for float errors and its value that ignores them.
-
-    NumPy 1 keeps the state elsewhere; the function returns None there.
-    """
-    before, after = copy_context(), copy_context()
-    after.run(np.seterr, all="ignore")
-    changed = [(var, state) for var, state in after.items() if before.get(var) is not state]
-    return changed[0] if len(changed) == 1 else None
+    return run_and_follow

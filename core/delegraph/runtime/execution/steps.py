@@ -22,13 +22,14 @@ import numpy as np
 from delegraph.errors import CallCancelledError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.runtime.execution.bound_steps import (
+    bound_run,
     cause_of,
     followed,
     is_asynchronous,
-    native_run,
     run_in_order,
 )
 from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.node_classes import NodeClasses
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 
 if TYPE_CHECKING:
@@ -62,10 +63,10 @@ class StepRunner:
     Args:
         tensors: tensors of the subgraph, by index.
         prepare: function that prepares one node.
-        memory: memory of the tensors that the nodes write; None if all shapes are known and the
-            caller provides memory.
+        memory: memory of the tensors that the nodes write; None if the caller provides it.
         resizable: indices of tensors that nodes may resize; None for all tensors except constants.
         after_each: function that is called after each node has run, or None.
+        by_class: whether nodes of one class may be prepared together.
         cancellation: stop request that is read before each node, or None.
 
     Attributes:
@@ -83,12 +84,14 @@ class StepRunner:
         *,
         resizable: Container[int] | None = None,
         after_each: Callable[[], None] | None = None,
+        by_class: bool = False,
         cancellation: Cancellation | None = None,
     ) -> None:
         self.is_running = False
         self._cancellation = cancellation or Cancellation()
         self._tensors = tensors
         self._prepare = prepare
+        self._classes = NodeClasses(tensors) if by_class else None
         self._memory = memory
         self._resizable = resizable
         self._after_each = after_each
@@ -121,6 +124,8 @@ class StepRunner:
         self.evals.clear()
         self._stops.clear()
         self._first_use = None
+        if self._classes is not None:
+            self._classes.clear()
         self._is_cut_short = self.is_running = False
 
     @property
@@ -140,18 +145,26 @@ class StepRunner:
         return {index for node, _ in ready for index in node.outputs} - self._open
 
     def _prepare_from(self, first: int) -> None:
+        self._open = set()
+        classes, cancellation = self._classes, self._cancellation
         with np.errstate(all="ignore"):  # as while invoking: scales may be anything
             for position in range(first, len(self.nodes)):
-                self._cancellation.raise_if_requested()
+                if cancellation.reason:
+                    cancellation.raise_if_requested()
+                node, registration = self.nodes[position]
                 try:
-                    self._prepare_node(*self.nodes[position])
+                    if classes is None:
+                        run = self._prepare_node(node, registration)
+                    else:
+                        run = classes.prepared(node, registration, self._prepare_node)
+                    self.evals.append(run)
                 except Exception as error:  # noqa: BLE001 - raised on as the node's
                     raise self._failure(position, "prepare", error) from cause_of(error)
                 if self._open:
                     self._stops.append(_Stop(position + 1))
                     return
 
-    def _prepare_node(self, node: Node, registration: Registration) -> None:
+    def _prepare_node(self, node: Node, registration: Registration) -> Eval:
         outputs = [self._tensors[index] for index in node.outputs if index >= 0]
         if self._memory is not None:
             self._open = {tensor.index for tensor in outputs if tensor.is_dynamic}
@@ -168,7 +181,7 @@ class StepRunner:
         self._give_memory_to_left_open()
         if self._memory is not None and is_asynchronous(run):
             self._memory.workspace.keep_apart()
-        self.evals.append(run)
+        return run
 
     def follow(self, schedule: Schedule) -> Overlap:
         """Run the nodes prepared so far by *schedule*; memory is planned afterwards."""
@@ -212,7 +225,7 @@ class StepRunner:
         assert self._memory is not None, "hosts without memory resize by themselves"
         dims = checked_shape(tensor, shape, self._memory.limit)
         if self.is_running:
-            self._resize_running(tensor, dims, self._memory)
+            self._memory.resize_running(tensor, dims)
             return
         if dims != tensor.shape and not self._may_resize(tensor):
             what = f"{tensor!r} is constant and" if tensor.is_constant else f"{tensor!r}"
@@ -264,16 +277,6 @@ class StepRunner:
         if self._resizable is None:
             return not tensor.is_constant
         return tensor.index in self._resizable
-
-    @staticmethod
-    def _resize_running(tensor: Tensor, dims: tuple[int, ...], memory: SubgraphMemory) -> None:
-        if not tensor.is_dynamic:
-            if dims != tensor.shape:
-                raise OperatorError(f"{tensor!r} cannot become {list(dims)} while invoking")
-        elif tensor.data is None or tensor.shape != dims:
-            tensor.data = None  # until it has the shape: an interrupt may come in between
-            tensor.shape = dims
-            memory.allocate_dynamic(tensor)
 
     def set_dynamic(self, tensor: Tensor) -> None:
         """Declare a tensor dynamic; see ``OpContext.set_dynamic``."""
@@ -373,11 +376,11 @@ class StepRunner:
             evals = [followed(run, self._after_each) for run in evals]
         run_in_order(evals, first, *how)
 
-    def native_run(self) -> Eval | None:
+    def bound_run(self) -> Eval | None:
         """Step function equal to :meth:`run`, valid until nodes are prepared again."""
         if self._stops or self.overlap is not None or self._after_each is not None:
             return None
-        return native_run(self.evals, self, self._cancellation, self._invoke_failure)
+        return bound_run(self.evals, self, self._cancellation, self._invoke_failure)
 
     def _invoke_failure(self, position: int, error: Exception) -> Exception:
         return self._failure(position, "invoke", error)
