@@ -63,6 +63,7 @@ def _() -> list[Sides]:
     return [
         of_one("ADD", [a, b], [y], AddOptions(), version=2),
         of_one("SUB", [a, b], [y], SubOptions(), version=2),
+        of_one("SUB", [fed(BYTES, scale=0.5)] * 2, [tensor((), "INT8", scale=1e-10)], SubOptions()),
     ]
 
 
@@ -110,6 +111,27 @@ def _() -> list[Sides]:
         of_one("ARG_MAX", [x, first], ["INT32"], ArgMaxOptions(output_type=TensorType.INT32)),
         of_one("ARG_MIN", [x, first], ["INT32"], ArgMinOptions(output_type=TensorType.INT32)),
     ]
+
+
+@difference("conv-3d-of-subnormal-numbers")
+def _() -> list[Sides]:
+    cube, options = (
+        constant(np.ones((1,) * 5, np.float32)),
+        Conv3DOptions(stride_d=1, stride_w=1, stride_h=1),
+    )
+    pairs = []
+    for x, bias in ((0.0, 1e-39), (1e-39, 0.0)):
+        volume = fed(np.full((1,) * 5, x, np.float32))
+        inputs = [volume, cube, constant(np.float32([bias]))]
+        ours, theirs = of_one("CONV_3D", inputs, ["FLOAT32"], options)
+        pairs.append((ours[0][0] * np.float32(1e38), theirs[0][0] * np.float32(1e38)))
+    return pairs
+
+
+@difference("hard-swish-of-coarse-outputs")
+def _() -> Sides:
+    x, y = fed(BYTES, scale=0.1, zero_point=0), tensor((), "INT8", scale=100.0, zero_point=0)
+    return of_one("HARD_SWISH", [x], [y])
 
 
 @difference("infinite-sums")

@@ -378,6 +378,43 @@ def _() -> Sides:
     return of_one("STRIDED_SLICE", inputs, ["FLOAT32"], options)
 
 
+@difference("lengths-beyond-the-dimension")
+def _() -> list[Sides]:
+    x, options = fed(floats(4)), StridedSliceOptions(offset=True)
+    rows, masked = fed(floats(4, 2)), StridedSliceOptions(offset=True, end_mask=1)
+    beyond, inside = ([constant(np.int32([i])) for i in part] for part in ((1, 7, 1), (1, 2, 1)))
+    return [
+        of_one("STRIDED_SLICE", [x, *beyond], ["FLOAT32"], options, version=8),
+        of_one("STRIDED_SLICE", [rows, *inside], ["FLOAT32"], options, version=8),
+        of_one("STRIDED_SLICE", [x, *inside], ["FLOAT32"], masked, version=8),
+    ]
+
+
+@difference("numeric-verify-of-another-shape")
+def _() -> Sides:
+    inputs = [constant(np.int8([[1]]), scale=0.5), fed(floats(2, 2))]
+    given = bytes(flexbuffers.Dumps({"tolerance": 5.0, "log_if_failed": False}))
+    return of_one("NumericVerify", inputs, ["FLOAT32"], custom_options=given)
+
+
+@difference("zero-points-of-convolution-weights")
+def _() -> list[Sides]:
+    found = []
+    for type_ in (np.int8, np.int16):
+        x = fed(np.full((1, 1, 1, 1), 7, type_), scale=0.5, zero_point=0)
+        weight = constant(np.int8([[[[2]]]]), scale=[0.5], zero_point=[5])
+        bias = constant(np.zeros(1, np.int32 if type_ is np.int8 else np.int64), scale=[0.25])
+        y = tensor((), type_.__name__.upper(), scale=0.5, zero_point=0)
+        steps, shape = {"stride_w": 1, "stride_h": 1}, constant(np.int32([1, 1, 1, 1]))
+        depthwise = DepthwiseConv2DOptions(**steps, depth_multiplier=1)
+        inputs = [shape, weight, x, bias]
+        found += [
+            of_one("DEPTHWISE_CONV_2D", [x, weight, bias], [y], depthwise, version=5),
+            of_one("TRANSPOSE_CONV", inputs, [y], TransposeConvOptions(**steps), version=4),
+        ]
+    return found
+
+
 @difference("constants-that-nodes-write")
 def _() -> Sides:
     model = graph_model(

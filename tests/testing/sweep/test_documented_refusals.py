@@ -33,3 +33,21 @@ def test_a_multiplier_beyond_32_bits_is_documented():
     with pytest.raises(OperatorError) as refused:
         quantize_multipliers(np.array([2.0**31]))
     assert documented_refusal(refused.value) == "scales-too-far-apart"
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ("(STRIDED_SLICE) failed: index 4 is outside a dimension of 1", "index-that-a-slice-drops"),
+        ("(STRIDED_SLICE): the slice is [1], expected [2]", "lengths-beyond-the-dimension"),
+        ("(NumericVerify): 't1' has shape [2], expected [1]", "numeric-verify-of-another-shape"),
+        ("(LSTM): tensor 't8' has type FLOAT16, expected", "weights-of-other-types"),
+        (
+            "(BIDIRECTIONAL_SEQUENCE_RNN): have types INT8 and INT2, expected the same",
+            "weights-of-other-types",
+        ),
+        ("(EMBEDDING_LOOKUP_SPARSE): 't4' has type FLOAT16, expected", "weights-of-other-types"),
+    ],
+)
+def test_a_refusal_is_documented(text, entry):
+    assert documented_refusal(OperatorError(text)) == entry

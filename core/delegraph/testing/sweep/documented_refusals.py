@@ -13,9 +13,12 @@ REFUSALS: dict[str, str] = {
     "computed-weights-of-integer-lstms": r"weights .* of an integer layer are not constant",
     "constants-that-nodes-write": r"is constant and cannot be written",
     "hadamard-rotation-to-another-shape": r"\(aeq.hadamard_rotation\).*output has shape",
+    "index-that-a-slice-drops": r"\(STRIDED_SLICE\).*index -?\d+ is outside a dimension of",
     "int16-logistic-of-extreme-scales": r"input scale is .*, expected one from",
+    "lengths-beyond-the-dimension": r"\(STRIDED_SLICE\).*the slice is .*, expected",
     "matrix-set-diag-of-another-shape": r"diagonal \[.*\] does not fit",
     "more-than-32-dimensions": r"32 are most",
+    "numeric-verify-of-another-shape": r"\(NumericVerify\).*has shape .*, expected",
     "parameters-of-several-elements": r"axis has shape .*, expected one element",
     "pools-without-a-window": r"window size is (0|-)",
     "prelu-int16-alpha": r"\(PRELU\).*has type INT16, expected one of INT8",
@@ -29,7 +32,8 @@ REFUSALS: dict[str, str] = {
     "strides-of-another-count": r"begin, end and strides as INT32 vectors of one length",
     "variables-of-another-shape": r"variable is \[.*\], expected \[",
     "weights-of-other-types": r"\((PRELU|SVDF|\w*CONV_2D|\w+_SEQUENCE_\w+)\).*has type INT[24],"
-    r"|\((LSH_PROJECTION|EMBEDDING_LOOKUP)\).*has type FLOAT16",
+    r"|\(\w+_SEQUENCE_\w+\).*have types (INT8 and INT[24]|INT[24] and INT8), expected the same"
+    r"|\((LSH_PROJECTION|EMBEDDING_LOOKUP\w*|\w*LSTM)\).*has type FLOAT16",
     "zero-points-beyond-their-type": r"zero point -?\d+",
 }
 """Pattern of the error, by the id of the entry that says why."""
