@@ -143,8 +143,10 @@ def _() -> list[Sides]:
     shape, in_3d = constant(np.int32([1, 1, 2, 2, 1])), Conv3DOptions(**steps, stride_d=1)
     depthwise = DepthwiseConv2DOptions(**steps, depth_multiplier=1)
     transposed = [constant(np.int32([1, 2, 2, 1])), one, image]
+    row, one_row = fed(x[:, None]), constant(np.ones((1, 1), np.float32))
     return [
         of_one("ADD_N", [flat, flat], ["FLOAT32"], AddNOptions()),
+        of_one("FULLY_CONNECTED", [row, one_row, bias], ["FLOAT32"], FullyConnectedOptions()),
         of_one("CONV_2D", [image, one, bias], ["FLOAT32"], Conv2DOptions(**steps)),
         of_one("DEPTHWISE_CONV_2D", [image, one, bias], ["FLOAT32"], depthwise),
         of_one("TRANSPOSE_CONV", transposed, ["FLOAT32"], TransposeConvOptions(**steps)),

@@ -24,6 +24,7 @@ from delegraph.schema.options import (
     Conv2DOptions,
     DepthwiseConv2DOptions,
     FakeQuantOptions,
+    FillOptions,
     FullyConnectedOptions,
     MatrixDiagOptions,
     MatrixSetDiagOptions,
@@ -388,6 +389,26 @@ def _() -> list[Sides]:
         of_one("STRIDED_SLICE", [rows, *inside], ["FLOAT32"], options, version=8),
         of_one("STRIDED_SLICE", [x, *inside], ["FLOAT32"], masked, version=8),
     ]
+
+
+@difference("dimensions-beyond-int32")
+def _() -> Sides:
+    inputs = [constant(np.int64([2**32 + 3])), fed(np.float32(1))]
+    return of_one("FILL", inputs, ["FLOAT32"], FillOptions())
+
+
+@difference("fake-quant-of-other-bits")
+def _() -> list[Sides]:
+    x = fed(np.float32([0, 1, 2]))
+    options = [FakeQuantOptions(min=0.0, max=2.0, num_bits=bits) for bits in (-1, 40)]
+    return [of_one("FAKE_QUANT", [x], ["FLOAT32"], given) for given in options]
+
+
+@difference("quantized-sums-of-nothing")
+def _() -> list[Sides]:
+    x, axis = fed(np.zeros(0, np.int8), scale=0.5, zero_point=3), constant(np.int32([0]))
+    y = tensor((), "INT8", scale=0.5, zero_point=40)
+    return [of_one(op, [x, axis], [y], ReducerOptions()) for op in ("SUM", "REDUCE_PROD")]
 
 
 @difference("numeric-verify-of-another-shape")

@@ -40,6 +40,8 @@ def test_a_multiplier_beyond_32_bits_is_documented():
     [
         ("(STRIDED_SLICE) failed: index 4 is outside a dimension of 1", "index-that-a-slice-drops"),
         ("(STRIDED_SLICE): the slice is [1], expected [2]", "lengths-beyond-the-dimension"),
+        ("(FAKE_QUANT): num_bits is -1, expected 0 to 31", "fake-quant-of-other-bits"),
+        ("cannot have shape [-8], expected dimensions from 0 to 9", "dimensions-beyond-int32"),
         ("(NumericVerify): 't1' has shape [2], expected [1]", "numeric-verify-of-another-shape"),
         ("(LSTM): tensor 't8' has type FLOAT16, expected", "weights-of-other-types"),
         (

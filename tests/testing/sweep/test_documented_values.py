@@ -19,6 +19,7 @@ from delegraph.schema.options import (
     FullyConnectedOptions,
     LocalResponseNormalizationOptions,
     MatrixDiagOptions,
+    ReducerOptions,
     Rfft2dOptions,
     RNNOptions,
     StridedSliceOptions,
@@ -148,6 +149,12 @@ def summed(x: float) -> SweepCase:
     return swept("ADD_N", [fed(np.float32([x]))] * 2, ["FLOAT32"], AddNOptions())
 
 
+def sum_of(count: int) -> SweepCase:
+    x = fed(np.ones(count, np.int8), scale=0.5, zero_point=0)
+    y = tensor((), "INT8", scale=0.5, zero_point=40)
+    return swept("SUM", [x, constant(np.int32([0]))], [y], ReducerOptions())
+
+
 def offset_slice(length: int, stride: int = 1) -> SweepCase:
     indices = [constant(np.int32([i])) for i in (1, length, stride)]
     inputs = [fed(np.ones(4, np.float32)), *indices]
@@ -188,6 +195,7 @@ CASES: dict[str, tuple[SweepCase, SweepCase]] = {
     "matrix-diag-of-other-types": (matrix(np.float16), matrix(np.float32)),
     "products-beyond-int32": (scaled_sum(1e7), scaled_sum(1.0)),
     "quantize-beyond-int32": (quantize(1.0, 2.0**30), quantize(1.0, 2.0**29)),
+    "quantized-sums-of-nothing": (sum_of(0), sum_of(2)),
     "quotient-of-the-least-integer": (quotient(-1), quotient(1)),
     "recurrent-clamps-of-nan": (recurrent(NAN), recurrent(np.ones_like(NAN))),
     "rfft2d-of-width-1": (spectrum(1), spectrum(2)),

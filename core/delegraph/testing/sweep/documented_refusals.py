@@ -12,6 +12,8 @@ REFUSALS: dict[str, str] = {
     r"|output scale 0\.0",
     "computed-weights-of-integer-lstms": r"weights .* of an integer layer are not constant",
     "constants-that-nodes-write": r"is constant and cannot be written",
+    "dimensions-beyond-int32": r"cannot have shape \[.*\], expected dimensions from 0 to",
+    "fake-quant-of-other-bits": r"\(FAKE_QUANT\).*num_bits is",
     "hadamard-rotation-to-another-shape": r"\(aeq.hadamard_rotation\).*output has shape",
     "index-that-a-slice-drops": r"\(STRIDED_SLICE\).*index -?\d+ is outside a dimension of",
     "int16-logistic-of-extreme-scales": r"input scale is .*, expected one from",

@@ -23,7 +23,10 @@ _PRODUCTS = (
     "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", *_RNNS,
 )  # fmt: skip
 _CONVOLUTIONS = _PRODUCTS[:4]
-_SUMS = ("ADD_N", "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D", "CONV_3D_TRANSPOSE")
+_SUMS = (
+    "ADD_N", "FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D",
+    "CONV_3D_TRANSPOSE",
+)  # fmt: skip
 _MATRICES = ("FLOAT32", "UINT8", "INT8", "INT16", "INT32", "UINT32", "INT64")
 _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
@@ -131,6 +134,11 @@ def _has_coarse_outputs(call: _Call) -> bool:
     return is_integer and 0 < 512 * call.scales()[0] < call.output_scale()
 
 
+def _sums_nothing(call: _Call) -> bool:
+    is_sum = call.op in ("SUM", "REDUCE_PROD") and call.scales()[0] > 0
+    return is_sum and call.inputs[0][1].size == 0
+
+
 def _has_subnormals(call: _Call) -> bool:
     least = np.finfo(np.float32).tiny
     return any(((x != 0) & (np.abs(x) < least)).any() for x in call.floats())
@@ -204,6 +212,7 @@ VALUES: dict[str, Callable[[_Call], bool]] = {
     "matrix-diag-of-other-types": _is_matrix_of_another_type,
     "products-beyond-int32": _is_beyond_32_bits,
     "quantize-beyond-int32": _is_beyond_int32,
+    "quantized-sums-of-nothing": _sums_nothing,
     "quotient-of-the-least-integer": _has_least_over_minus_1,
     "recurrent-clamps-of-nan": lambda call: _is_clamped(call) and _has_nan(call),
     "rfft2d-of-width-1": lambda call: call.op == "RFFT2D" and bool(call.inputs[-1][1][-1:] == 1),
