@@ -15,7 +15,7 @@ from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.tolerance import Tolerance
-from delegraph.errors import ArgumentError, DelegraphError, TimeLimitError
+from delegraph.errors import ArgumentError, DelegraphError, NodeError, TimeLimitError
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.plugins.delegate_file import delegate_from_file
 from delegraph.runtime.delegates.requested_delegates import as_delegate
@@ -169,6 +169,8 @@ class Comparison:
             return None  # the core's own words
         fault = error_fault(error)
         if fault is None and self.by_default and other is not None:
+            if _name_two_nodes(error, other):
+                return None
             words = f"{type(error).__name__}: {error} instead of {type(other).__name__}: {other}"
             return Fault("other words", words[:600], innermost(error))
         return fault
@@ -234,6 +236,16 @@ def _is_documented(fault: Fault, mine: Run, case: SweepCase) -> bool:
     if fault.kind == "refuses alone":
         return documented_refusal(mine.error) is not None
     return fault.kind == "differs" and documented_values(case) is not None
+
+
+def _name_two_nodes(error: BaseException, other: BaseException) -> bool:
+    """Whether two nodes of a model are ill-formed, and each error names another one.
+
+    Where shapes are known only while invoking, partitions are prepared in the plan's order.
+    """
+    if not isinstance(error, NodeError) or not isinstance(other, NodeError):
+        return False
+    return type(error) is type(other) and error.node_index != other.node_index
 
 
 def _is_limit(error: BaseException | None) -> bool:
