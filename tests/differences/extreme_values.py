@@ -17,6 +17,7 @@ from delegraph.schema.options import (
     FullyConnectedOptions,
     LocalResponseNormalizationOptions,
     LogSoftmaxOptions,
+    OneHotOptions,
     Pool2DOptions,
     RNNOptions,
     SoftmaxOptions,
@@ -90,6 +91,14 @@ def _() -> list[Sides]:
         of_one("CONV_2D", [x, weight, bias], [y], options),
         of_one("CONV_2D", [small, large, none], [z], Conv2DOptions(stride_w=1, stride_h=1)),
     ]
+
+
+@difference("one-hot-of-indices-beyond-int32")
+def _() -> Sides:
+    depth, on, off = (constant(np.int32(value)) for value in (3, 1, 0))
+    return of_one(
+        "ONE_HOT", [fed(np.int64([2**32 + 1])), depth, on, off], ["INT32"], OneHotOptions()
+    )
 
 
 @difference("order-of-summation")

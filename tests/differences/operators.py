@@ -379,6 +379,13 @@ def _() -> Sides:
     return of_one("STRIDED_SLICE", inputs, ["FLOAT32"], options)
 
 
+@difference("biases-of-another-rank")
+def _() -> Sides:
+    one = constant(np.ones((1, 1), np.float32))
+    inputs = [fed(floats(1, 1)), one, one, one, state(1, 1)]
+    return of_one("RNN", inputs, ["FLOAT32"], RNNOptions(), version=3)
+
+
 @difference("lengths-beyond-the-dimension")
 def _() -> list[Sides]:
     x, options = fed(floats(4)), StridedSliceOptions(offset=True)

@@ -19,6 +19,7 @@ from delegraph.schema.options import (
     FullyConnectedOptions,
     LocalResponseNormalizationOptions,
     MatrixDiagOptions,
+    OneHotOptions,
     ReducerOptions,
     Rfft2dOptions,
     RNNOptions,
@@ -149,6 +150,12 @@ def summed(x: float) -> SweepCase:
     return swept("ADD_N", [fed(np.float32([x]))] * 2, ["FLOAT32"], AddNOptions())
 
 
+def one_hot(index: int) -> SweepCase:
+    depth, on, off = (constant(np.int32(value)) for value in (3, 1, 0))
+    inputs = [fed(np.int64([index])), depth, on, off]
+    return swept("ONE_HOT", inputs, ["INT32"], OneHotOptions())
+
+
 def sum_of(count: int) -> SweepCase:
     x = fed(np.ones(count, np.int8), scale=0.5, zero_point=0)
     y = tensor((), "INT8", scale=0.5, zero_point=40)
@@ -193,6 +200,7 @@ CASES: dict[str, tuple[SweepCase, SweepCase]] = {
     "lengths-beyond-the-dimension": (offset_slice(4), offset_slice(3)),
     "local-response-beside-nan": (local_response(NAN), local_response(np.ones_like(NAN))),
     "matrix-diag-of-other-types": (matrix(np.float16), matrix(np.float32)),
+    "one-hot-of-indices-beyond-int32": (one_hot(2**32 + 1), one_hot(1)),
     "products-beyond-int32": (scaled_sum(1e7), scaled_sum(1.0)),
     "quantize-beyond-int32": (quantize(1.0, 2.0**30), quantize(1.0, 2.0**29)),
     "quantized-sums-of-nothing": (sum_of(0), sum_of(2)),

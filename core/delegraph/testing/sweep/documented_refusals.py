@@ -8,10 +8,12 @@ REFUSALS: dict[str, str] = {
     "activation-bounds-beyond-int32": r"_POOL_2D\).*activation bound .* is out of range",
     "anchors-of-another-shape": r"expected \[1, N, >= 4\], \[1, N, C\] and \[N, 4\]",
     "atan2-of-two-sizes": r"\(ATAN2\).*has shape .*, expected \[",
+    "biases-of-another-rank": r"\(\w*RNN\).*has shape \[\d+, .*\], expected \[\d+\]",
     "bytes-without-a-scale": r"scale 0\.0, expected a positive one|has no scale|no quantization"
     r"|output scale 0\.0",
     "computed-weights-of-integer-lstms": r"weights .* of an integer layer are not constant",
     "constants-that-nodes-write": r"is constant and cannot be written",
+    "dequantize-with-a-scale-a-block": r"scales of \d+ elements each, expected blocks",
     "dimensions-beyond-int32": r"cannot have shape \[.*\], expected dimensions from 0 to",
     "fake-quant-of-other-bits": r"\(FAKE_QUANT\).*num_bits is",
     "hadamard-rotation-to-another-shape": r"\(aeq.hadamard_rotation\).*output has shape",

@@ -134,6 +134,11 @@ def _has_coarse_outputs(call: _Call) -> bool:
     return is_integer and 0 < 512 * call.scales()[0] < call.output_scale()
 
 
+def _has_indices_beyond_int32(call: _Call) -> bool:
+    is_wide = call.op == "ONE_HOT" and call.types()[0] is TensorType.INT64
+    return is_wide and bool((call.inputs[0][1] != call.inputs[0][1].astype(np.int32)).any())
+
+
 def _sums_nothing(call: _Call) -> bool:
     is_sum = call.op in ("SUM", "REDUCE_PROD") and call.scales()[0] > 0
     return is_sum and call.inputs[0][1].size == 0
@@ -210,6 +215,7 @@ VALUES: dict[str, Callable[[_Call], bool]] = {
     ),
     "lengths-beyond-the-dimension": _leaves_its_dimensions,
     "matrix-diag-of-other-types": _is_matrix_of_another_type,
+    "one-hot-of-indices-beyond-int32": _has_indices_beyond_int32,
     "products-beyond-int32": _is_beyond_32_bits,
     "quantize-beyond-int32": _is_beyond_int32,
     "quantized-sums-of-nothing": _sums_nothing,
