@@ -73,8 +73,8 @@ class ProgramBuilder:
         found = self._tensors.get(index)
         if found is None:
             tensor = self.context.tensors[index]
-            keep = self._shared.memory
-            found = keep(tensor.data, self.constant) if tensor.is_constant else Memory(tensor.bytes)
+            keep = self._shared.memory_of
+            found = keep(tensor, self.constant) if tensor.is_constant else Memory(tensor.bytes)
             found.name = _name(tensor)
             self._tensors[index] = found
         return found
@@ -126,7 +126,7 @@ class ProgramBuilder:
         """Return constants in the form that kernels read, packed once per partition.
 
         Args:
-            key: what they are: the tensor's index and all that the form depends on.
+            key: what they are: the tensor's ``constant_key`` and all that the form depends on.
             pack: makes them.
         """
         found = self._packed.get(key)
