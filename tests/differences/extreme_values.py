@@ -22,6 +22,7 @@ from delegraph.schema.options import (
     RNNOptions,
     SoftmaxOptions,
     SubOptions,
+    SVDFOptions,
     TransposeConvOptions,
     UniqueOptions,
 )
@@ -211,11 +212,15 @@ def _() -> Sides:
 
 
 @difference("recurrent-clamps-of-nan")
-def _() -> Sides:
+def _() -> list[Sides]:
     one, bias = constant(np.ones((1, 1), np.float32)), constant(np.zeros(1, np.float32))
     inputs = [fed(np.float32([[np.nan]])), one, one, bias, state(1, 1)]
-    options = RNNOptions(fused_activation_function=ActivationFunctionType.RELU_N1_TO_1)
-    return of_one("RNN", inputs, ["FLOAT32"], options, version=3)
+    clamp = {"fused_activation_function": ActivationFunctionType.RELU_N1_TO_1}
+    relu = {"fused_activation_function": ActivationFunctionType.RELU}
+    return [
+        of_one("RNN", inputs, ["FLOAT32"], RNNOptions(**clamp), version=3),
+        of_one("SVDF", inputs, ["FLOAT32"], SVDFOptions(rank=1, **relu), version=3),
+    ]
 
 
 @difference("unique-values-beside-nan")

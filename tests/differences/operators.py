@@ -418,6 +418,14 @@ def _() -> list[Sides]:
     return [of_one(op, [x, axis], [y], ReducerOptions()) for op in ("SUM", "REDUCE_PROD")]
 
 
+@difference("numeric-verify-of-a-constant")
+def _() -> Sides:
+    inputs = [constant(np.int8([1]), scale=0.5), fed(np.float32([0]))]
+    given = bytes(flexbuffers.Dumps({"tolerance": 5.0, "log_if_failed": False}))
+    case = operator_case("NumericVerify", inputs, ["FLOAT32"], custom_options=given)
+    return both(case.model(), [np.float32([0])], [np.float32([3])])
+
+
 @difference("numeric-verify-of-another-shape")
 def _() -> Sides:
     inputs = [constant(np.int8([[1]]), scale=0.5), fed(floats(2, 2))]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flatbuffers import flexbuffers
 
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 from delegraph.schema.options import (
@@ -150,6 +151,15 @@ def summed(x: float) -> SweepCase:
     return swept("ADD_N", [fed(np.float32([x]))] * 2, ["FLOAT32"], AddNOptions())
 
 
+def verified(given: Any) -> SweepCase:
+    x = given(np.int8([1]), scale=0.5, zero_point=0)
+    inputs = [x, fed(np.float32([0]))]
+    return swept("NumericVerify", inputs, ["FLOAT32"], custom_options=NO_TOLERANCE)
+
+
+NO_TOLERANCE = bytes(flexbuffers.Dumps({"tolerance": 5.0, "log_if_failed": False}))
+
+
 def one_hot(index: int) -> SweepCase:
     depth, on, off = (constant(np.int32(value)) for value in (3, 1, 0))
     inputs = [fed(np.int64([index])), depth, on, off]
@@ -200,6 +210,7 @@ CASES: dict[str, tuple[SweepCase, SweepCase]] = {
     "lengths-beyond-the-dimension": (offset_slice(4), offset_slice(3)),
     "local-response-beside-nan": (local_response(NAN), local_response(np.ones_like(NAN))),
     "matrix-diag-of-other-types": (matrix(np.float16), matrix(np.float32)),
+    "numeric-verify-of-a-constant": (verified(constant), verified(fed)),
     "one-hot-of-indices-beyond-int32": (one_hot(2**32 + 1), one_hot(1)),
     "products-beyond-int32": (scaled_sum(1e7), scaled_sum(1.0)),
     "quantize-beyond-int32": (quantize(1.0, 2.0**30), quantize(1.0, 2.0**29)),

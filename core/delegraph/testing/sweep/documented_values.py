@@ -41,6 +41,7 @@ class _Call:
         inputs: records and arrays of the inputs that are known.
         outputs: of the outputs.
         reads_changed: whether it reads a constant that was fed other values than the file's.
+        begins_with_constant: whether its first input has a value in the file.
     """
 
     op: str
@@ -48,6 +49,7 @@ class _Call:
     inputs: list[tuple[tables.Tensor, NDArray[Any]]]
     outputs: list[tables.Tensor]
     reads_changed: bool = False
+    begins_with_constant: bool = False
 
     def floats(self) -> list[NDArray[Any]]:
         """Arrays of the FLOAT32 inputs."""
@@ -87,7 +89,7 @@ def _is_hybrid(call: _Call) -> bool:
 
 
 def _is_clamped(call: _Call) -> bool:
-    return call.op in _RNNS and "RELU" in fused_activation(call.node.builtin_options)
+    return call.op in (*_RNNS, "SVDF") and "RELU" in fused_activation(call.node.builtin_options)
 
 
 def _is_beyond_int32(call: _Call) -> bool:
@@ -215,12 +217,15 @@ VALUES: dict[str, Callable[[_Call], bool]] = {
     ),
     "lengths-beyond-the-dimension": _leaves_its_dimensions,
     "matrix-diag-of-other-types": _is_matrix_of_another_type,
+    "numeric-verify-of-a-constant": lambda call: (
+        call.op == "NumericVerify" and call.begins_with_constant
+    ),
     "one-hot-of-indices-beyond-int32": _has_indices_beyond_int32,
     "products-beyond-int32": _is_beyond_32_bits,
     "quantize-beyond-int32": _is_beyond_int32,
     "quantized-sums-of-nothing": _sums_nothing,
     "quotient-of-the-least-integer": _has_least_over_minus_1,
-    "recurrent-clamps-of-nan": lambda call: _is_clamped(call) and _has_nan(call),
+    "recurrent-clamps-of-nan": lambda call: _is_clamped(call) and _is_infinite(call),
     "rfft2d-of-width-1": lambda call: call.op == "RFFT2D" and bool(call.inputs[-1][1][-1:] == 1),
     "sparse-weights-of-int16": _has_sparse_weights_of_int16,
     "sums-of-much-larger-scales": _has_much_larger_scales,
@@ -240,10 +245,10 @@ def _calls(case: SweepCase) -> list[_Call]:
     model = read_model(np.frombuffer(case.content, np.uint8))
     names, (graph, *_) = operator_names(case.content), model.subgraphs or ()
     tensors, nodes = graph.tensors or (), graph.operators or ()
-    stored = {i: (model.buffers or ())[tensors[i].buffer].data for i in graph.inputs or ()}
+    stored = [(model.buffers or ())[tensor.buffer].data for tensor in tensors]
 
     def is_changed(i: int, values: dict[int, NDArray[Any]]) -> bool:
-        data = stored.get(i)
+        data = stored[i] if i in (graph.inputs or ()) else None
         return data is not None and i in values and data.tobytes() != values[i].tobytes()
 
     return [
@@ -253,6 +258,7 @@ def _calls(case: SweepCase) -> list[_Call]:
             [(tensors[i], values[i]) for i in node.inputs or () if i in values],
             [tensors[i] for i in node.outputs or () if i >= 0],
             any(is_changed(i, values) for i in node.inputs or ()),
+            any(stored[i] is not None for i in (node.inputs or ())[:1] if i >= 0),
         )
         for values in tensor_values(case)
         for node in nodes
