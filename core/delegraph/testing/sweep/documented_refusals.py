@@ -32,6 +32,7 @@ REFUSALS: dict[str, str] = {
     "scatter-of-other-dimensions": r"update_window_dims, expected|index vectors have"
     r"|slices .*, expected parts|updates .* do not have a place",
     "sequences-longer-than-their-axis": r"lengths .*, expected at most",
+    "shift-left-with-too-few-amounts": r"\(STABLEHLO_SHIFT_LEFT\).* amounts for ",
     "sparse-constants-for-dense-ones": r"is a sparse constant, expected a dense one",
     "strides-of-another-count": r"begin, end and strides as INT32 vectors of one length",
     "variables-of-another-shape": r"variable is \[.*\], expected \[",

@@ -56,8 +56,7 @@ def check_moved(
             return Rejection("operands", actual=f"no input {i}", expected="all inputs")
         if may_be_computed or index < 0 or i not in parameters:
             continue
-        is_known = index in known and tensors[index].data is not None  # None: its node is wrong
-        if not (tensors[index].is_constant or is_known):
+        if not (tensors[index].is_constant or index in known):
             return Rejection("computed-parameter", expected="a constant", tensor=index)
     if known.issuperset(node.outputs):
         return Rejection("folded", "it depends on shapes alone: Delegraph computes it once")
