@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from delegraph.delegation.node_traits import fused_activation
 from delegraph.schema import tables
 from delegraph.schema.enums import TensorType
+from delegraph.schema.options import StridedSliceOptions
 from delegraph.schema.reader import read_model
 from delegraph.testing.sweep.hosts import operator_names
 from delegraph.testing.sweep.sweep_case import SweepCase
@@ -162,7 +163,7 @@ def _has_offset_weights(call: _Call) -> bool:
 def _leaves_its_dimensions(call: _Call) -> bool:
     """Whether a slice by offsets has masks, or leaves the dimensions, or lacks some."""
     options = call.node.builtin_options
-    if call.op != "STRIDED_SLICE" or not getattr(options, "offset", False):
+    if not isinstance(options, StridedSliceOptions) or not options.offset:
         return False
     if len(call.inputs) < 4 or options.end_mask or options.ellipsis_mask or options.new_axis_mask:
         return True
