@@ -144,6 +144,11 @@ def _() -> Sides:
     return of_one("HARD_SWISH", [x], [y])
 
 
+@difference("hard-swish-of-the-largest-floats")
+def _() -> Sides:
+    return of_one("HARD_SWISH", [fed(np.full(4, 3e38, np.float32))], ["FLOAT32"])
+
+
 @difference("infinite-sums")
 def _() -> list[Sides]:
     x = np.float32([np.inf, 1, np.nan, -np.inf])

@@ -418,6 +418,13 @@ def _() -> list[Sides]:
     return [of_one(op, [x, axis], [y], ReducerOptions()) for op in ("SUM", "REDUCE_PROD")]
 
 
+@difference("new-axes-beyond-the-indices")
+def _() -> Sides:
+    indices = [constant(np.int32([i])) for i in (0, 4, 1)]
+    options = StridedSliceOptions(new_axis_mask=0b10)
+    return of_one("STRIDED_SLICE", [fed(floats(4, 2)), *indices], ["FLOAT32"], options)
+
+
 @difference("numeric-verify-of-a-constant")
 def _() -> Sides:
     inputs = [constant(np.int8([1]), scale=0.5), fed(np.float32([0]))]

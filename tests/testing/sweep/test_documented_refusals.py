@@ -52,6 +52,8 @@ def test_a_multiplier_beyond_32_bits_is_documented():
             "dequantize-with-a-scale-a-block",
         ),
         ("(NumericVerify): 't1' has shape [2], expected [1]", "numeric-verify-of-another-shape"),
+        ("(SVDF): tensor 't2' has type FLOAT16, expected", "weights-of-other-types"),
+        ("new_axis_mask has bit 1, expected none beyond 1", "new-axes-beyond-the-indices"),
         ("(LSTM): tensor 't8' has type FLOAT16, expected", "weights-of-other-types"),
         (
             "(BIDIRECTIONAL_SEQUENCE_RNN): have types INT8 and INT2, expected the same",

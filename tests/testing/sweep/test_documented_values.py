@@ -142,6 +142,10 @@ def volume(x: float) -> SweepCase:
     return swept("CONV_3D", [fed(np.full((1,) * 5, x, np.float32)), cube], ["FLOAT32"], options)
 
 
+def swish(x: float) -> SweepCase:
+    return swept("HARD_SWISH", [fed(np.float32([x]))], ["FLOAT32"])
+
+
 def hard_swish(scale: float) -> SweepCase:
     y = tensor((), "INT8", scale=scale, zero_point=0)
     return swept("HARD_SWISH", [fed(np.zeros(1, np.int8), scale=0.1, zero_point=0)], [y])
@@ -205,6 +209,7 @@ CASES: dict[str, tuple[SweepCase, SweepCase]] = {
     "dequantize-with-a-scale-a-block": (widened(by_blocks=True), widened(by_blocks=False)),
     "fully-connected-by-blocks-to-few-outputs": (by_blocks(3), by_blocks(4)),
     "hard-swish-of-coarse-outputs": (hard_swish(100.0), hard_swish(50.0)),
+    "hard-swish-of-the-largest-floats": (swish(3e38), swish(1e37)),
     "hybrid-inputs-that-are-no-numbers": (product(NAN), product(np.ones_like(NAN))),
     "infinite-sums": (summed(np.inf), summed(1.0)),
     "lengths-beyond-the-dimension": (offset_slice(4), offset_slice(3)),

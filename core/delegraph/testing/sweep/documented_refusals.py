@@ -22,6 +22,7 @@ REFUSALS: dict[str, str] = {
     "lengths-beyond-the-dimension": r"\(STRIDED_SLICE\).*the slice is .*, expected",
     "matrix-set-diag-of-another-shape": r"diagonal \[.*\] does not fit",
     "more-than-32-dimensions": r"32 are most",
+    "new-axes-beyond-the-indices": r"new_axis_mask has bit \d+, expected none beyond",
     "numeric-verify-of-another-shape": r"\(NumericVerify\).*has shape .*, expected",
     "parameters-of-several-elements": r"axis has shape .*, expected one element",
     "pools-without-a-window": r"window size is (0|-)",
@@ -38,7 +39,7 @@ REFUSALS: dict[str, str] = {
     "variables-of-another-shape": r"variable is \[.*\], expected \[",
     "weights-of-other-types": r"\((PRELU|SVDF|\w*CONV_2D|\w+_SEQUENCE_\w+)\).*has type INT[24],"
     r"|\(\w+_SEQUENCE_\w+\).*have types (INT8 and INT[24]|INT[24] and INT8), expected the same"
-    r"|\((LSH_PROJECTION|EMBEDDING_LOOKUP\w*|\w*LSTM)\).*has type FLOAT16",
+    r"|\((LSH_PROJECTION|EMBEDDING_LOOKUP\w*|\w*LSTM|SVDF)\).*has type FLOAT16",
     "zero-points-beyond-their-type": r"zero point -?\d+",
 }
 """Pattern of the error, by the id of the entry that says why."""

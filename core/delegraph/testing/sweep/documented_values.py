@@ -211,6 +211,9 @@ VALUES: dict[str, Callable[[_Call], bool]] = {
     ),
     "fully-connected-by-blocks-to-few-outputs": _has_few_outputs_by_blocks,
     "hard-swish-of-coarse-outputs": _has_coarse_outputs,
+    "hard-swish-of-the-largest-floats": lambda call: (
+        call.op == "HARD_SWISH" and any((x > 5.6e37).any() for x in call.floats())
+    ),
     "hybrid-inputs-that-are-no-numbers": lambda call: _is_hybrid(call) and _is_infinite(call),
     "infinite-sums": lambda call: call.op in _SUMS and _is_infinite(call),
     "local-response-beside-nan": lambda call: (
