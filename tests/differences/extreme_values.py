@@ -17,10 +17,12 @@ from delegraph.schema.options import (
     FullyConnectedOptions,
     LocalResponseNormalizationOptions,
     LogSoftmaxOptions,
+    OneHotOptions,
     Pool2DOptions,
     RNNOptions,
     SoftmaxOptions,
     SubOptions,
+    SVDFOptions,
     TransposeConvOptions,
     UniqueOptions,
 )
@@ -63,6 +65,7 @@ def _() -> list[Sides]:
     return [
         of_one("ADD", [a, b], [y], AddOptions(), version=2),
         of_one("SUB", [a, b], [y], SubOptions(), version=2),
+        of_one("SUB", [fed(BYTES, scale=0.5)] * 2, [tensor((), "INT8", scale=1e-10)], SubOptions()),
     ]
 
 
@@ -91,6 +94,14 @@ def _() -> list[Sides]:
     ]
 
 
+@difference("one-hot-of-indices-beyond-int32")
+def _() -> Sides:
+    depth, on, off = (constant(np.int32(value)) for value in (3, 1, 0))
+    return of_one(
+        "ONE_HOT", [fed(np.int64([2**32 + 1])), depth, on, off], ["INT32"], OneHotOptions()
+    )
+
+
 @difference("order-of-summation")
 def _() -> Sides:
     x = fed(np.float32([[1e8, *[1.0] * 62, -1e8]]))
@@ -112,6 +123,32 @@ def _() -> list[Sides]:
     ]
 
 
+@difference("conv-3d-of-subnormal-numbers")
+def _() -> list[Sides]:
+    cube, options = (
+        constant(np.ones((1,) * 5, np.float32)),
+        Conv3DOptions(stride_d=1, stride_w=1, stride_h=1),
+    )
+    pairs = []
+    for x, bias in ((0.0, 1e-39), (1e-39, 0.0)):
+        volume = fed(np.full((1,) * 5, x, np.float32))
+        inputs = [volume, cube, constant(np.float32([bias]))]
+        ours, theirs = of_one("CONV_3D", inputs, ["FLOAT32"], options)
+        pairs.append((ours[0][0] * np.float32(1e38), theirs[0][0] * np.float32(1e38)))
+    return pairs
+
+
+@difference("hard-swish-of-coarse-outputs")
+def _() -> Sides:
+    x, y = fed(BYTES, scale=0.1, zero_point=0), tensor((), "INT8", scale=100.0, zero_point=0)
+    return of_one("HARD_SWISH", [x], [y])
+
+
+@difference("hard-swish-of-the-largest-floats")
+def _() -> Sides:
+    return of_one("HARD_SWISH", [fed(np.full(4, 3e38, np.float32))], ["FLOAT32"])
+
+
 @difference("infinite-sums")
 def _() -> list[Sides]:
     x = np.float32([np.inf, 1, np.nan, -np.inf])
@@ -121,8 +158,10 @@ def _() -> list[Sides]:
     shape, in_3d = constant(np.int32([1, 1, 2, 2, 1])), Conv3DOptions(**steps, stride_d=1)
     depthwise = DepthwiseConv2DOptions(**steps, depth_multiplier=1)
     transposed = [constant(np.int32([1, 2, 2, 1])), one, image]
+    row, one_row = fed(x[:, None]), constant(np.ones((1, 1), np.float32))
     return [
         of_one("ADD_N", [flat, flat], ["FLOAT32"], AddNOptions()),
+        of_one("FULLY_CONNECTED", [row, one_row, bias], ["FLOAT32"], FullyConnectedOptions()),
         of_one("CONV_2D", [image, one, bias], ["FLOAT32"], Conv2DOptions(**steps)),
         of_one("DEPTHWISE_CONV_2D", [image, one, bias], ["FLOAT32"], depthwise),
         of_one("TRANSPOSE_CONV", transposed, ["FLOAT32"], TransposeConvOptions(**steps)),
@@ -178,11 +217,15 @@ def _() -> Sides:
 
 
 @difference("recurrent-clamps-of-nan")
-def _() -> Sides:
+def _() -> list[Sides]:
     one, bias = constant(np.ones((1, 1), np.float32)), constant(np.zeros(1, np.float32))
     inputs = [fed(np.float32([[np.nan]])), one, one, bias, state(1, 1)]
-    options = RNNOptions(fused_activation_function=ActivationFunctionType.RELU_N1_TO_1)
-    return of_one("RNN", inputs, ["FLOAT32"], options, version=3)
+    clamp = {"fused_activation_function": ActivationFunctionType.RELU_N1_TO_1}
+    relu = {"fused_activation_function": ActivationFunctionType.RELU}
+    return [
+        of_one("RNN", inputs, ["FLOAT32"], RNNOptions(**clamp), version=3),
+        of_one("SVDF", inputs, ["FLOAT32"], SVDFOptions(rank=1, **relu), version=3),
+    ]
 
 
 @difference("unique-values-beside-nan")

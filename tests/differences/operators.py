@@ -24,6 +24,7 @@ from delegraph.schema.options import (
     Conv2DOptions,
     DepthwiseConv2DOptions,
     FakeQuantOptions,
+    FillOptions,
     FullyConnectedOptions,
     MatrixDiagOptions,
     MatrixSetDiagOptions,
@@ -376,6 +377,85 @@ def _() -> Sides:
     indices = [constant(np.int32([i])) for i in (7, 8, 1)]
     inputs, options = [fed(floats(4)), *indices], StridedSliceOptions(shrink_axis_mask=1)
     return of_one("STRIDED_SLICE", inputs, ["FLOAT32"], options)
+
+
+@difference("biases-of-another-rank")
+def _() -> Sides:
+    one = constant(np.ones((1, 1), np.float32))
+    inputs = [fed(floats(1, 1)), one, one, one, state(1, 1)]
+    return of_one("RNN", inputs, ["FLOAT32"], RNNOptions(), version=3)
+
+
+@difference("lengths-beyond-the-dimension")
+def _() -> list[Sides]:
+    x, options = fed(floats(4)), StridedSliceOptions(offset=True)
+    rows, masked = fed(floats(4, 2)), StridedSliceOptions(offset=True, end_mask=1)
+    beyond, inside = ([constant(np.int32([i])) for i in part] for part in ((1, 7, 1), (1, 2, 1)))
+    return [
+        of_one("STRIDED_SLICE", [x, *beyond], ["FLOAT32"], options, version=8),
+        of_one("STRIDED_SLICE", [rows, *inside], ["FLOAT32"], options, version=8),
+        of_one("STRIDED_SLICE", [x, *inside], ["FLOAT32"], masked, version=8),
+    ]
+
+
+@difference("dimensions-beyond-int32")
+def _() -> Sides:
+    inputs = [constant(np.int64([2**32 + 3])), fed(np.float32(1))]
+    return of_one("FILL", inputs, ["FLOAT32"], FillOptions())
+
+
+@difference("fake-quant-of-other-bits")
+def _() -> list[Sides]:
+    x = fed(np.float32([0, 1, 2]))
+    options = [FakeQuantOptions(min=0.0, max=2.0, num_bits=bits) for bits in (-1, 40)]
+    return [of_one("FAKE_QUANT", [x], ["FLOAT32"], given) for given in options]
+
+
+@difference("quantized-sums-of-nothing")
+def _() -> list[Sides]:
+    x, axis = fed(np.zeros(0, np.int8), scale=0.5, zero_point=3), constant(np.int32([0]))
+    y = tensor((), "INT8", scale=0.5, zero_point=40)
+    return [of_one(op, [x, axis], [y], ReducerOptions()) for op in ("SUM", "REDUCE_PROD")]
+
+
+@difference("new-axes-beyond-the-indices")
+def _() -> Sides:
+    indices = [constant(np.int32([i])) for i in (0, 4, 1)]
+    options = StridedSliceOptions(new_axis_mask=0b10)
+    return of_one("STRIDED_SLICE", [fed(floats(4, 2)), *indices], ["FLOAT32"], options)
+
+
+@difference("numeric-verify-of-a-constant")
+def _() -> Sides:
+    inputs = [constant(np.int8([1]), scale=0.5), fed(np.float32([0]))]
+    given = bytes(flexbuffers.Dumps({"tolerance": 5.0, "log_if_failed": False}))
+    case = operator_case("NumericVerify", inputs, ["FLOAT32"], custom_options=given)
+    return both(case.model(), [np.float32([0])], [np.float32([3])])
+
+
+@difference("numeric-verify-of-another-shape")
+def _() -> Sides:
+    inputs = [constant(np.int8([[1]]), scale=0.5), fed(floats(2, 2))]
+    given = bytes(flexbuffers.Dumps({"tolerance": 5.0, "log_if_failed": False}))
+    return of_one("NumericVerify", inputs, ["FLOAT32"], custom_options=given)
+
+
+@difference("zero-points-of-convolution-weights")
+def _() -> list[Sides]:
+    found = []
+    for type_ in (np.int8, np.int16):
+        x = fed(np.full((1, 1, 1, 1), 7, type_), scale=0.5, zero_point=0)
+        weight = constant(np.int8([[[[2]]]]), scale=[0.5], zero_point=[5])
+        bias = constant(np.zeros(1, np.int32 if type_ is np.int8 else np.int64), scale=[0.25])
+        y = tensor((), type_.__name__.upper(), scale=0.5, zero_point=0)
+        steps, shape = {"stride_w": 1, "stride_h": 1}, constant(np.int32([1, 1, 1, 1]))
+        depthwise = DepthwiseConv2DOptions(**steps, depth_multiplier=1)
+        inputs = [shape, weight, x, bias]
+        found += [
+            of_one("DEPTHWISE_CONV_2D", [x, weight, bias], [y], depthwise, version=5),
+            of_one("TRANSPOSE_CONV", inputs, [y], TransposeConvOptions(**steps), version=4),
+        ]
+    return found
 
 
 @difference("constants-that-nodes-write")

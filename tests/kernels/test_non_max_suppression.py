@@ -42,6 +42,18 @@ def test_scores_are_lowered_alike(sigma, seed):
     assert_agrees("NON_MAX_SUPPRESSION_V5", inputs, outputs, options, tolerance=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("column", range(4))
+def test_boxes_with_a_corner_that_is_no_number_stay_alike(column, seed):
+    boxes, scores, limit = scene(seed)
+    boxes.array[::3, column] = np.nan
+    scores.array[::6] = np.inf
+    inputs = [boxes, scores, limit, scalar(0.5), scalar(0.1), scalar(1.0)]
+    outputs = ["INT32", "FLOAT32", "INT32"]
+    options = NonMaxSuppressionV5Options()
+    assert_agrees("NON_MAX_SUPPRESSION_V5", inputs, outputs, options, tolerance=1e-6)
+
+
 def test_a_limit_that_comes_with_the_invoke_is_taken():
     inputs = [*scene(1)[:2], fed(np.array(5, np.int32)), scalar(0.5), scalar(0.1), scalar(0.2)]
     outputs = ["INT32", "FLOAT32", "INT32"]

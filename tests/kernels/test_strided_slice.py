@@ -76,6 +76,38 @@ def test_a_late_begin_with_offset_keeps_the_shape_static():
     np.testing.assert_array_equal(y, X[0, 2:4, 3:5])
 
 
+@pytest.mark.parametrize("given", [constant, fed])
+@pytest.mark.parametrize(
+    ("begin", "length", "stride", "index"),
+    [
+        (1, 2, 1, np.s_[1:3]),
+        (1, -1, 1, np.s_[1:1]),
+        (-2, 2, 1, np.s_[3:]),
+        (3, -2, -1, np.s_[3:1:-1]),
+        (2, 1, -1, np.s_[2:2]),
+    ],
+)
+def test_an_offset_counts_from_where_the_slice_begins(begin, length, stride, index, given):
+    x = np.arange(5, dtype=np.int32)
+    inputs = inputs_of(x, [begin], [length], [stride])
+    inputs[1] = given(np.int32([begin]))
+    options = StridedSliceOptions(offset=True)
+    (y,) = assert_agrees("STRIDED_SLICE", inputs, ["INT32"], options, version=8)
+    np.testing.assert_array_equal(y, x[index])
+
+
+@pytest.mark.parametrize("given", [constant, fed])
+def test_an_offset_may_reach_the_first_element_from_behind(given):
+    x = np.arange(5, dtype=np.int32)
+    inputs = inputs_of(x, [4], [-5], [-2])
+    inputs[1] = given(np.int32([4]))
+    model, arrays = model_and_arrays(
+        "STRIDED_SLICE", inputs, ["INT32"], StridedSliceOptions(offset=True), version=8
+    )
+    (y,) = delegraph_outputs(model, arrays)
+    np.testing.assert_array_equal(y, x[::-2])
+
+
 def test_a_new_axis_beyond_the_indices_is_refused():
     inputs = inputs_of(X, [0], [4], [1])  # of which the official kernel gives [4, 1, 5]
     model, arrays = model_and_arrays(

@@ -18,7 +18,7 @@ def overlaps(boxes: Floats, one: int, others: NDArray[Any]) -> Floats:
         one: row of *boxes*.
         others: rows of *boxes*.
 
-    A box without area overlaps nothing.
+    A box without area overlaps nothing; with a corner that is no number the share is none, too.
     """
     y0, x0, y1, x1 = boxes[others].T
     top, left, bottom, right = boxes[one]
@@ -28,7 +28,7 @@ def overlaps(boxes: Floats, one: int, others: NDArray[Any]) -> Floats:
     width = np.maximum(np.minimum(x1, right) - np.maximum(x0, left), np.float32(0))
     common = height * width
     share: Floats = np.zeros(len(others), np.float32)
-    np.divide(common, area + areas - common, out=share, where=(area > 0) & (areas > 0))
+    np.divide(common, area + areas - common, out=share, where=~((area <= 0) | (areas <= 0)))
     return share
 
 
@@ -51,7 +51,7 @@ def suppressed(boxes: Floats, ranked: NDArray[Any], threshold: float, limit: int
     while len(ranked) and len(kept) < limit:
         best, ranked = int(ranked[0]), ranked[1:]
         kept.append(best)
-        ranked = ranked[overlaps(boxes, best, ranked) <= np.float32(threshold)]
+        ranked = ranked[~(overlaps(boxes, best, ranked) > np.float32(threshold))]
     return kept
 
 

@@ -119,8 +119,10 @@ def _part(i: int, dim: int, begin: int, end: int, step: int, masks: Masks) -> sl
         if not 0 <= start < dim:
             raise OperatorError(f"index {begin} is outside a dimension of {dim}")
         return start
-    stop = end + start if masks.offset else end
-    stop = _clamped(stop + dim if stop < 0 else stop, low, high)
+    if masks.offset:
+        stop = _clamped(start + end, low, high)
+    else:
+        stop = _clamped(end + dim if end < 0 else end, low, high)
     if masks.end >> i & 1:
         stop = dim if step > 0 else -1
     return _python_slice(start, stop, step)

@@ -103,7 +103,8 @@ def _select(inputs: list[Tensor], limit: int) -> tuple[list[int], list[np.float3
     if sigma < 0:
         raise OperatorError(f"sigma is {sigma}, expected at least 0")
     a, b = inputs[0].data[:, :2], inputs[0].data[:, 2:]
-    boxes = np.concatenate([np.minimum(a, b), np.maximum(a, b)], axis=1)
+    low, high = np.where(b < a, b, a), np.where(a < b, b, a)  # a, where one is no number
+    boxes = np.concatenate([low, high], axis=1)
     return kept_boxes(boxes, inputs[1].data, limit, overlap, threshold, sigma)
 
 

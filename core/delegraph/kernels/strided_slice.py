@@ -46,7 +46,8 @@ def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
 
     def plan_with_late_begin() -> tuple[Shape, Eval]:
         ends, steps = integers(end), integers(strides)
-        _, shape = resolved(x.shape, [0] * count, ends, steps, masks)
+        firsts = [-1 if step < 0 else 0 for step in steps]  # where the longest walk begins
+        _, shape = resolved(x.shape, firsts, ends, steps, masks)
 
         def run() -> None:
             index, _ = resolved(x.shape, integers(begin), ends, steps, masks)

@@ -368,3 +368,13 @@ def test_convolutions_of_pictures_that_are_resized_again_and_again(
         assert found.shape == (2, 2 * height, 2 * width, 6)
         for mine, official in zip(found, expected, strict=True):
             np.testing.assert_allclose(mine, official, rtol=0, atol=1e-5 * np.abs(official).max())
+
+
+@pytest.mark.parametrize("kernel", [(1, 1), (3, 3)])
+def test_a_resize_may_make_groups_of_channels(kernel: tuple[int, int]) -> None:
+    model = conv_model((2, 5, 6, 4), 24, kernel)
+    ours, theirs = delegated(model), Interpreter(model_content=model)
+    for channels in (4, 12, 32, 4):
+        x = floats((2, 5, 6, channels))
+        found, expected = (outputs_of(interpreter, [x])[0] for interpreter in (ours, theirs))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())

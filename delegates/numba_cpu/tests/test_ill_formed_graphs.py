@@ -9,6 +9,7 @@ import pytest
 
 from delegraph import Interpreter
 from delegraph.errors import NodeError
+from delegraph.schema.enums import TensorType
 from delegraph.schema.options import (
     AddOptions,
     BatchMatMulOptions,
@@ -17,6 +18,8 @@ from delegraph.schema.options import (
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
     ReshapeOptions,
+    ReverseV2Options,
+    ShapeOptions,
     WhereOptions,
 )
 from delegraph.testing import constant, delegraph_outputs, graph_model, tensor
@@ -59,6 +62,18 @@ def test_elements_of_another_width_are_not_claimed(
     reshape = next(i for i, (op, *_) in enumerate(nodes) if op == "RESHAPE")
     assert owners(interpreter)[reshape] is None
     with pytest.raises(NodeError, match=r"\(RESHAPE\) failed to prepare: output is"):
+        interpreter.allocate_tensors()
+
+
+def test_what_an_ill_formed_node_would_tell_is_no_parameter() -> None:
+    nodes = [
+        ("SHAPE", "z", "axis", ShapeOptions(out_type=TensorType.FLOAT32)),
+        ("REVERSE_V2", "x axis", "y", ReverseV2Options()),
+    ]
+    tensors = {"x": tensor((1, 1)), "z": tensor((1,)), "axis": tensor((1,), "INT32")}
+    interpreter = interpreter_of(nodes, tensors)
+    assert owners(interpreter) == [None, None]
+    with pytest.raises(NodeError, match=r"\(SHAPE\) failed to prepare: option out_type is FLOAT32"):
         interpreter.allocate_tensors()
 
 

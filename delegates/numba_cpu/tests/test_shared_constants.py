@@ -3,8 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from delegraph import Tensor
 from delegraph.errors import OperatorError
-from delegraph.operators import MemoryLimit
+from delegraph.operators import AllocationType, MemoryLimit
+from delegraph.schema.enums import TensorType
 from delegraph_numba_cpu.instructions.memory import Memory
 from delegraph_numba_cpu.program.shared_constants import LEAST, SharedConstants
 
@@ -32,3 +34,19 @@ def test_others_count_toward_the_limit(other: object) -> None:
     shared.memory(CONSTANT, kept)
     with pytest.raises(OperatorError, match=f"constants needs {2 * LEAST} bytes, more than the li"):
         shared.memory(other, kept)  # type: ignore[arg-type]
+
+
+def test_tensors_of_one_buffer_have_one_memory() -> None:
+    shared = SharedConstants(MemoryLimit(LEAST, is_default=False))
+    tensors = [
+        Tensor(
+            index,
+            TensorType.UINT8,
+            CONSTANT.shape,
+            data=CONSTANT,
+            allocation_type=AllocationType.MMAP_RO,
+        )
+        for index in range(2)
+    ]
+    found = [shared.memory_of(tensor, kept) for tensor in tensors]
+    assert found[0] is found[1]

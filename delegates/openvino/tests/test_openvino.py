@@ -20,6 +20,7 @@ from delegraph.schema.options import (
     MulOptions,
     PadV2Options,
     ReducerOptions,
+    ReverseSequenceOptions,
     SqueezeOptions,
 )
 from delegraph.testing import constant, graph_model, one_op_model, tensor
@@ -108,6 +109,12 @@ REFUSED = {
     "OpenVINO gives another result for the largest numbers": node("CAST", [tensor([4])], INT32),
     "OpenVINO gives a number for a division by zero": node(
         "FLOOR_DIV", [INT32, INT32], tensor([4], "INT32"), FloorDivOptions()
+    ),
+    "OpenVINO does not check the indices of REVERSE_SEQUENCE": node(
+        "REVERSE_SEQUENCE",
+        [tensor([2, 3]), tensor([2], "INT32")],
+        tensor([2, 3]),
+        ReverseSequenceOptions(seq_dim=1),
     ),
     "OpenVINO pads with zeros": node(
         "PADV2",

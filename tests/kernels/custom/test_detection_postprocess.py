@@ -97,6 +97,21 @@ def test_boxes_classes_and_scores_agree_ties_included(changes, quantized, seed):
         np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("changes", [{"max_classes_per_detection": 3}, {"use_regular_nms": True}])
+def test_scores_that_are_no_numbers_rank_as_in_litert(changes, seed):
+    options = {**GIVEN, **changes}
+    inputs = scene(seed, False, background=seed % 2)
+    inputs[1].array[np.random.default_rng(seed).random(inputs[1].array.shape) < 0.3] = np.nan
+    model, arrays = model_and_arrays(
+        OP, inputs, ["FLOAT32"] * 4, custom_options=flexbuffer(options)
+    )
+    ours = found(delegraph_outputs(model, arrays), options)
+    official = found(official_outputs(model, arrays), options)
+    for mine, theirs in zip(ours, official, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-6)
+
+
 def test_places_without_a_detection_are_zero():
     options = {**GIVEN, "nms_score_threshold": 2.0}
     inputs = scene(0, False, 0)

@@ -45,6 +45,14 @@ def test_silence_has_finite_coefficients():
     assert np.isfinite(y).all()
 
 
+def test_frequencies_outside_the_limits_may_be_no_numbers():
+    spectrogram = SPECTROGRAM.copy()
+    spectrogram[..., -3:] = [-1, np.nan, np.inf]
+    inputs = [fed(spectrogram), constant(np.array([16000], np.int32))]
+    (y,) = assert_agrees("Mfcc", inputs, ["FLOAT32"], custom_options=options(), tolerance=1e-5)
+    assert np.isfinite(y).all()
+
+
 @pytest.mark.parametrize("shape", [(1, 0, 1), (2, 0, 257)], ids=str)
 def test_no_sound_has_no_coefficients(shape):
     inputs = [fed(np.zeros(shape, np.float32)), constant(np.array([16000], np.int32))]

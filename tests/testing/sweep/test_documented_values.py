@@ -8,15 +8,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flatbuffers import flexbuffers
 
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 from delegraph.schema.options import (
+    AddNOptions,
     ArgMaxOptions,
     Conv2DOptions,
+    Conv3DOptions,
+    DepthwiseConv2DOptions,
     FullyConnectedOptions,
     LocalResponseNormalizationOptions,
     MatrixDiagOptions,
+    OneHotOptions,
+    ReducerOptions,
+    Rfft2dOptions,
     RNNOptions,
+    StridedSliceOptions,
+    SubOptions,
     UniqueOptions,
 )
 from delegraph.schema.writer import write_model
@@ -119,20 +128,105 @@ def matrix(type_: Any) -> SweepCase:
     return swept("MATRIX_DIAG", [x], [x.definition.type.name], MatrixDiagOptions())
 
 
+def read_again(second: float) -> SweepCase:
+    x = constant(np.float32([1.0]))
+    records = one_op_records("ABS", [x], [tensor((1,))])
+    graphs = [graph.replace(inputs=(0,)) for graph in records.subgraphs or ()]
+    model = write_model(records.replace(subgraphs=tuple(graphs)))
+    return SweepCase("ABS", model, tuple((np.float32([value]),) for value in (1.0, second)))
+
+
+def volume(x: float) -> SweepCase:
+    cube = constant(np.ones((1,) * 5, np.float32))
+    options = Conv3DOptions(stride_d=1, stride_w=1, stride_h=1)
+    return swept("CONV_3D", [fed(np.full((1,) * 5, x, np.float32)), cube], ["FLOAT32"], options)
+
+
+def swish(x: float) -> SweepCase:
+    return swept("HARD_SWISH", [fed(np.float32([x]))], ["FLOAT32"])
+
+
+def hard_swish(scale: float) -> SweepCase:
+    y = tensor((), "INT8", scale=scale, zero_point=0)
+    return swept("HARD_SWISH", [fed(np.zeros(1, np.int8), scale=0.1, zero_point=0)], [y])
+
+
+def summed(x: float) -> SweepCase:
+    return swept("ADD_N", [fed(np.float32([x]))] * 2, ["FLOAT32"], AddNOptions())
+
+
+def verified(given: Any) -> SweepCase:
+    x = given(np.int8([1]), scale=0.5, zero_point=0)
+    inputs = [x, fed(np.float32([0]))]
+    return swept("NumericVerify", inputs, ["FLOAT32"], custom_options=NO_TOLERANCE)
+
+
+NO_TOLERANCE = bytes(flexbuffers.Dumps({"tolerance": 5.0, "log_if_failed": False}))
+
+
+def one_hot(index: int) -> SweepCase:
+    depth, on, off = (constant(np.int32(value)) for value in (3, 1, 0))
+    inputs = [fed(np.int64([index])), depth, on, off]
+    return swept("ONE_HOT", inputs, ["INT32"], OneHotOptions())
+
+
+def sum_of(count: int) -> SweepCase:
+    x = fed(np.ones(count, np.int8), scale=0.5, zero_point=0)
+    y = tensor((), "INT8", scale=0.5, zero_point=40)
+    return swept("SUM", [x, constant(np.int32([0]))], [y], ReducerOptions())
+
+
+def offset_slice(length: int, stride: int = 1) -> SweepCase:
+    indices = [constant(np.int32([i])) for i in (1, length, stride)]
+    inputs = [fed(np.ones(4, np.float32)), *indices]
+    return swept("STRIDED_SLICE", inputs, ["FLOAT32"], StridedSliceOptions(offset=True), version=8)
+
+
+def spectrum(width: int) -> SweepCase:
+    inputs = [fed(np.ones((4, 4), np.float32)), constant(np.int32([4, width]))]
+    return swept("RFFT2D", inputs, ["COMPLEX64"], Rfft2dOptions())
+
+
+def difference(scale: float) -> SweepCase:
+    x = fed(np.zeros(1, np.int8), scale=0.5, zero_point=0)
+    return swept("SUB", [x, x], [tensor((), "INT8", scale=scale, zero_point=0)], SubOptions())
+
+
+def depthwise(zero_point: int) -> SweepCase:
+    x = fed(np.ones((1, 1, 1, 1), np.int8), scale=0.5, zero_point=0)
+    weight = constant(np.ones((1, 1, 1, 1), np.int8), scale=[0.5], zero_point=[zero_point])
+    y = tensor((), "INT8", scale=0.5, zero_point=0)
+    bias = constant(np.int32([0]), scale=[0.25])
+    options = DepthwiseConv2DOptions(stride_w=1, stride_h=1, depth_multiplier=1)
+    return swept("DEPTHWISE_CONV_2D", [x, weight, bias], [y], options, version=3)
+
+
 CASES: dict[str, tuple[SweepCase, SweepCase]] = {
     "arg-max-beside-nan": (arg_max(NAN), arg_max(np.ones_like(NAN))),
+    "constant-inputs-that-nodes-have-read": (read_again(2.0), read_again(1.0)),
+    "conv-3d-of-subnormal-numbers": (volume(1e-39), volume(1.0)),
     "conv-weights-of-float16": (convolution(np.float16), convolution(np.float32)),
     "dequantize-with-a-scale-a-block": (widened(by_blocks=True), widened(by_blocks=False)),
     "fully-connected-by-blocks-to-few-outputs": (by_blocks(3), by_blocks(4)),
+    "hard-swish-of-coarse-outputs": (hard_swish(100.0), hard_swish(50.0)),
+    "hard-swish-of-the-largest-floats": (swish(3e38), swish(1e37)),
     "hybrid-inputs-that-are-no-numbers": (product(NAN), product(np.ones_like(NAN))),
+    "infinite-sums": (summed(np.inf), summed(1.0)),
+    "lengths-beyond-the-dimension": (offset_slice(4), offset_slice(3)),
     "local-response-beside-nan": (local_response(NAN), local_response(np.ones_like(NAN))),
     "matrix-diag-of-other-types": (matrix(np.float16), matrix(np.float32)),
+    "numeric-verify-of-a-constant": (verified(constant), verified(fed)),
+    "one-hot-of-indices-beyond-int32": (one_hot(2**32 + 1), one_hot(1)),
     "products-beyond-int32": (scaled_sum(1e7), scaled_sum(1.0)),
     "quantize-beyond-int32": (quantize(1.0, 2.0**30), quantize(1.0, 2.0**29)),
+    "quantized-sums-of-nothing": (sum_of(0), sum_of(2)),
     "quotient-of-the-least-integer": (quotient(-1), quotient(1)),
     "recurrent-clamps-of-nan": (recurrent(NAN), recurrent(np.ones_like(NAN))),
+    "rfft2d-of-width-1": (spectrum(1), spectrum(2)),
     "sparse-weights-of-int16": (sparse_product("INT16"), sparse_product("FLOAT32")),
+    "sums-of-much-larger-scales": (difference(1e-10), difference(1e-6)),
     "unique-values-beside-nan": (unique(NAN), unique(np.ones_like(NAN))),
+    "zero-points-of-convolution-weights": (depthwise(5), depthwise(0)),
 }
 """A case that an entry is about, and one that it is not, by the entry's id."""
 
@@ -147,6 +241,21 @@ def test_a_case_of_an_entry_is_known_and_others_are_not(name: str) -> None:
     documented, other = CASES[name]
     assert documented_values(documented) == name
     assert documented_values(other) is None
+
+
+def test_a_node_without_outputs_is_no_difference() -> None:
+    records = one_op_records("ASSIGN_VARIABLE", [tensor((), "RESOURCE"), tensor((1,))], [])
+    case = SweepCase("ASSIGN_VARIABLE", write_model(records), ((np.zeros((), object),) * 2,))
+    assert documented_values(case) is None
+
+
+def test_an_int64_bias_may_leave_32_bits() -> None:
+    x = fed(np.zeros((1, 1, 1, 1), np.int16), scale=0.5, zero_point=0)
+    weight = constant(np.ones((1, 1, 1, 1), np.int8), scale=[0.5], zero_point=[0])
+    bias, y = constant(np.int64([-(2**62)])), tensor((), "INT16", scale=0.5, zero_point=0)
+    options = Conv2DOptions(stride_w=1, stride_h=1)
+    case = swept("CONV_2D", [x, weight, bias], [y], options, version=5)
+    assert documented_values(case) == "products-beyond-int32"
 
 
 def test_a_documented_value_is_not_judged() -> None:

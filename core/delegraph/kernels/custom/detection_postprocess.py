@@ -189,16 +189,26 @@ def _one_class(boxes: Floats, scores: Floats, limit: int, options: Options) -> N
 def _fast(boxes: Floats, scores: Floats, options: Options) -> Found:
     """Suppress boxes by the score of their best class; report a few best classes for each box."""
     scores = scores[:, scores.shape[1] - options.num_classes :]
-    rows = _one_class(boxes, scores.max(axis=1), options.max_detections, options)
     per_box = options.max_classes_per_detection
+    shown = min(per_box, options.num_classes)
+    highest = scores.max(axis=1)
+    for row in np.flatnonzero(np.isnan(highest)):
+        highest[row] = scores[row, _best_classes(scores[row], shown)[0]]
+    rows = _one_class(boxes, highest, options.max_detections, options)
     best = np.zeros((len(rows), per_box), np.intp)
     values = np.zeros((len(rows), per_box), np.float32)
-    shown = min(per_box, options.num_classes)
     for i, row in enumerate(rows):
-        best[i, :shown] = largest(scores[row].tolist(), shown)
+        best[i, :shown] = _best_classes(scores[row], shown)
         values[i, :shown] = scores[row, best[i, :shown]]
     places = np.repeat(rows, per_box)
     return places, best.reshape(-1), values.reshape(-1), len(rows)
+
+
+def _best_classes(scores: Floats, count: int) -> list[int]:
+    """Return the classes of the *count* highest scores, best first."""
+    if count == 1:
+        return [int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))]  # as in ARG_MAX
+    return largest(scores.tolist(), count)
 
 
 def _regular(boxes: Floats, scores: Floats, options: Options) -> Found:

@@ -96,25 +96,28 @@ def prepare(context: OpContext, node: Node) -> Eval:
     bands = once_if_constant(lambda: _mel_bands(options, x.shape[2], int(rate.data.item())), rate)
 
     def run() -> None:
-        shares = bands()
-        if shares is None:
+        found = bands()
+        if found is None:
             y.data.fill(0)
             return
-        magnitudes = np.sqrt(x.data.astype(np.float64))
+        used, shares = found
+        magnitudes = np.sqrt(x.data[..., used].astype(np.float64))
         logarithms = np.log(np.maximum(magnitudes @ shares, _LEAST))
         y.data[...] = logarithms @ transform
 
     return run
 
 
-def _mel_bands(options: _Options, frequencies: int, sample_rate: int) -> Doubles | None:
-    """Return the share of each frequency in each band: ``[frequencies, bands]``.
+def _mel_bands(
+    options: _Options, frequencies: int, sample_rate: int
+) -> tuple[slice, Doubles] | None:
+    """Return the frequencies within the limits, and the share of each in each band.
 
     Bands are triangles whose feet stand under their neighbours' tips.
 
     Returns:
-        None if the upper limit is beyond the spectrogram's last frequency: the official kernel then
-        leaves all coefficients 0.
+        The frequencies and ``[used frequencies, bands], float64``; None if the upper limit is
+        beyond the spectrogram's last frequency: the official kernel then leaves all coefficients 0.
 
     Raises:
         OperatorError: a spectrogram of one frequency, or no sample rate.
@@ -134,10 +137,11 @@ def _mel_bands(options: _Options, frequencies: int, sample_rate: int) -> Doubles
     mels = _mel(used * step)
     right = np.searchsorted(tips[1:-1], mels)  # band whose rising side a frequency is on
     rising = (mels - tips[right]) / (tips[right + 1] - tips[right])
-    shares = np.zeros((frequencies, options.bands + 2))
-    shares[used, right + 1] = rising
-    shares[used, right] = 1 - rising
-    return shares[:, 1:-1]
+    shares = np.zeros((len(used), options.bands + 2))
+    rows = np.arange(len(used))
+    shares[rows, right + 1] = rising
+    shares[rows, right] = 1 - rising
+    return slice(first, last + 1), shares[:, 1:-1]
 
 
 def _mel(hertz: Any) -> Any:

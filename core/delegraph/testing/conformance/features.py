@@ -56,12 +56,12 @@ def features_of(
     if is_dynamic:
         found.add("dynamic-shapes")
     constants = [t.data for t in subgraph.tensors if t.is_constant and t.sparsity is None]
-    if any(_is_extreme(array) for array in (*constants, *(a for step in fed for a in step))):
+    if any(is_extreme(array) for array in (*constants, *(a for step in fed for a in step))):
         found.add("extreme-values")
     return frozenset(found)
 
 
-def _is_extreme(array: Any) -> bool:
+def is_extreme(array: Any) -> bool:
     """Return whether floats have NaN, infinities, denormals or numbers whose square overflows."""
     if array is None or array.dtype not in _LIMITS:
         return False

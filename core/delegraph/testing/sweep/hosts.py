@@ -18,6 +18,7 @@ from delegraph.runtime.options import Limits
 from delegraph.schema.enums import TensorType
 from delegraph.schema.reader import read_model
 from delegraph.testing.sweep.judging import OFFICIAL, OURS, Announce, Run
+from delegraph.testing.sweep.processor_limit import ProcessorLimit
 
 if TYPE_CHECKING:
     from delegraph.native.litert.interpreter import LiteRtInterpreter
@@ -26,7 +27,10 @@ MEMORY_LIMIT = 64 << 20
 """Bytes of tensors: enough for what is interesting, and quickly filled."""
 
 TIME_LIMIT = 2.0
-"""Seconds of an invoke, after which the runtime itself must stop it."""
+"""Seconds of processor time of a run, after which the runtime itself must stop it."""
+
+WALL_LIMIT = 60.0
+"""Seconds of a run, busy machine or not."""
 
 
 def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpreter:
@@ -36,7 +40,7 @@ def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpr
         experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
         delegates=delegates,
         num_threads=threads,
-        limits=Limits(memory=MEMORY_LIMIT, time=TIME_LIMIT),
+        limits=Limits(memory=MEMORY_LIMIT),
     )
 
 
@@ -45,7 +49,7 @@ def open_by_default(content: bytes, *, threads: int = 1) -> Interpreter:
     return Interpreter(
         model_content=content,
         num_threads=threads,
-        limits=Limits(memory=MEMORY_LIMIT, time=TIME_LIMIT),
+        limits=Limits(memory=MEMORY_LIMIT),
     )
 
 
@@ -78,6 +82,7 @@ def run(
     content: bytes,
     invokes: int,
     feed: Callable[[Any, int], None],
+    seconds: float = TIME_LIMIT,
 ) -> Run:
     """Open a model, feed and invoke it, and return the run.
 
@@ -87,25 +92,27 @@ def run(
         invokes: how many.
         feed: resizes, allocates and sets inputs; is given the interpreter and the number of the
             invoke.
+        seconds: of processor time that the run may take.
     """
     outputs = []
     types: list[TensorType] = []
     delegated = False
     incidents: tuple[str, ...] = ()
-    try:
-        interpreter = open_it(content)
-        for step in range(invokes):
-            feed(interpreter, step)
-            interpreter.invoke()
-            details = interpreter.get_output_details()
-            outputs.append([np.array(_output(interpreter, detail)) for detail in details])
-        types = [_type_of(detail["dtype"]) for detail in details]
-        delegated = _is_delegated(interpreter)
-        incidents = tuple(map(str, getattr(interpreter, "incidents", ())))
-        if hasattr(interpreter, "close"):
-            interpreter.close()
-    except Exception as error:  # noqa: BLE001 - whatever it raises is judged
-        return Run(outputs, types, error)
+    with ProcessorLimit(seconds, WALL_LIMIT) as limit:
+        try:
+            interpreter = limit.interpreter = open_it(content)
+            for step in range(invokes):
+                feed(interpreter, step)
+                interpreter.invoke()
+                details = interpreter.get_output_details()
+                outputs.append([np.array(_output(interpreter, detail)) for detail in details])
+            types = [_type_of(detail["dtype"]) for detail in details]
+            delegated = _is_delegated(interpreter)
+            incidents = tuple(map(str, getattr(interpreter, "incidents", ())))
+            if hasattr(interpreter, "close"):
+                interpreter.close()
+        except Exception as error:  # noqa: BLE001 - whatever it raises is judged
+            return Run(outputs, types, limit.error_of(error))
     return Run(outputs, types, None, delegated, incidents)
 
 

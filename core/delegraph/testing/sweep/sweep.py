@@ -52,7 +52,7 @@ class Plan:
     operators: tuple[str, ...] = ()
     jobs: int = 1
     folder: Path | None = None
-    case_seconds: int = 10
+    case_seconds: int = 15
     shrink_seconds: float = 10.0
 
     def case(self, number: int) -> SweepCase:

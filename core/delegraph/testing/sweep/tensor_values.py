@@ -8,7 +8,8 @@ from delegraph.errors import DelegraphError
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.options import Limits
-from delegraph.testing.sweep.hosts import MEMORY_LIMIT, TIME_LIMIT
+from delegraph.testing.sweep.hosts import MEMORY_LIMIT, TIME_LIMIT, WALL_LIMIT
+from delegraph.testing.sweep.processor_limit import ProcessorLimit
 from delegraph.testing.sweep.sweep_case import SweepCase, feed
 
 
@@ -16,14 +17,18 @@ def tensor_values(case: SweepCase) -> list[dict[int, np.ndarray]]:
     """Tensors of the main subgraph at each step, as the core computes them, as far as it does."""
     found: list[dict[int, np.ndarray]] = []
     try:
-        with Interpreter(
-            model_content=case.content,
-            experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-            experimental_preserve_all_tensors=True,
-            delegates=[],
-            num_threads=1,
-            limits=Limits(memory=MEMORY_LIMIT, time=TIME_LIMIT),
-        ) as interpreter:
+        with (
+            ProcessorLimit(TIME_LIMIT, WALL_LIMIT) as limit,
+            Interpreter(
+                model_content=case.content,
+                experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+                experimental_preserve_all_tensors=True,
+                delegates=[],
+                num_threads=1,
+                limits=Limits(memory=MEMORY_LIMIT),
+            ) as interpreter,
+        ):
+            limit.interpreter = interpreter
             for step in range(len(case.steps)):
                 feed(interpreter, case.steps, step)
                 interpreter.invoke()

@@ -38,7 +38,7 @@ from delegraph.testing.sweep.judging import (
     Fault,
 )
 
-PATIENCE = 6
+PATIENCE = 30
 """Seconds of waiting that a second of processor time may become on a busy machine."""
 
 RENEWED = 20_000

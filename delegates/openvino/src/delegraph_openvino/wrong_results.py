@@ -10,7 +10,10 @@ from numpy.typing import ArrayLike
 from delegraph import DelegateContext, Node, Registration, Rejection
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 
-UNCHECKED = ("EMBEDDING_", "GATHER", "ONE_HOT", "SCATTER_", "SEGMENT_", "SPARSE_", "UNSORTED_")
+UNCHECKED = (
+    "EMBEDDING_", "GATHER", "ONE_HOT", "REVERSE_SEQUENCE", "SCATTER_", "SEGMENT_", "SPARSE_",
+    "UNSORTED_",
+)  # fmt: skip
 """How operators begin whose indices OpenVINO does not check, where TFLite raises an error."""
 
 NEAR_CONVOLUTIONS = "OpenVINO moves transpositions across it, as CONV_2D makes them, and goes wrong"

@@ -65,7 +65,7 @@ class ProgramBuilder:
         if found is None:
             tensor = self.context.tensors[index]
             if tensor.is_constant:
-                found = self._shared.memory(tensor.data, self.constant)
+                found = self._shared.memory_of(tensor, self.constant)
                 found.model_tensor = index
             else:
                 found = Memory(tensor.bytes)
@@ -114,7 +114,7 @@ class ProgramBuilder:
         """Return constants in the form that kernels read, packed once per partition.
 
         Args:
-            key: what they are: the tensor's index and all that the form depends on.
+            key: what they are: the tensor's ``constant_key`` and all that the form depends on.
             pack: makes them.
         """
         found = self._packed.get(key)

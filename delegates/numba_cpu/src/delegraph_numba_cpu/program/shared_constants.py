@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph import Tensor
 from delegraph.operators import MemoryLimit
 from delegraph_numba_cpu.instructions.memory import Memory
+from delegraph_numba_cpu.program.constant_keys import constant_key
 
 LEAST = 64 << 10
 """Bytes of a constant that is worth the search for an equal one."""
@@ -27,6 +29,19 @@ class SharedConstants:
         self._limit = limit
         self._found: dict[object, Memory] = {}
         self._bytes = 0
+
+    def memory_of(self, tensor: Tensor, keep: Callable[[NDArray[Any]], Memory]) -> Memory:
+        """Return the memory of a constant tensor, looked at once where tensors share a buffer.
+
+        Raises:
+            OperatorError: as of :meth:`memory`.
+        """
+        if tensor.data.nbytes < LEAST:
+            return keep(tensor.data)
+        key = constant_key(tensor)
+        if key not in self._found:
+            self._found[key] = self.memory(tensor.data, keep)
+        return self._found[key]
 
     def memory(self, array: NDArray[Any], keep: Callable[[NDArray[Any]], Memory]) -> Memory:
         """Return the memory of an equal stored constant, or store this one by *keep*.

@@ -28,6 +28,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import centred
 from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move, tiles_for
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.constant_keys import constant_key
 
 COLUMNS_A_TILE = 64
 """The fewest columns of a row that are worth a tile."""
@@ -168,7 +169,7 @@ def _right(call: Call, builder: ProgramBuilder, right: Stack, depth: int, column
     is_transposed = bool(call.options.adj_y)
     if _is_packed_once(w):
         return builder.packed(
-            ("batch_matmul_f32", w.index, is_transposed, lanes),
+            ("batch_matmul_f32", constant_key(w), is_transposed, lanes),
             lambda: conv_f32_packing.pack_matrix(
                 _plain(w, is_transposed), np.zeros(columns, np.float32), lanes
             ),

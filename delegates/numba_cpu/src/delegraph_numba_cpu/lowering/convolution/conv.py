@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from delegraph import Rejection
-from delegraph.arithmetic import Window
-from delegraph.errors import OperatorError
+from delegraph.arithmetic import Window, dense_values
 from delegraph_numba_cpu.instructions.conv_hybrid import DIRECT, WINDOWED
 from delegraph_numba_cpu.lowering.checks import first_rejection
 from delegraph_numba_cpu.lowering.convolution import conv_f32, conv_groups, conv_hybrid, conv_int8
@@ -87,7 +86,7 @@ def emit_conv(
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Return a rejection of convolutions with groups."""
+    """Return a rejection of convolutions with groups, which Delegraph computes faster."""
     return first_rejection(
         check_images(call), check_one_group(call), conv_hybrid.check_product(call)
     )
@@ -96,12 +95,8 @@ def check_hybrid(call: Call) -> Rejection | None:
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
     """Emit a hybrid convolution, in which each image has a separate activation scale.
 
-    Raises:
-        OperatorError: images turned out to have more channels than the weights.
+    A resize may make groups of what were the weights' channels: then there are zeros between them.
     """
-    refused = check_one_group(call)
-    if refused is not None:
-        raise OperatorError(str(refused))
     x, weight, y = call.input(0), call.input(1), call.output()
     if not math.prod(x.shape) or not math.prod(y.shape):
         return
@@ -112,8 +107,12 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
     scales = conv_hybrid.weight_scales(weight)
     is_asymmetric = bool((scales != scales[0]).any())
     size = math.prod(x.shape[1:])
-    outputs, depth = weight.shape[0], math.prod(weight.shape[1:])
-    words = conv_hybrid.product_words(call, builder)
+    outputs, groups = weight.shape[0], groups_of(call)
+    depth, joined = groups * math.prod(weight.shape[1:]), None
+    if groups > 1:
+        values = dense_values(weight).reshape(outputs, -1, weight.shape[3])
+        (joined,) = conv_groups.joined_groups(values, groups, groups)
+    words = conv_hybrid.product_words(call, builder, joined)
     conv_hybrid.emit_product(
         call, builder, record, layout, (x.shape[0], size, size), is_asymmetric,
         (math.prod(y.shape) // outputs, depth, outputs), **words,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from delegraph.operators import Tensor
 from delegraph_numba_cpu.instructions.conv_f32 import PACK
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.constant_keys import constant_key
 
 Array = NDArray[Any]
 
@@ -90,7 +91,7 @@ def packed_matrix(
 ) -> Memory:
     """Return weights ``[O, ...]`` for ``conv_f32_micro_kernels.matrix_product``."""
     lanes = builder.level.vector_bytes // 4
-    key = ("matrix_f32", weight.index, None if bias is None else bias.index, lanes)
+    key = ("matrix_f32", constant_key(weight), constant_key(bias), outputs, lanes)
     return builder.packed(
         key,
         lambda: pack_matrix(weight.data.reshape(outputs, -1).T, bias_values(bias, outputs), lanes),
@@ -102,7 +103,7 @@ def packed_channels(
 ) -> Memory:
     """Return weights ``[1, KH, KW, O]``, float32 or with scales, for ``channel_product``."""
     lanes = builder.level.vector_bytes // 4
-    key = ("channels_f32", weight.index, None if bias is None else bias.index, lanes)
+    key = ("channels_f32", constant_key(weight), constant_key(bias), lanes)
     return builder.packed(
         key,
         lambda: pack_channels(

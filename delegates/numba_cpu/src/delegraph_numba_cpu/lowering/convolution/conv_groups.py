@@ -29,6 +29,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import (
 from delegraph_numba_cpu.lowering.moves.moves import Part, move
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import Address, ProgramBuilder
+from delegraph_numba_cpu.program.constant_keys import constant_key
 
 Array = NDArray[Any]
 
@@ -44,7 +45,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     outputs = weight.shape[0] // groups
     over = Windows(*windows_of(call), images=1, pixel=4 * channels, columns=outputs).flat()
     lanes = builder.level.vector_bytes // 4
-    key = ("groups_f32", weight.index, None if bias is None else bias.index, groups, lanes)
+    key = ("groups_f32", constant_key(weight), constant_key(bias), groups, lanes)
     packed = builder.packed(key, lambda: _packed_groups(weight, bias, groups, lanes))
     low, high = conv_f32.clamp_range(call)
 

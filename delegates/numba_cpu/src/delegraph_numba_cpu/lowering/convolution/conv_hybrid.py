@@ -245,11 +245,20 @@ def weight_scales(weight: Tensor) -> NDArray[np.float32]:
     return np.broadcast_to(scales, (weight.shape[0],))
 
 
-def product_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
-    """Return the words of ``MULTIPLY`` for weights, clamp and result."""
+def product_words(
+    call: Call, builder: ProgramBuilder, joined: NDArray[np.int8] | None = None
+) -> dict[str, Any]:
+    """Return the words of ``MULTIPLY`` for weights, clamp and result.
+
+    Args:
+        call: the node.
+        builder: keeps the packed weights.
+        joined: ``[O, K]``, the weights of all groups of channels; None without groups.
+    """
     weight, y = call.input(1), call.node.outputs[0]
     bias = bias_or_zeros(call.optional_input(2), weight.shape[0], np.float32)
-    packed = packed_weights(builder, y, weight_matrix(weight), weight_scales(weight), bias)
+    values = weight_matrix(weight) if joined is None else joined
+    packed = packed_weights(builder, (y, values.shape), values, weight_scales(weight), bias)
     low, high = clamp_range(call)
     return {"y": builder.tensor(y), "low": low, "high": high, **packed}
 

@@ -25,6 +25,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
 from delegraph_numba_cpu.lowering.dequantized_constants import widened_constant
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.constant_keys import constant_key
 
 SHAPE, WEIGHT, X, BIAS = range(4)
 
@@ -137,7 +138,8 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 def _packed_taps(call: Call, builder: ProgramBuilder, down: Phase, across: Phase) -> Memory:
     weight, bias = call.input(WEIGHT), call.optional_input(BIAS)
     lanes = builder.level.vector_bytes // 4
-    key = ("transposed_f32", call.node.index, down.taps, across.taps, lanes)
+    constants = constant_key(weight), constant_key(bias)
+    key = ("transposed_f32", *constants, down.taps, across.taps, lanes)
     outputs = weight.shape[0]
     taps = np.ix_(range(outputs), down.taps, across.taps)
     return builder.packed(

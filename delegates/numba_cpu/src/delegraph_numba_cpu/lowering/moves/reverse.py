@@ -16,6 +16,8 @@ def check_reverse(call: Call) -> Rejection | None:
     found = check_moved(call, parameters=(1,))
     if found is not None:
         return found
+    if call.input(1).data is None:  # such as the shape that an ill-formed node gives
+        return Rejection("computed-parameter", expected="a constant", tensor=call.node.inputs[1])
     try:
         axes = _axes(call)
     except OperatorError as error:

@@ -1,0 +1,63 @@
+"""A limit on the processor time of a run, which a busy machine does not make shorter."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+from delegraph.errors import CallCancelledError, TimeLimitError
+
+LOOK_EVERY = 0.1
+"""Seconds between two looks at the time that a run has taken."""
+
+
+class ProcessorLimit:
+    """Context of a run, whose calls are cancelled when it has taken too much processor time.
+
+    Args:
+        seconds: processor time of all threads, and of child processes that have ended.
+        wall_seconds: time on the clock, for a run that waits for ever.
+
+    Attributes:
+        interpreter: its running call is cancelled; None before there is one.
+    """
+
+    def __init__(self, seconds: float, wall_seconds: float) -> None:
+        self.interpreter: Any = None
+        self._limits = seconds, wall_seconds
+        self._is_over = threading.Event()
+        self._exceeded = ""
+        self._thread = threading.Thread(target=self._watch, name="processor limit", daemon=True)
+
+    def __enter__(self) -> ProcessorLimit:
+        self._begin = _processor_time(), time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def error_of(self, error: Exception) -> Exception:
+        """Return the error of the limit if *error* is that of a call it cancelled, or *error*."""
+        if not self._exceeded or not isinstance(error, CallCancelledError):
+            return error
+        return TimeLimitError(f"The run took more than {self._exceeded} and was stopped")
+
+    def _watch(self) -> None:
+        seconds, wall_seconds = self._limits
+        while not self._is_over.wait(LOOK_EVERY):
+            if _processor_time() - self._begin[0] > seconds:
+                self._exceeded = f"{seconds:g} s of processor time"
+            elif time.monotonic() - self._begin[1] > wall_seconds:
+                self._exceeded = f"{wall_seconds:g} s"
+            if self._exceeded and hasattr(self.interpreter, "cancel"):
+                self.interpreter.cancel()  # again, until it has met a running call
+
+
+def _processor_time() -> float:
+    """Seconds of processor time of this process and of its children that have ended."""
+    times = os.times()
+    return time.process_time() + times.children_user + times.children_system
