@@ -40,6 +40,7 @@ help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
 demo: $(VENV)/installed
+	@echo "Running the showcase, docs/demo/demo.py ..."
 	@$(BIN)/python docs/demo/demo.py
 
 # Hypothesis starts from SEED, so `make test SEED=...` repeats a run; where CI is set it takes the same
@@ -214,14 +215,21 @@ docs: $(VENV)/installed-docs
 	@$(BIN)/python -m pytest --quiet tests/docs/built_site.py
 	@echo "To read it: $(BIN)/python -m http.server --directory site"
 
-# Each wheel is built from its sdist, as a packager would build it. That of numba_cpu compiles kernels
-# for all levels of processors, which takes some minutes.
+# Each wheel is built from its sdist, as a packager would build it. Those of numba_cpu compile kernels
+# for all levels of processors, which takes some minutes; Linux builds them for two families.
+FAMILIES := $(if $(filter Linux,$(shell uname -s)),x86_64 aarch64)
+
+dist: export DELEGRAPH_CPU := all
 dist: $(VENV)/installed-dist
 	@rm -rf dist
 	@for folder in $(dir $(PROJECTS) $(ENGINE_PROJECTS)); do \
 	  echo "Building $$folder ..."; \
 	  $(BIN)/python -m build --outdir dist $$folder >$(VENV)/build.log 2>&1 \
 	    || { cat $(VENV)/build.log >&2; exit 1; }; done
+	@for family in $(filter-out $(shell uname -m),$(FAMILIES)); do \
+	  echo "Building the wheel of numba_cpu for $$family ..."; \
+	  DELEGRAPH_NUMBA_CPU_MACHINE=$$family $(BIN)/python -m build --wheel --outdir dist \
+	    delegates/numba_cpu >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }; done
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 	$(BIN)/python -m pytest tests/distributions/built.py
@@ -250,13 +258,15 @@ $(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	  echo "Delegraph needs Python 3.10 or newer; $(PYTHON) is: $$($(PYTHON) --version 2>&1)." >&2; \
 	  echo "Name another one, for example: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@echo "Creating the virtual environment $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "$(PYTHON) cannot create a virtual environment (see above)." >&2; \
 	  echo "On Debian and Ubuntu this installs what is missing: apt install python3-venv" >&2; exit 1; }
 	@touch $@
 
 $(VENV)/installed: $(VENV)/created $(PROJECTS)
-	@echo "Installing Delegraph and its plugins into $(VENV), and compiling kernels for this processor ..."
+	@echo "Installing Delegraph and its plugins into $(VENV), and compiling kernels for this processor,"
+	@echo "which takes about a minute ..."
 	@$(PIP) install --quiet $(EDITABLE)
 	@touch $@
 
