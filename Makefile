@@ -1,6 +1,7 @@
 # make demo    run the showcase
 # make check   check what changed since BASE=main, in about a minute: lint, format, types, layers, its tests
-# make test    run every check: lint, format, types, layers, tests
+# make test    lint, format, all tests with a sample of their repeated cases, in minutes
+# make test-all  the same, then what it leaves out: the other cases, types, layers
 # make test-engines  test the delegates of heavy engines, each in its own environment (downloads)
 # make test-scale    test what runs on other engines, each in its own environment (downloads)
 # make conformance   run every operator case beside the official interpreter
@@ -32,8 +33,8 @@ PROJECTS := pyproject.toml $(filter-out $(ENGINE_PROJECTS), \
   $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml))
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo check test test-engines test-scale conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record test-aarch64 bench docs dist \
-  lint types clean
+.PHONY: help demo check test test-rest test-all test-engines test-scale conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record test-aarch64 bench docs dist \
+  lint layers types types-of-all clean
 .DEFAULT_GOAL := help
 
 help:
@@ -43,14 +44,27 @@ demo: $(VENV)/installed
 	@echo "Running the showcase, docs/demo/demo.py ..."
 	@$(BIN)/python docs/demo/demo.py
 
-# Hypothesis starts from SEED, so `make test SEED=...` repeats a run; where CI is set it takes the same
-# examples each time. Kernels of numba_cpu for other levels than this processor's best, or that were
-# edited since the installation, are compiled before, by one process for all.
-SEED ?= $(shell date +%s)
+# SEED draws the cases of a sample (tests/sampling.py), and Hypothesis starts from it, so `make test
+# SEED=...` repeats a run; where CI is set Hypothesis takes the same examples each time. Kernels of
+# numba_cpu that were edited since the installation are compiled before, by one process for all.
+SEED := $(or $(SEED),$(shell date +%s))
+PYTEST = $(BIN)/python -m pytest --numprocesses logical --dist worksteal --hypothesis-seed $(SEED)
 
-test: lint
+test: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/delegraph numba warmup
+	$(PYTEST) --sample $(SEED) --durations 20
+
+# What `make test SEED=...` leaves out: types, layers, and the other cases, also for those levels of
+# processors whose kernels no installation makes.
+test-rest: layers types
 	$(BIN)/delegraph numba warmup --cpu all
-	$(BIN)/python -m pytest --numprocesses logical --dist worksteal --hypothesis-seed $(SEED)
+	$(PYTEST) --rest $(SEED)
+
+test-all:
+	@$(MAKE) --no-print-directory test SEED=$(SEED)
+	@$(MAKE) --no-print-directory test-rest SEED=$(SEED)
 
 # mypy keeps what it knows of unchanged modules, so the first run takes longer.
 BASE ?= main
@@ -234,14 +248,19 @@ dist: $(VENV)/installed-dist
 	$(BIN)/check-wheel-contents dist/*.whl
 	$(BIN)/python -m pytest tests/distributions/built.py
 
-lint: $(VENV)/installed-test
+lint: layers types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+layers: $(VENV)/installed-test
 	$(BIN)/lint-imports --no-logo
-	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) types; \
-	  else echo "mypy is left out: NumPy's types for Python 3.10 are older than those used here."; fi
 
 types: $(VENV)/installed-test
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+	  $(MAKE) --no-print-directory types-of-all; \
+	  else echo "mypy is left out: NumPy's types for Python 3.10 are older than those used here."; fi
+
+types-of-all:
 	$(BIN)/mypy
 	$(BIN)/mypy docs/demo/demo.py docs/demo/make_photo.py docs/demo/make_sines.py docs/generate_operators.py
 	$(BIN)/mypy tests/aarch64

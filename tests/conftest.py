@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import sampling
 from delegraph.delegation.configuration import CONFIG_VARIABLE, DEFAULT_DELEGATES_VARIABLE
 from delegraph.plugins import installed
 
@@ -20,6 +21,15 @@ os.environ[DEFAULT_DELEGATES_VARIABLE] = ""  # nor on whether kernels of numba_c
 settings.register_profile(
     "default", settings.get_profile("default"), deadline=None, print_blob=True
 )
+
+pytest_addoption = sampling.pytest_addoption
+pytest_collection_modifyitems = sampling.pytest_collection_modifyitems
+pytest_report_header = sampling.pytest_report_header
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register what tests say about themselves."""
+    config.addinivalue_line("markers", sampling.MARKER)
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
 from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.library.cpu import supported_levels
@@ -28,6 +29,23 @@ collect_ignore: list[str] = []
 if find_spec("llvmlite") is None:  # as users have it: libraries of kernels, and nothing is compiled
     collect_ignore += ["test_kernel_library.py", "test_native_code.py", "test_plugin.py"]
     collect_ignore += ["test_prebuilt.py", "test_progress.py"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave levels that no installation makes a library for to ``make test-all``."""
+    names = {level.name for level in supported_levels()[1:-1]}
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.parent == here and hasattr(item, "callspec"):
+            values = {
+                getattr(value, "name", value)
+                for value in item.callspec.params.values()
+                if isinstance(value, (str, CpuLevel))
+            }
+            if values & names:
+                item.add_marker(pytest.mark.repetition(0))
+
 
 _KernelEntry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
