@@ -17,8 +17,6 @@ from collections.abc import Sequence
 
 import pytest
 
-MARKER = "repetition(count): number of cases that `make test` draws, of a test that repeats itself"
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from sampling import MARKER, drawn_cases
+from sampling import drawn_cases
 
 pytest_plugins = ("pytester",)
 
@@ -51,7 +51,7 @@ def test_a_marked_test_has_so_many_cases(count: int) -> None:
 
 
 def test_sample_and_rest_are_all_and_never_the_same(pytester: pytest.Pytester) -> None:
-    pytester.makeini(f"[pytest]\nmarkers = {MARKER}")
+    pytester.makeini("[pytest]\nmarkers = repetition(count): so many are drawn")
     pytester.makepyfile(test_suite=SUITE)
 
     def chosen(*options: str) -> set[str]:
