@@ -1,9 +1,9 @@
 """The sample of repeated cases that ``make test`` runs, and the rest, for ``make test-all``.
 
-A case of a parametrized test stays in the sample when it has a value of a parameter that no case
-drawn before it has. So a test of 4 levels and 30 sizes has about 30 cases instead of 120, every
-level and every size among them. A test with one list of cases keeps all of them, unless it is
-marked: ``@pytest.mark.repetition(9)`` lets the sample have 9 cases, and ``repetition(0)`` none.
+A case of a parametrized test is drawn when it has a value of a parameter that no case drawn before
+it has. So a test of 4 levels and 20 sizes has about 20 cases instead of 80, every level and every
+size among them. No test has more cases than :data:`CASES`, unless it is marked:
+``@pytest.mark.repetition(50)`` lets the sample have 50 cases, and ``repetition(0)`` none.
 
 ``--sample SEED`` runs the sample that a seed draws, ``--rest SEED`` exactly the other cases, and
 without either option every case runs.
@@ -16,6 +16,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import pytest
+
+CASES = 24
+"""Largest number of cases of a test in a sample."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -74,7 +77,8 @@ def drawn_cases(cases: Sequence[Sequence[str]], seed: str, count: int | None) ->
     Args:
         cases: of each case, the values of its parameters, by name.
         seed: text that decides the order in which cases are drawn.
-        count: how many to draw; None for as many as have a value that none before them has.
+        count: how many to draw; None for those that have a value that none before them has, at
+            most :data:`CASES`.
 
     >>> len(drawn_cases([("avx2", "odd"), ("avx2", "even"), ("neon", "odd")], "1", 1))
     1
@@ -88,4 +92,4 @@ def drawn_cases(cases: Sequence[Sequence[str]], seed: str, count: int | None) ->
         if not seen.issuperset(enumerate(cases[i])):
             drawn.append(i)
             seen.update(enumerate(cases[i]))
-    return drawn
+    return drawn[:CASES]
