@@ -22,8 +22,8 @@ from delegraph_numba_cpu.codegen.host_platform import host_machine, host_system
 from delegraph_numba_cpu.codegen.object_code import symbol_of, unpack
 
 if TYPE_CHECKING:
-    from delegraph_numba_cpu.library.building import Progress
     from delegraph_numba_cpu.library.cache import OpensCache
+    from delegraph_numba_cpu.library.compile_processes import Progress
 
 logger = logging.getLogger(__name__)
 
