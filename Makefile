@@ -1,6 +1,7 @@
 # make demo    run the showcase
 # make check   check what changed since BASE=main, in about a minute: lint, format, types, layers, its tests
-# make test    run every check: lint, format, types, layers, tests
+# make test    lint, format, all tests with a sample of their repeated cases, in minutes
+# make test-all  the same, then what it leaves out: the other cases, types, layers
 # make test-engines  test the delegates of heavy engines, each in its own environment (downloads)
 # make test-scale    test what runs on other engines, each in its own environment (downloads)
 # make conformance   run every operator case beside the official interpreter
@@ -32,24 +33,38 @@ PROJECTS := pyproject.toml $(filter-out $(ENGINE_PROJECTS), \
   $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml))
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo check test test-engines test-scale conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record test-aarch64 bench docs dist \
-  lint types clean
+.PHONY: help demo check test test-rest test-all test-engines test-scale conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record test-aarch64 bench docs dist \
+  lint layers types types-of-all clean
 .DEFAULT_GOAL := help
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
 demo: $(VENV)/installed
+	@echo "Running the showcase, docs/demo/demo.py ..."
 	@$(BIN)/python docs/demo/demo.py
 
-# Hypothesis starts from SEED, so `make test SEED=...` repeats a run; where CI is set it takes the same
-# examples each time. Kernels of numba_cpu for other levels than this processor's best, or that were
-# edited since the installation, are compiled before, by one process for all.
-SEED ?= $(shell date +%s)
+# SEED draws the cases of a sample (tests/sampling.py), and Hypothesis starts from it, so `make test
+# SEED=...` repeats a run; where CI is set Hypothesis takes the same examples each time. Kernels of
+# numba_cpu that were edited since the installation are compiled before, by one process for all.
+SEED := $(or $(SEED),$(shell date +%s))
+PYTEST = $(BIN)/python -m pytest --numprocesses logical --dist worksteal --hypothesis-seed $(SEED)
 
-test: lint
+test: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/delegraph numba warmup
+	$(PYTEST) --sample $(SEED) --durations 20
+
+# What `make test SEED=...` leaves out: types, layers, and the other cases, also for those levels of
+# processors whose kernels no installation makes.
+test-rest: layers types
 	$(BIN)/delegraph numba warmup --cpu all
-	$(BIN)/python -m pytest --numprocesses logical --dist worksteal --hypothesis-seed $(SEED)
+	$(PYTEST) --rest $(SEED)
+
+test-all:
+	@$(MAKE) --no-print-directory test SEED=$(SEED)
+	@$(MAKE) --no-print-directory test-rest SEED=$(SEED)
 
 # mypy keeps what it knows of unchanged modules, so the first run takes longer.
 BASE ?= main
@@ -214,26 +229,38 @@ docs: $(VENV)/installed-docs
 	@$(BIN)/python -m pytest --quiet tests/docs/built_site.py
 	@echo "To read it: $(BIN)/python -m http.server --directory site"
 
-# Each wheel is built from its sdist, as a packager would build it. That of numba_cpu compiles kernels
-# for all levels of processors, which takes some minutes.
+# Each wheel is built from its sdist, as a packager would build it. Those of numba_cpu compile kernels
+# for all levels of processors, which takes some minutes; Linux builds them for two families.
+FAMILIES := $(if $(filter Linux,$(shell uname -s)),x86_64 aarch64)
+
+dist: export DELEGRAPH_CPU := all
 dist: $(VENV)/installed-dist
 	@rm -rf dist
 	@for folder in $(dir $(PROJECTS) $(ENGINE_PROJECTS)); do \
 	  echo "Building $$folder ..."; \
 	  $(BIN)/python -m build --outdir dist $$folder >$(VENV)/build.log 2>&1 \
 	    || { cat $(VENV)/build.log >&2; exit 1; }; done
+	@for family in $(filter-out $(shell uname -m),$(FAMILIES)); do \
+	  echo "Building the wheel of numba_cpu for $$family ..."; \
+	  DELEGRAPH_NUMBA_CPU_MACHINE=$$family $(BIN)/python -m build --wheel --outdir dist \
+	    delegates/numba_cpu >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }; done
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 	$(BIN)/python -m pytest tests/distributions/built.py
 
-lint: $(VENV)/installed-test
+lint: layers types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+layers: $(VENV)/installed-test
 	$(BIN)/lint-imports --no-logo
-	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) types; \
-	  else echo "mypy is left out: NumPy's types for Python 3.10 are older than those used here."; fi
 
 types: $(VENV)/installed-test
+	@if $(BIN)/python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))'; then \
+	  $(MAKE) --no-print-directory types-of-all; \
+	  else echo "mypy is left out: for this Python there is no NumPy with the types used here."; fi
+
+types-of-all:
 	$(BIN)/mypy
 	$(BIN)/mypy docs/demo/demo.py docs/demo/make_photo.py docs/demo/make_sines.py docs/generate_operators.py
 	$(BIN)/mypy tests/aarch64
@@ -250,21 +277,24 @@ $(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	  echo "Delegraph needs Python 3.10 or newer; $(PYTHON) is: $$($(PYTHON) --version 2>&1)." >&2; \
 	  echo "Name another one, for example: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@echo "Creating the virtual environment $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "$(PYTHON) cannot create a virtual environment (see above)." >&2; \
 	  echo "On Debian and Ubuntu this installs what is missing: apt install python3-venv" >&2; exit 1; }
 	@touch $@
 
 $(VENV)/installed: $(VENV)/created $(PROJECTS)
-	@echo "Installing Delegraph and its plugins into $(VENV), and compiling kernels for this processor ..."
+	@echo "Installing Delegraph and its plugins into $(VENV), and compiling kernels for this processor,"
+	@echo "which takes about a minute ..."
 	@$(PIP) install --quiet $(EDITABLE)
 	@touch $@
 
-# `pip install --group` came with pip 25.1, newer than the pip of most Pythons.
+# `pip install --group` came with pip 25.1, newer than the pip of most Pythons. Where a tool has no wheel
+# for a Python, tests/install_tools.py names it and installs the others.
 $(VENV)/installed-test: $(VENV)/installed
 	@echo "Installing the test tools into $(VENV) ..."
 	@$(PIP) install --quiet --upgrade "pip>=25.1"
-	@$(PIP) install --quiet --group test
+	@$(PIP) install --quiet --group test || $(BIN)/python tests/install_tools.py
 	@touch $@
 
 $(VENV)/installed-dist $(VENV)/installed-docs: $(VENV)/installed-test

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import absent_tools
+import sampling
 from delegraph.delegation.configuration import CONFIG_VARIABLE, DEFAULT_DELEGATES_VARIABLE
 from delegraph.plugins import installed
 
@@ -20,6 +22,16 @@ os.environ[DEFAULT_DELEGATES_VARIABLE] = ""  # nor on whether kernels of numba_c
 settings.register_profile(
     "default", settings.get_profile("default"), deadline=None, print_blob=True
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the tests of all folders be skipped where a tool has no wheel."""
+    config.pluginmanager.register(absent_tools, "absent_tools")
+
+
+pytest_addoption = sampling.pytest_addoption
+pytest_collection_modifyitems = sampling.pytest_collection_modifyitems
+pytest_report_header = sampling.pytest_report_header
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import tarfile
@@ -18,8 +19,10 @@ from email.message import Message
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import delegraph
+from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
 from distributions.projects import ROOT, URL, Project, projects
 
 DIST = ROOT / "dist"
@@ -34,8 +37,10 @@ LIBRARIES = "delegraph_numba_cpu/libraries/"
 
 
 def built(project: Project, ending: str) -> Path:
-    """Return the one built file of a distribution."""
-    (found,) = DIST.glob(f"{project.name.replace('-', '_')}-[0-9]*{ending}")
+    """Return the one built file of a distribution for this family of processors."""
+    paths = DIST.glob(f"{project.name.replace('-', '_')}-[0-9]*{ending}")
+    other = "aarch64" if platform.machine() == "x86_64" else "x86_64"
+    (found,) = [path for path in paths if other not in path.name or sys.platform != "linux"]
     return found
 
 
@@ -166,11 +171,25 @@ def test_installed_runtime_runs_a_model(outside: Path, model: str, delegate: str
     assert "output" in shown.lower()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere wheels are for one family")
+@pytest.mark.parametrize("family", ["x86_64", "aarch64"])
+def test_wheels_of_numba_cpu_have_all_levels_and_ask_for_no_compiler(family: str) -> None:
+    (path,) = DIST.glob(f"delegraph_numba_cpu-*{family}.whl")
+    assert f"-py3-none-manylinux_2_17_{family}." in path.name
+    assert path.stat().st_size < 5e6
+    with zipfile.ZipFile(path) as wheel:
+        manifest = json.loads(wheel.read(f"{LIBRARIES}manifest.json"))
+        (name,) = [n for n in wheel.namelist() if n.endswith(".dist-info/METADATA")]
+        shown = message_from_bytes(wheel.read(name))
+    expected = {n for n, level in LEVELS.items() if level.machine in ("", family)}
+    assert (set(manifest["files"]), manifest["machine"]) == (expected, family)
+    needed = map(Requirement, shown.get_all("Requires-Dist", []))
+    names = {r.name for r in needed if r.marker is None or r.marker.evaluate({"extra": ""})}
+    assert names & {"numba", "llvmlite", "ziglang"} == set()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere wheels have object code")
 def test_the_wheel_of_numba_cpu_has_its_kernels(outside: Path) -> None:
-    (wheel,) = DIST.glob("delegraph_numba_cpu-*.whl")
-    assert "-py3-none-manylinux_2_17_" in wheel.name
-    assert wheel.stat().st_size < 5e6
     levels = json.loads(run(outside, "delegraph", "numba", "info", "--json"))["levels"]
     assert {level["source"] for level in levels} == {"library"}
     code = "import importlib.util as u; print(u.find_spec('numba'), u.find_spec('llvmlite'))"

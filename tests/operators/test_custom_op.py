@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -160,6 +161,16 @@ def test_an_annotation_that_the_module_does_not_know_is_named() -> None:
     def lost(x, *, options: Missing):  # type: ignore[name-defined]  # noqa: F821 - that is the point
         return x
 
+    with pytest.raises(NodeError, match="annotated 'Missing', which its module does not know"):
+        run("Lost", X)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="there the function itself is refused")
+def test_an_annotation_that_is_no_text_is_named_too() -> None:
+    source = "def lost(x, *, options: Missing):\n    return x"
+    names: dict[str, Any] = {}
+    exec(compile(source, "lost.py", "exec", dont_inherit=True), names)
+    custom_op("Lost")(names["lost"])
     with pytest.raises(NodeError, match="annotated 'Missing', which its module does not know"):
         run("Lost", X)
 

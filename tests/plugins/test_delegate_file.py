@@ -161,6 +161,20 @@ def test_options_that_do_not_fit_are_refused(file: Path, given: str, message: st
         delegate_from_file(file, given)
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="there annotations are evaluated later")
+def test_annotations_are_evaluated_unless_the_file_says_otherwise(file: Path) -> None:
+    file.write_text("x: no_such_name = 1")
+    with pytest.raises(PluginLoadError, match="line 1: NameError"):
+        delegate_from_file(file)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="there the file itself is refused")
+def test_an_annotation_that_the_file_does_not_know_is_no_dataclass_of_options(file: Path) -> None:
+    source = MINE + "    def __init__(self, options: no_such_name = None): pass"
+    file.write_text(source.replace("from __future__ import annotations\n", ""))
+    assert isinstance(delegate_from_file(file), SimpleDelegate)
+
+
 def test_options_for_a_delegate_without_any_are_refused(file: Path) -> None:
     file.write_text(MINE)
     with pytest.raises(PluginOptionError, match="delegate 'my' has no options"):
@@ -172,7 +186,7 @@ def test_options_for_a_delegate_without_any_are_refused(file: Path) -> None:
     [
         ("x = (", r"file '.*my.py', line 1: SyntaxError: '\(' was never closed"),
         ("import os\n\nraise OSError('no driver')", r"file '.*my.py', line 3: OSError: no driver"),
-        ("x: no_such_name = 1", "line 1: NameError"),  # annotations are evaluated unless it says
+        ("x = no_such_name", "line 1: NameError"),
         ("import no_such_module", "line 1: ModuleNotFoundError: No module named 'no_such_module'"),
         ("import sys\nsys.exit(4)", "line 2: SystemExit: 4"),
         ("x = 1", "defines no delegate; expected one class that is"),

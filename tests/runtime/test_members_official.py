@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import sys
 import warnings
 from enum import Enum
 from pathlib import Path
@@ -28,6 +29,9 @@ from support.detailed_models import convolution, signatures
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 """The official ``Delegate`` has a finalizer that fails where its constructor did."""
+
+BYTES = ["b'/no/x.so'"] if sys.version_info < (3, 14) else []
+"""A path as bytes, for which the official error is a mistake of ctypes from Python 3.14 on."""
 
 FLAT = np.ones((1, 4), np.float32)
 TWO = np.ones(2, np.float32)
@@ -301,7 +305,7 @@ MADE = [
     *(
         f"m.load_delegate({library})"
         for library in (
-            *("'/no/x.so'", "'no_x.so'", "Path('/no/x.so')", "b'/no/x.so'", "path"),
+            *("'/no/x.so'", "'no_x.so'", "Path('/no/x.so')", *BYTES, "path"),
             *("'libm.so.6'", "'libm.so.6', {'a': 1}", "5", "{}"),
         )
     ),

@@ -42,7 +42,7 @@ def test_the_one_of_the_rest_is_named_where_it_is_ready() -> None:
 @pytest.mark.usefixtures("unset")
 def test_one_that_is_not_ready_is_not_applied_and_the_reason_is_named() -> None:
     assert str(defaults_among(plugins(is_ready=False))) == (
-        "By default: no delegate (numba_cpu would have to compile first)"
+        "By default: no delegate (numba_cpu: not prebuilt, would have to compile first)"
     )
 
 

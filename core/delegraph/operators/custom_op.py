@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from delegraph.errors import ArgumentError, OperatorError
-from delegraph.operators.custom_options import options_as
+from delegraph.operators.custom_options import options_as, signature_of
 from delegraph.operators.registration import (
     Eval,
     Node,
@@ -242,7 +242,7 @@ def _bound(
     Raises:
         OperatorError: *function* does not take the node's inputs, or the options do not fit.
     """
-    signature = inspect.signature(function)
+    signature = signature_of(function)
     keywords: dict[str, Any] = {}
     if "options" in signature.parameters:
         keywords["options"] = options_as(_options_kind(function), node.custom_options)
@@ -261,7 +261,8 @@ def _bound(
 
 def _options_kind(function: Function) -> object:
     """Annotation of the function's parameter ``options``; None if it has no annotation."""
-    annotation = inspect.signature(function).parameters["options"].annotation
+    annotation = signature_of(function).parameters["options"].annotation
+    annotation = getattr(annotation, "__forward_arg__", annotation)
     if not isinstance(annotation, str):
         return annotation
     try:

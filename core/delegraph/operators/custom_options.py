@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -125,3 +127,16 @@ def _as(kind: object, name: str, value: object) -> object:
         expected = kind.__name__ if isinstance(kind, type) else kind
         raise OperatorError(f"option {name!r} is {value!r}, expected {expected}")
     return value
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Signature of a function, also of one whose annotations have names that its module lacks.
+
+    From Python 3.14 on such a function may be defined; its annotations are read when they are asked
+    for.
+    """
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(function, annotation_format=Format.FORWARDREF)
+    return inspect.signature(function)

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from delegraph.errors import ArgumentError, PluginError, PluginLoadError
+from delegraph.operators.custom_options import signature_of
 from delegraph.plugins.creation import make_delegate
 from delegraph.plugins.options import Given
 from delegraph.plugins.plugin import one_line
@@ -158,7 +159,7 @@ def _options_class(make: Callable[..., Any], provider: str) -> type | None:
         PluginLoadError: it needs something else.
     """
     variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-    parameters = [p for p in inspect.signature(make).parameters.values() if p.kind not in variadic]
+    parameters = [p for p in signature_of(make).parameters.values() if p.kind not in variadic]
     options = None
     if parameters and parameters[0].kind is not Parameter.KEYWORD_ONLY:
         annotation = _annotations(make).get(parameters[0].name)

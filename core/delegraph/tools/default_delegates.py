@@ -41,7 +41,7 @@ def defaults_among(plugins: PluginSet) -> DefaultDelegates:
         return DefaultDelegates((ready,), "it is ready, and computes what other delegates leave")
     if offers:
         names = ", ".join(offer.spec.name for offer in offers)
-        return DefaultDelegates((), f"{names} would have to compile first")
+        return DefaultDelegates((), f"{names}: not prebuilt, would have to compile first")
     unusable = [f"{p} is {p.state.value}: {p.error}" for p in plugins.plugins if p.error]
     why = "; ".join(["no delegate that may be one is installed", *unusable])
     return DefaultDelegates((), why)

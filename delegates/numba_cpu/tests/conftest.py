@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -28,7 +29,23 @@ sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever
 collect_ignore: list[str] = []
 if find_spec("llvmlite") is None:  # as users have it: libraries of kernels, and nothing is compiled
     collect_ignore += ["test_kernel_library.py", "test_native_code.py", "test_plugin.py"]
-    collect_ignore += ["test_prebuilt.py", "test_progress.py"]
+    collect_ignore += ["test_build_libraries.py", "test_prebuilt.py", "test_progress.py"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave levels that no installation makes a library for to ``make test-all``.
+
+    The conformance kit, which takes long, leaves it all but the best level.
+    """
+    others = [level.name for level in supported_levels()[1:]]
+    here = Path(__file__).parent
+    for item in items:
+        words = re.split("[-=]", item.callspec.id) if hasattr(item, "callspec") else []
+        left = others if item.path.stem == "test_conformance" else others[:-1]
+        if item.path.parent == here and not set(left).isdisjoint(words):
+            item.add_marker(pytest.mark.repetition(0))
+
 
 _KernelEntry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 

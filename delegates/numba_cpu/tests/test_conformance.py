@@ -67,6 +67,7 @@ def _taken(subject: Subject) -> Iterator[Trial]:
             yield placing.trial
 
 
+@pytest.mark.repetition(0)  # it takes minutes
 def test_a_sample_of_all_operators_passes() -> None:
     kit = ("--pyargs", "delegraph.testing", "--delegate", "numba_cpu", "--delegate-quick")
     command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *kit)

@@ -8,13 +8,14 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
-from delegraph_numba_cpu.library import cpu
+from delegraph_numba_cpu.library import cpu, prebuilt
 from delegraph_numba_cpu.library.cpu import (
     host_features,
     level_named,
@@ -28,10 +29,18 @@ SERVER = frozenset(f for level in OF_X86.values() for f in level.needs)
 
 
 @pytest.fixture(autouse=True)
-def _forget() -> Iterator[None]:
+def _forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No kernels came along, and nothing is remembered of a processor."""
+    came_along(monkeypatch)
     yield
     supported_levels.cache_clear()
     physical_cores.cache_clear()
+
+
+def came_along(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Pretend that the kernels of these levels came along."""
+    found = SimpleNamespace(files=dict.fromkeys(names, "library.so"), failures={})
+    monkeypatch.setattr(prebuilt, "usable_manifest", lambda: found)
 
 
 def processor(monkeypatch: pytest.MonkeyPatch, machine: str, features: frozenset[str]) -> list[str]:
@@ -138,6 +147,16 @@ def test_auto_is_the_best_level_and_names_are_those_of_the_option(
         DelegateError, match="cpu=avx512_vnni: this processor has only: avx2, generic"
     ):
         level_named("avx512_vnni")
+
+
+def test_auto_is_the_best_level_whose_kernels_came_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    processor(monkeypatch, "x86_64", frozenset(LEVELS["avx2"].needs))
+    came_along(monkeypatch, "avx512_vbmi", "generic")
+    assert level_named("auto").name == "generic"
+    came_along(monkeypatch, "avx2", "generic")
+    assert level_named("auto").name == "avx2"
+    monkeypatch.setenv("DELEGRAPH_NUMBA_CPU", "generic")
+    assert level_named("auto").name == "generic"
 
 
 def test_the_environment_says_what_auto_means(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,13 +149,30 @@ def test_it_is_ready_where_the_library_that_is_used_came_along(
 ) -> None:
     """The processor's best one does not help where the environment names another level."""
     best, *others = supported_levels()
-    monkeypatch.setattr(prebuilt, "usable_manifest", lambda: SimpleNamespace(files={best.name: ""}))
+    found = SimpleNamespace(files={best.name: ""}, failures={})
+    monkeypatch.setattr(prebuilt, "usable_manifest", lambda: found)
     monkeypatch.delenv(cpu.VARIABLE, raising=False)
     assert is_ready()
     assert "models get numba_cpu by default" in CliRunner().invoke(command, ["info"]).output
     if others:
         monkeypatch.setenv(cpu.VARIABLE, others[-1].name)
         assert not is_ready()
+
+
+def test_info_says_that_a_better_level_was_not_built(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    best, *others = supported_levels()
+    if not others:
+        pytest.skip("this processor has the generic level only")
+    found = SimpleNamespace(files={"generic": "generic.objects"}, failures={})
+    monkeypatch.setattr(prebuilt, "usable_manifest", lambda: found)
+    monkeypatch.setattr(prebuilt, "FOLDER", tmp_path)
+    (tmp_path / "generic.objects").touch()
+    monkeypatch.delenv(cpu.VARIABLE, raising=False)
+    shown = CliRunner().invoke(command, ["info"]).output
+    why = f"the best whose kernels came along; cpu={best.name} has faster ones"
+    assert shown.startswith(f"generic is used, {why}: ")
 
 
 def test_a_level_that_the_processor_lacks_shows_when_the_delegate_is_applied(

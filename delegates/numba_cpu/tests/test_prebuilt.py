@@ -13,17 +13,20 @@ from typing import Any
 
 import pytest
 
+from delegraph import Interpreter
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
 from delegraph_numba_cpu.codegen.host_platform import host_machine
 from delegraph_numba_cpu.codegen.object_code import symbol_of, unpack
-from delegraph_numba_cpu.library import linking, prebuilt
+from delegraph_numba_cpu.library import compile_processes, linking, prebuilt
 from delegraph_numba_cpu.library.compile_processes import CompileError, compile_side_by_side
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.library.families import sources_digest
 from delegraph_numba_cpu.library.kernel_library import Library
+from delegraph_numba_cpu.plugin import is_ready
 
 GENERIC = LEVELS["generic"]
+DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 FAMILIES = ("executor", "moves")
 
 linked = pytest.mark.skipif(
@@ -159,15 +162,46 @@ def test_levels_are_named(words: str, names: list[str], monkeypatch: pytest.Monk
     assert [level.name for level in linking.levels_named(words)] == names
 
 
-def test_native_is_the_best_level_of_this_processor() -> None:
-    assert linking.levels_named("native") == [supported_levels()[0]]
+def test_native_is_the_best_level_of_this_processor_and_the_one_for_any() -> None:
+    assert {*linking.levels_named("native")} == {supported_levels()[0], GENERIC}
+
+
+@pytest.mark.parametrize("broken", ["import numbered", "import os; os.abort()"])
+def test_a_broken_compiler_costs_the_kernels_and_the_reason_is_kept(
+    broken: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compile_processes, "_PROGRAM", broken)
+    monkeypatch.setattr(linking, "families", lambda: FAMILIES)
+    levels = linking.levels_named("native")
+    for path in folder.iterdir():
+        path.unlink()
+    with pytest.raises(CompileError, match="cannot be compiled for"):
+        linking.make_libraries(folder, levels, True, unheard)
+    made = linking.make_libraries(folder, levels, True, unheard, must_succeed=False)
+    assert (made.files, list(made.failures)) == ({}, [level.name for level in levels])
+    assert made == prebuilt.read_manifest(folder)
+    prebuilt.usable_manifest.cache_clear()
+    reason = "compiling it failed at the installation: the kernels .* cannot be compiled"
+    assert re.match(reason, str(prebuilt.prebuilt_file(GENERIC)))
+    assert not is_ready()
+
+
+def test_without_kernels_the_core_computes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    change(folder, files={}, failures={level.name: "no Numba" for level in LEVELS.values()})
+    monkeypatch.delenv("DELEGRAPH_DEFAULT_DELEGATES")
+    interpreter = Interpreter(DIGITS)
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    assert not interpreter.placement.partitions
 
 
 def test_levels_of_another_family_cannot_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linking, "host_machine", lambda: "aarch64")
     names = [level.name for level in linking.levels_named("all")]
     assert names == ["neon_i8mm", "neon_dotprod", "neon", "generic"]
-    with pytest.raises(CompileError, match=r"for 'avx2', 'sse9'; expected all, .* neon, generic,"):
+    with pytest.raises(
+        CompileError, match=r"for 'avx2', 'sse9'; expected native, all, .* neon, generic,"
+    ):
         linking.levels_named("generic,sse9,avx2")
 
 
@@ -205,6 +239,7 @@ def test_without_a_linker_object_code_comes_along(
         ({"in_place": True, "sources": "0" * 32}, "were edited since libraries were made"),
         ({"files": {}}, "libraries were made for no level"),
         ({"files": {"avx2": "avx2.so"}}, "libraries were made for avx2"),
+        ({"files": {}, "failures": {"generic": "no Numba"}}, "at the installation: no Numba"),
     ],
 )
 def test_what_is_for_another_system_or_other_sources_is_left_alone(
@@ -269,8 +304,7 @@ print("ran")
 def test_neither_numba_nor_llvmlite_is_needed(fresh_python: Callable[..., str]) -> None:
     if prebuilt.prebuilt_library(supported_levels()[0]) is None:
         pytest.skip("this installation has no libraries of the present sources")
-    model = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
-    assert fresh_python(WITHOUT_COMPILER.format(model=str(model))) == "ran\n"
+    assert fresh_python(WITHOUT_COMPILER.format(model=str(DIGITS))) == "ran\n"
 
 
 def test_without_both_the_error_says_why_and_what_to_install(

@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from delegraph_numba_cpu.library.building import Progress
+    from delegraph_numba_cpu.library.compile_processes import Progress
 
 __all__ = ["warmup"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from typing import Any
 
@@ -64,8 +65,8 @@ def info(as_json: bool) -> None:
     """Show which instructions this processor has, where their kernels come from, and why.
 
     The first level is used unless the option cpu names another, or the environment variable
-    DELEGRAPH_NUMBA_CPU. Its kernels come in a library with this package, or are compiled once and
-    kept in the cache.
+    DELEGRAPH_NUMBA_CPU: the best one whose kernels came with this package. Where none did, those of
+    the best one are compiled once and kept in the cache.
     """
     best, chosen = supported_levels()[0], level_named("auto")
     levels = (chosen, *(level for level in supported_levels() if level != chosen))
@@ -79,7 +80,11 @@ def info(as_json: bool) -> None:
         answer["is_ready"] = is_ready
         click.echo(json.dumps(answer, indent=2))
         return
-    why = "the best that this processor has" if chosen == best else f"as {VARIABLE} says"
+    why = "the best that this processor has"
+    if os.environ.get(VARIABLE):
+        why = f"as {VARIABLE} says"
+    elif chosen != best:
+        why = f"the best whose kernels came along; cpu={best.name} has faster ones"
     click.echo(f"{used['level']} is used, {why}: {_in_words(used)}")
     for other in others:
         click.echo(f"{other['level']} can be asked for: {_in_words(other)}")

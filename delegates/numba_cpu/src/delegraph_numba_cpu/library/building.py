@@ -15,13 +15,14 @@ from delegraph.delegation import BlobCache
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
 from delegraph_numba_cpu.library.cache import key_of
-from delegraph_numba_cpu.library.compile_processes import CompileError, compile_side_by_side
+from delegraph_numba_cpu.library.compile_processes import (
+    CompileError,
+    Progress,
+    compile_side_by_side,
+)
 from delegraph_numba_cpu.library.cpu import physical_cores
 
 logger = logging.getLogger(__name__)
-
-Progress = Callable[[int, int, str], None]
-"""Called with how many families are done, of how many, and which was last; at first with 0."""
 
 PATIENCE = 2.0
 """Seconds of silence that users do not mind."""

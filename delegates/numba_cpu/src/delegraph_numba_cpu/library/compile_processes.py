@@ -23,6 +23,9 @@ from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
 from delegraph_numba_cpu.codegen.host_platform import host_machine
 from delegraph_numba_cpu.library.families import source_size
 
+Progress = Callable[[int, int, str], None]
+"""Called with how many families are done, of how many, and which was last; at first with 0."""
+
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[3:]; "
     "from delegraph_numba_cpu.codegen.compiling import serve; serve(*sys.argv[1:3])"

@@ -8,9 +8,11 @@ import os
 import sys
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
 from delegraph_numba_cpu.codegen.host_platform import host_machine
+from delegraph_numba_cpu.library.prebuilt import prebuilt_file
 
 
 @cache
@@ -128,13 +130,16 @@ def system_value(name: str) -> int:
 
 
 def _numpy_features() -> dict[str, bool]:
-    """CPU features that NumPy has detected, from a private table as there is no public one."""
-    try:
-        module = import_module("numpy._core._multiarray_umath")
-    except ImportError:  # NumPy 1.26
-        module = import_module("numpy.core._multiarray_umath")
-    features: dict[str, bool] = module.__cpu_features__
-    return features
+    """CPU features that NumPy has detected, from a private table as there is no public one.
+
+    None where NumPy is missing, as when a wheel is built without compilers.
+    """
+    for name in ("numpy._core", "numpy.core"):  # the second is NumPy 1.26's
+        with contextlib.suppress(ImportError):
+            module = import_module(f"{name}._multiarray_umath")
+            features: dict[str, bool] = module.__cpu_features__
+            return features
+    return {}
 
 
 def may_use_tiles() -> bool:
@@ -158,14 +163,15 @@ VARIABLE = "DELEGRAPH_NUMBA_CPU"
 def level_named(name: str) -> CpuLevel:
     """Return the level for a value of the option ``cpu``.
 
-    ``auto`` is the one that the environment names, or else the best there is.
+    ``auto`` is the one that the environment names, or else the best one whose kernels came along;
+    where none did, the best one.
 
     Raises:
         DelegateError: this processor does not support the level.
     """
     levels, asked = supported_levels(), f"cpu={name}"
     if name == "auto":
-        name = os.environ.get(VARIABLE) or levels[0].name
+        name = os.environ.get(VARIABLE) or _with_kernels(levels).name
         asked = f"{VARIABLE}={name}"
     for level in levels:
         if level.name == name:
@@ -174,6 +180,12 @@ def level_named(name: str) -> CpuLevel:
 
     has = ", ".join(level.name for level in levels)
     raise DelegateError(f"{asked}: this processor has only: {has}")
+
+
+def _with_kernels(levels: tuple[CpuLevel, ...]) -> CpuLevel:
+    """Return the first level whose kernels came along; the first one if none has any."""
+    ready = (level for level in levels if isinstance(prebuilt_file(level), Path))
+    return next(ready, levels[0])
 
 
 @cache

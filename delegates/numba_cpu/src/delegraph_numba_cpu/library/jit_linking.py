@@ -19,8 +19,8 @@ except ImportError:
     llvm = None
 
 if TYPE_CHECKING:
-    from delegraph_numba_cpu.library.building import Progress
     from delegraph_numba_cpu.library.cache import OpensCache
+    from delegraph_numba_cpu.library.compile_processes import Progress
 
 
 class LinkedObjects:

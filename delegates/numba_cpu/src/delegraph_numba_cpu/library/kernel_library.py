@@ -18,8 +18,8 @@ from delegraph_numba_cpu.instructions.executor import END, INVOKE, LOOK, RUN, WO
 from delegraph_numba_cpu.library.prebuilt import prebuilt_library
 
 if TYPE_CHECKING:
-    from delegraph_numba_cpu.library.building import Progress
     from delegraph_numba_cpu.library.cache import OpensCache
+    from delegraph_numba_cpu.library.compile_processes import Progress
     from delegraph_numba_cpu.library.jit_linking import LinkedObjects
 
 _WORDS = (None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)

@@ -38,8 +38,8 @@ def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
     """Return the levels to make libraries for.
 
     Args:
-        words: ``all`` for those of the family of processors, ``native`` for the best one of this
-            processor, or names with commas in between.
+        words: ``native`` for the best one of this processor and ``generic``, ``all`` for those of
+            the family of processors, or names with commas in between.
         machine: the family, as ``host_platform`` names it; None for that of this processor.
 
     Raises:
@@ -49,13 +49,13 @@ def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
     levels = {name: level for name, level in LEVELS.items() if level.machine in ("", machine)}
     if words == "all":
         return list(levels.values())
-    if words == "native" and machine == host_machine():
-        return [supported_levels()[0]]
     names = [name.strip() for name in words.split(",")]
+    if words == "native" and machine == host_machine():
+        names = [supported_levels()[0].name, "generic"]
     unknown = sorted(set(names) - set(levels))
     if unknown:
         raise CompileError(
-            f"kernels cannot be made for {', '.join(map(repr, unknown))}; expected all, native, or "
+            f"kernels cannot be made for {', '.join(map(repr, unknown))}; expected native, all, or "
             f"of {', '.join(levels)}, with commas in between"
         )
     return [level for name, level in levels.items() if name in names]
@@ -67,8 +67,9 @@ def make_libraries(
     in_place: bool,
     progress: Progress,
     machine: str | None = None,
+    must_succeed: bool = True,
 ) -> Manifest:
-    """Write libraries of kernels into a folder.
+    """Write libraries of kernels into a folder, and return its manifest.
 
     Existing libraries of the same sources stay unchanged, also those of other levels.
 
@@ -78,9 +79,11 @@ def make_libraries(
         in_place: whether the sources lie where they may be edited afterwards.
         progress: receives the progress.
         machine: for which family of processors, as ``host_platform`` names it; None for this one.
+        must_succeed: whether a level that cannot be compiled is an error. Otherwise the folder goes
+            without it, and the manifest says why.
 
     Raises:
-        CompileError: something cannot be compiled or linked.
+        CompileError: something cannot be compiled or linked, and *must_succeed*.
     """
     machine = machine or host_machine()
     sources = sources_digest()
@@ -91,15 +94,23 @@ def make_libraries(
     for path in folder.iterdir():
         if path.name not in names.values():
             path.unlink()
+    failures = {}
     for level in levels:
         path = folder / names[level.name]
-        if not path.is_file():
+        if path.is_file():
+            continue
+        try:
             content = _library(level, machine, sources, linker, progress)
-            unfinished = path.with_suffix(".unfinished")
-            unfinished.write_bytes(content)
-            unfinished.replace(path)
+        except CompileError as error:
+            if must_succeed:
+                raise
+            failures[level.name] = str(error)
+            continue
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
     files = {name: file for name, file in names.items() if (folder / file).is_file()}
-    manifest = Manifest(sources, in_place, host_system(), machine, files)
+    manifest = Manifest(sources, in_place, host_system(), machine, files, failures)
     (folder / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n")
     return manifest
 
@@ -140,9 +151,16 @@ def _library(
         progress(level.name, count, len(names))
 
     progress(level.name, 0, len(names))
-    packed = compile_side_by_side(names, level, os.cpu_count() or 1, make, done, machine)
+    packed = compile_side_by_side(names, level, _usable_processors(), make, done, machine)
     packed = dict(sorted(packed.items()))
     return pack(packed) if linker is None else _linked(packed, machine, sources, linker)
+
+
+def _usable_processors() -> int:
+    """Number of processors that this process may use, of which a container may have few."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: list[str]) -> bytes:

@@ -1,9 +1,9 @@
 """Prebuilt libraries of kernels in this package, made by ``library/linking.py``.
 
-A wheel has one for each level of a kind of processor, for which neither a compiler nor a linker is
-needed. A folder that is installed in place has one for the processor that it was installed on, but
-there somebody may edit the sources: then the library is left alone, and kernels are compiled as
-they are needed.
+A published wheel has one for each level of a kind of processor, for which neither a compiler nor a
+linker is needed. An installation from source has one for the processor that it was made on, and one
+for any. Where it is in place somebody may edit the sources: then the libraries are left alone, and
+kernels are compiled as they are needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import ctypes
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +22,8 @@ from delegraph_numba_cpu.codegen.host_platform import host_machine, host_system
 from delegraph_numba_cpu.codegen.object_code import symbol_of, unpack
 
 if TYPE_CHECKING:
-    from delegraph_numba_cpu.library.building import Progress
     from delegraph_numba_cpu.library.cache import OpensCache
+    from delegraph_numba_cpu.library.compile_processes import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,7 @@ class Manifest:
         system: for which operating system, by the words of ``codegen/host_platform.py``.
         machine: for which processors.
         files: level to the name of its file: a library, or what :data:`OBJECTS` ends.
+        failures: level that could not be compiled to the compiler's error.
     """
 
     sources: str
@@ -48,6 +49,7 @@ class Manifest:
     system: str
     machine: str
     files: dict[str, str]
+    failures: dict[str, str] = field(default_factory=dict)
 
 
 OBJECTS = ".objects"
@@ -119,6 +121,8 @@ def prebuilt_file(level: CpuLevel) -> Path | str:
     manifest = usable_manifest()
     if isinstance(manifest, str):
         return manifest
+    if level.name in manifest.failures:
+        return f"compiling it failed at the installation: {manifest.failures[level.name]}"
     if level.name not in manifest.files:
         return f"libraries were made for {', '.join(manifest.files) or 'no level'}"
     return FOLDER / manifest.files[level.name]

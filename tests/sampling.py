@@ -1,0 +1,95 @@
+"""The sample of repeated cases that ``make test`` runs, and the rest, for ``make test-all``.
+
+A case of a parametrized test is drawn when it has a value of a parameter that no case drawn before
+it has. So a test of 4 levels and 20 sizes has about 20 cases instead of 80, every level and every
+size among them. No test has more cases than :data:`CASES`, unless it is marked:
+``@pytest.mark.repetition(50)`` lets the sample have 50 cases, and ``repetition(0)`` none.
+
+``--sample SEED`` runs the sample that a seed draws, ``--rest SEED`` exactly the other cases, and
+without either option every case runs.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+
+import pytest
+
+CASES = 24
+"""Largest number of cases of a test in a sample."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("sampling")
+    group.addoption("--sample", metavar="SEED", help="run the cases that this seed draws")
+    group.addoption("--rest", metavar="SEED", help="run the cases that --sample SEED leaves out")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Line that says how the cases of a run can be chosen again."""
+    for option, meaning in (
+        ("sample", "a sample of"),
+        ("rest", "the cases left out by a sample of"),
+    ):
+        seed = config.getoption(option)
+        if seed is not None:
+            return f"sampling: {meaning} repeated cases, chosen by --{option} {seed}"
+    return None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what the options leave out."""
+    sample, rest = config.getoption("sample"), config.getoption("rest")
+    if sample is None and rest is None:
+        return
+    drawn = drawn_items(items, sample if rest is None else rest)
+    is_kept = {item: (item in drawn) == (rest is None) for item in items}
+    config.hook.pytest_deselected(items=[item for item in items if not is_kept[item]])
+    items[:] = [item for item in items if is_kept[item]]
+
+
+def drawn_items(items: Sequence[pytest.Item], seed: str) -> set[pytest.Item]:
+    """Return the tests of a sample: all that have one case, and drawn cases of the others."""
+    tests: dict[tuple[str, int | None], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        marker = item.get_closest_marker("repetition")
+        count = marker.args[0] if marker else None
+        tests[item.nodeid.partition("[")[0], count].append(item)
+    drawn: set[pytest.Item] = set()
+    for (name, count), cases in tests.items():
+        numbers = drawn_cases([_values(item) for item in cases], f"{seed} {name}", count)
+        drawn.update(cases[i] for i in numbers)
+    return drawn
+
+
+def _values(item: pytest.Item) -> tuple[str, ...]:
+    """Name of the value that each ``parametrize`` of a test has given to a case."""
+    return tuple(item.callspec._idlist) if hasattr(item, "callspec") else ()
+
+
+def drawn_cases(cases: Sequence[Sequence[str]], seed: str, count: int | None) -> list[int]:
+    """Return the numbers of the drawn cases.
+
+    Args:
+        cases: of each case, the values of its parameters, by name.
+        seed: text that decides the order in which cases are drawn.
+        count: how many to draw; None for those that have a value that none before them has, at
+            most :data:`CASES`.
+
+    >>> len(drawn_cases([("avx2", "odd"), ("avx2", "even"), ("neon", "odd")], "1", 1))
+    1
+    """
+    order = list(range(len(cases)))
+    random.Random(seed).shuffle(order)
+    if count is not None:
+        return order[:count]
+    drawn, seen = order[:1], set(enumerate(cases[order[0]]))
+    for i in order[1:]:
+        if not seen.issuperset(enumerate(cases[i])):
+            drawn.append(i)
+            seen.update(enumerate(cases[i]))
+    return drawn[:CASES]

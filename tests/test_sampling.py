@@ -1,0 +1,71 @@
+"""Which cases ``make test`` draws, and that ``make test-all`` adds exactly the others."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from sampling import CASES, drawn_cases
+
+pytest_plugins = ("pytester",)
+
+LEVELS = [f"level {i}" for i in range(4)]
+SIZES = [f"size {i}" for i in range(20)]
+
+SUITE = """
+import pytest
+
+@pytest.mark.parametrize("level", range(4))
+@pytest.mark.parametrize("size", range(20))
+def test_product(level, size): pass
+
+@pytest.mark.parametrize("case", range(9))
+def test_list(case): pass
+
+@pytest.mark.repetition(2)
+@pytest.mark.parametrize("case", range(9))
+def test_marked(case): pass
+
+@pytest.mark.repetition(0)
+def test_left_out(): pass
+
+def test_one(): pass
+"""
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_every_value_of_every_parameter_is_drawn(seed: str) -> None:
+    cases = list(product(LEVELS, SIZES))
+    drawn = [cases[i] for i in drawn_cases(cases, seed, None)]
+    assert {level for level, _ in drawn} == set(LEVELS)
+    assert {size for _, size in drawn} == set(SIZES)
+    assert len(drawn) <= CASES
+    assert drawn_cases(cases, seed, None) == drawn_cases(cases, seed, None)
+    assert drawn_cases(cases, seed, None) != drawn_cases(cases, f"{seed}?", None)
+
+
+@pytest.mark.parametrize(
+    ("count", "drawn"), [(0, 0), (3, 3), (200, 200), (400, 300), (None, CASES)]
+)
+def test_a_marked_test_has_so_many_cases(count: int | None, drawn: int) -> None:
+    cases = [(str(i),) for i in range(300)]
+    assert len(set(drawn_cases(cases, "1", count))) == drawn
+
+
+def test_sample_and_rest_are_all_and_never_the_same(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nmarkers = repetition(count): so many are drawn")
+    pytester.makepyfile(test_suite=SUITE)
+
+    def chosen(*options: str) -> set[str]:
+        shown = pytester.runpytest("-p", "sampling", "--collect-only", "-q", *options)
+        return {line for line in shown.outlines if "::" in line}
+
+    everything, sample, rest = chosen(), chosen("--sample", "7"), chosen("--rest", "7")
+    assert len(everything) == 80 + 9 + 9 + 1 + 1
+    assert (sample | rest, sample & rest) == (everything, set())
+    marked = [name for name in sample if "test_marked" in name]
+    plain = [name for name in sample if "test_list" in name or "test_one" in name]
+    assert (len(marked), len(plain)) == (2, 10)
+    assert "test_suite.py::test_left_out" in rest
+    assert sample == chosen("--sample", "7") != chosen("--sample", "8")
