@@ -1,4 +1,4 @@
-"""``delegraph cache``: shows or removes what delegates have compiled."""
+"""``delegraph cache``: shows or removes compiled data that delegates have cached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.blob_cache import CacheEntry
 
 Groups = dict[tuple[str, str], list["CacheEntry"]]
-"""Entries by delegate and version."""
+"""Mapping from a delegate and its version to its cache entries."""
 
 
 @click.group("cache")
@@ -23,7 +23,7 @@ Groups = dict[tuple[str, str], list["CacheEntry"]]
 def command() -> None:
     """Look at what delegates have compiled, or remove it.
 
-    It lies in $DELEGRAPH_CACHE, else in this user's folder for caches.
+    The cache is in $DELEGRAPH_CACHE, or else in this user's folder for caches.
     """
 
 
@@ -31,7 +31,7 @@ def command() -> None:
 @json_option
 @diagnosis_options
 def list_(as_json: bool) -> None:
-    """List what is kept, by delegate and version."""
+    """List the cached data, by delegate and version."""
     from delegraph.delegation.blob_cache import cache_folder
 
     folder, groups = str(cache_folder()), _groups(None)
@@ -60,9 +60,9 @@ def list_(as_json: bool) -> None:
 @json_option
 @diagnosis_options
 def clear(delegates: tuple[str, ...], as_json: bool) -> None:
-    """Remove what is kept: of the delegates named, else of all.
+    """Remove the cached data of the named delegates, or of all delegates.
 
-    Models that use them are compiled again. A process that has opened a file keeps it.
+    Models that use the data are compiled again. A process keeps the files that it has open.
     """
     from delegraph.delegation.blob_cache import remove_entry
     from delegraph.errors import ArgumentError, did_you_mean
@@ -82,7 +82,7 @@ def clear(delegates: tuple[str, ...], as_json: bool) -> None:
 
 
 def _groups(delegates: tuple[str, ...] | None) -> Groups:
-    """Return the cache entries by delegate and version, for some delegates or for all (None)."""
+    """Return the cache entries by delegate and version, for the given delegates or all (None)."""
     from delegraph.delegation.blob_cache import cache_entries
 
     found: Groups = defaultdict(list)
