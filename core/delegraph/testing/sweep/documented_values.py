@@ -1,4 +1,4 @@
-"""Cases in which Delegraph and LiteRT compute other values, by ``docs/differences.md``."""
+"""Cases in which Delegraph and LiteRT compute different values, by ``docs/differences.md``."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 @dataclass(frozen=True)
 class _Call:
-    """A node with what it read and wrote at one invoke.
+    """A call of a node: the values that it read and wrote at one invoke.
 
     Attributes:
         op: name of the operator.
-        node: its record.
-        inputs: records and arrays of the inputs that are known.
-        outputs: of the outputs.
+        node: record of the node.
+        inputs: records and arrays of the known inputs.
+        outputs: records and arrays of the outputs.
     """
 
     op: str
@@ -89,7 +89,7 @@ def _has_least_over_minus_1(call: _Call) -> bool:
 
 
 def _is_beyond_32_bits(call: _Call) -> bool:
-    """Whether sums of a product of integers are scaled by so much that hardly any fits."""
+    """Return whether an integer product is scaled so much that hardly any sum fits in 32 bits."""
     quantized = (tensor.quantization for tensor, _ in call.inputs[:2])
     scales = [q.scale for q in quantized if q is not None and q.scale is not None]
     output = call.outputs[0].quantization
@@ -140,16 +140,16 @@ VALUES: dict[str, Callable[[_Call], bool]] = {
     "sparse-weights-of-int16": _has_sparse_weights_of_int16,
     "unique-values-beside-nan": lambda call: call.op == "UNIQUE" and _has_nan(call),
 }
-"""Whether an entry is about a node's call, by the entry's id."""
+"""Mapping from an entry's id to a function that returns whether it explains a node's call."""
 
 
 def documented_values(case: SweepCase) -> str | None:
-    """Id of the entry that says why values of a case differ; None without one."""
+    """Return the id of the entry that explains a case's different values; None if there is none."""
     return next((n for call in _calls(case) for n, holds in VALUES.items() if holds(call)), None)
 
 
 def _calls(case: SweepCase) -> list[_Call]:
-    """Calls of the main subgraph's nodes at each invoke, as the core computes them."""
+    """Return the calls of the main subgraph's nodes at each invoke, as the core computes them."""
     model = read_model(np.frombuffer(case.content, np.uint8))
     names, (graph, *_) = operator_names(case.content), model.subgraphs or ()
     tensors, nodes = graph.tensors or (), graph.operators or ()
