@@ -1,9 +1,10 @@
-"""Admits Delegraph's delegates only to runtimes whose C structs match :mod:`delegraph.native.abi`.
+"""Guard: admits delegates only to runtimes whose C structs match :mod:`delegraph.native.abi`.
 
-A version that was tried is let in at once. Any other one is checked in a process of its own, since
-a wrong layout may crash: :mod:`delegraph.native.litert.self_check` runs a small model with a
-delegate that compares all it reads with what it knows. The verdict is kept, by version and library,
-in a file that only this user may write: a wrong one would let native code in.
+A tested version is admitted at once. Any other version is checked in a child process, because a
+wrong layout may crash. There, :mod:`delegraph.native.litert.self_check` runs a small model with a
+delegate that compares each value that it reads with the expected one. The verdict is stored, by
+version and library, in a file that only this user may write, because a false verdict could run
+native code.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ KNOWN = {
     "tflite_runtime": {"2.14.0"},
     "tensorflow": {"2.19.1"},
 }  # fmt: skip
-"""Versions that ``make litert-matrix`` passes on, on :data:`TRIED_PLATFORM`."""
+"""Tested versions: ``make litert-matrix`` passes with them on :data:`TRIED_PLATFORM`."""
 
 TRIED_PLATFORM = ("linux", "x86_64")
 
 VERDICTS = "litert.json"
-"""The file in the user's cache in which verdicts are kept."""
+"""Name of the file in the user's cache with the verdicts."""
 
 logger = logging.getLogger(__name__)
 
@@ -45,10 +46,10 @@ _TIMEOUT = 120  # seconds; importing TensorFlow takes ten
 
 
 def require_known(namespace: Mapping[str, Any]) -> None:
-    """Raise an error unless the interpreter module with these globals is known.
+    """Raise an error unless the interpreter module with the globals *namespace* is accepted.
 
     Raises:
-        UnsupportedRuntimeError: its runtime cannot take our delegates; the message says why.
+        UnsupportedRuntimeError: its runtime cannot run Delegraph's delegates; the message says why.
     """
     library = getattr(namespace.get("_interpreter_wrapper"), "__file__", "")
     key = str(namespace.get("__name__")), str(library)
@@ -60,11 +61,11 @@ def require_known(namespace: Mapping[str, Any]) -> None:
 
 
 _refusals: dict[tuple[str, str], str | None] = {}
-"""Answers of this process, by module and library."""
+"""Mapping from module and library to the verdict, for this process."""
 
 
 def _refusal_of(namespace: Mapping[str, Any]) -> str | None:
-    """Return why a runtime is refused; None when it is accepted."""
+    """Return why a runtime is refused; None if it is accepted."""
     platform_refusal = unsupported_platform()
     if platform_refusal is not None:
         return platform_refusal
@@ -78,7 +79,7 @@ def _refusal_of(namespace: Mapping[str, Any]) -> str | None:
 
 
 def unsupported_platform() -> str | None:
-    """Return why no official runtime works on this platform; None when they do."""
+    """Return why no official runtime works on this platform; None if they work."""
     found = f"{platform.python_implementation()} on {sys.platform} {platform.machine()}"
     wanted = "64-bit little-endian CPython on Linux or macOS"
     is_right = (
@@ -91,7 +92,7 @@ def unsupported_platform() -> str | None:
 
 
 def is_known(runtime: OfficialRuntime) -> bool:
-    """Whether this version has been tried on this platform."""
+    """Return whether this version has been tested on this platform."""
     here = (sys.platform, platform.machine())
     return here == TRIED_PLATFORM and runtime.version in KNOWN.get(runtime.package, ())
 
@@ -99,8 +100,8 @@ def is_known(runtime: OfficialRuntime) -> bool:
 def kept_verdict(runtime: OfficialRuntime) -> str | None:
     """Return why an untested runtime is refused, from the cache or a new check; None if accepted.
 
-    It is checked when there is no verdict in the user's cache that can be used, and the verdict is
-    kept there; the log says when that is not possible.
+    The runtime is checked if the user's cache has no usable verdict. The new verdict is stored in
+    the cache; if that is impossible, the log says so.
     """
     key = f"{runtime} {runtime.fingerprint} delegraph {version('delegraph')}"
     verdicts: dict[str, str | None] = {}
@@ -127,10 +128,10 @@ def kept_verdict(runtime: OfficialRuntime) -> str | None:
 
 
 def _read_verdicts() -> dict[str, str | None]:
-    """Return the verdicts in the user's cache; none when the file is missing or damaged.
+    """Return the verdicts in the user's cache; empty if the file is missing or damaged.
 
     Raises:
-        OSError: it cannot be read, or others may have written it.
+        OSError: the file cannot be read, or other users may have written it.
     """
     try:
         content = json.loads(CacheFolder(user_cache_folder()).read(VERDICTS))
@@ -140,7 +141,7 @@ def _read_verdicts() -> dict[str, str | None]:
 
 
 def check(runtime: OfficialRuntime) -> str | None:
-    """Check a runtime in a separate process; return why it is refused, or None."""
+    """Check a runtime in a child process; return why it is refused, or None."""
     if runtime.package not in MODULES:
         return f"{runtime.package} is none of the official runtimes: {', '.join(sorted(MODULES))}"
     try:
