@@ -77,7 +77,7 @@ class HybridWeights:
 
     @cached_property
     def repeated(self) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
-        """Return scales, sums and bias, repeated for long inner loops."""
+        """Scales, sums and bias, repeated for long inner loops."""
         return repeated(self.scales), repeated(self.sums), repeated(self.bias)
 
     def at(self, scale: np.float32, zero_point: int) -> HybridResult:

@@ -92,7 +92,7 @@ class NonPersistentBufferAllocator(Protocol):
 
     @property
     def overlay_memory_address(self) -> int:
-        """Return the address at which the head of the arena starts."""
+        """Address at which the head of the arena starts."""
 
     @property
     def non_persistent_used_bytes(self) -> int:

@@ -115,7 +115,7 @@ class OperatorCase:
         return replace(self, records=self.records.replace(operator_codes=codes))
 
     def input_form(self) -> NodeTraits:
-        """Form of the operator from its inputs only, without an activation.
+        """Return the form of the operator from its inputs only, without an activation.
 
         If several nodes have the case's operator, the form is that of the first.
         """
@@ -129,17 +129,17 @@ class OperatorCase:
         return NodeTraits(self.op, types, codes[node.opcode_index].version)
 
     def types(self) -> tuple[str, ...]:
-        """Types of the inputs, such as ``("INT8", "INT32")``; see :meth:`input_form`."""
+        """Return the types of the inputs, ``("INT8", "INT32")``; see :meth:`input_form`."""
         return tuple(type for _, type in self.input_form().types)
 
     def output_types(self) -> tuple[str, ...]:
-        """Declared types of the outputs; the kernel may change them."""
+        """Return the declared types of the outputs; the kernel may change them."""
         tensors, node = _main(self.records).tensors or (), self._node()
         outputs = () if node is None else node.outputs or ()
         return tuple(tensors[i].type.name for i in outputs if i >= 0)
 
     def declared_types(self) -> tuple[tuple[str, str], ...]:
-        """Role and type of each operand; outputs have their declared types."""
+        """Return role and type of each operand; outputs have their declared types."""
         types = self.output_types()
         outputs = zip(operand_roles(self.op, 0, len(types)), types, strict=True)
         return (*self.input_form().types, *outputs)

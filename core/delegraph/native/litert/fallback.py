@@ -130,7 +130,7 @@ class PartitionKernels:
     # -- getting ready -------------------------------------------------------------------------
 
     def obstacle(self) -> str:
-        """Reason why the kernels cannot compute the partition; empty if they can."""
+        """Return the reason why the kernels cannot compute the partition; empty if they can."""
         if self._obstacle is None:
             try:
                 self._open()

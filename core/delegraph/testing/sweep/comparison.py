@@ -87,7 +87,7 @@ class Comparison:
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """Return the delegate's claims; empty for the core."""
+        """Claims of the delegate; empty for the core."""
         if self.promised is not None:
             return self.promised
         return Capabilities() if self.is_core else self._made().capabilities()

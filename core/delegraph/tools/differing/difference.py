@@ -81,19 +81,19 @@ class OutputDifference(JsonRecord):
         return self.runs[self.worst_run]
 
     def raw(self) -> dict[str, Spread]:
-        """Mapping from each metric of the stored values to its spread; may be empty."""
+        """Return a mapping from each metric of the stored values to its spread."""
         return _spreads([d.raw for d in self.runs])
 
     def real(self) -> dict[str, Spread]:
-        """Mapping from each metric of the dequantised values to its spread over the runs."""
+        """Return a mapping from each metric of the dequantised values to its spread."""
         return _spreads([d.real for d in self.runs])
 
     def compared(self) -> dict[str, Spread]:
-        """Spread of the metrics to look at first; see :attr:`TensorDifference.compared`."""
+        """Return the spread of the metrics to look at first; see :attr:`TensorDifference.compared`."""
         return _spreads([d.compared for d in self.runs])
 
     def signal(self) -> dict[str, Spread]:
-        """Spread of SNR and cosine over the runs; see :attr:`TensorDifference.signal`."""
+        """Return the spread of SNR and cosine; see :attr:`TensorDifference.signal`."""
         return _spreads([d.signal for d in self.runs])
 
 
