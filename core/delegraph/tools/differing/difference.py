@@ -89,7 +89,7 @@ class OutputDifference(JsonRecord):
         return _spreads([d.real for d in self.runs])
 
     def compared(self) -> dict[str, Spread]:
-        """Return the spread of the metrics to look at first; see :attr:`TensorDifference.compared`."""
+        """Return the spread of the main metrics; see :attr:`TensorDifference.compared`."""
         return _spreads([d.compared for d in self.runs])
 
     def signal(self) -> dict[str, Spread]:
