@@ -1,6 +1,6 @@
 """Arithmetic that kernels and delegates share: fixed point, requantization, windows, shapes.
 
-Each function gives what the official kernels give, integers bit for bit. Open first
+Each function gives the results of the official kernels, integers bit for bit. Open first
 ``fixed_point``, ``requantize``, ``lookup_table``, ``padding`` and ``output_shape``.
 
 Fixed point:

@@ -1,9 +1,9 @@
-"""How integer accumulators become units of a quantized output: by which factor, rounded how.
+"""Scaling of integer accumulators to units of a quantized output: the factor and its rounding.
 
-Three ways that TFLite's kernels have: two roundings of a Q31 multiplier (most kernels), one of a
-Q15 multiplier (int64 accumulators), and real numbers. :mod:`delegraph.arithmetic.requantize`
-applies them. Of sums they use operators and methods alone, so that arrays of JAX, traced ones too,
-may take NumPy's place.
+TFLite's kernels scale in three ways: two roundings with a Q31 multiplier (most kernels), one
+rounding with a Q15 multiplier (int64 accumulators), and real numbers.
+:mod:`delegraph.arithmetic.requantize` applies them. The functions use only operators and methods of
+the arrays, so that (traced) JAX arrays work as well.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LARGEST_SUM = (1 << 47) - 1
-"""Of int64 sums: times a multiplier of 15 bits it is still an int64."""
+"""Largest int64 sum whose product with a 15-bit multiplier is still an int64."""
 
 _LARGEST_REAL = float(1 << 62)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaling:
-    """How accumulators are scaled to output units, per channel.
+    """Description of how accumulators are scaled to output units, per channel.
 
     Attributes:
         factor: the multiplier as a real number, ``[O], float64``, exact.
-        half: what is added before the floor, ``[O], float64``.
-        away: what is taken from negative values before the floor, so that their halves go away
-            from zero, ``[O], float64``; 0 where halves go up.
-        unit: the product is a multiple of this power of two, ``[O], float64``.
-        exact: the definition in integers: accumulators ``[..., O], int64`` to integers, which may
-            be far from the output's: those saturate.
+        half: number that is added before the floor, ``[O], float64``.
+        away: number that is subtracted from negative values before the floor, so that their halves
+            round away from zero, ``[O], float64``; 0 if halves round up.
+        unit: power of two of which the product is a multiple, ``[O], float64``.
+        exact: function that scales accumulators ``[..., O], int64`` in integer arithmetic, the
+            exact definition; results outside of the output's range are saturated later.
     """
 
     factor: NDArray[np.float64]
@@ -60,8 +60,8 @@ def fixed_point_scaling(
 
     Args:
         multipliers: real multipliers, ``[O], float64``.
-        halves_away: where the second rounding takes halves away from zero
-            (:func:`multiply_by_quantized_multiplier`) and not up
+        halves_away: whether the second rounding takes halves away from zero
+            (:func:`multiply_by_quantized_multiplier`) or up
             (:func:`multiply_by_quantized_multiplier_gemm`); per channel or for all.
     """
     mantissa, shift = quantize_multipliers(multipliers)
@@ -111,7 +111,7 @@ def real_scaling(multipliers: NDArray[np.float64]) -> Scaling:
     """Return the scaling that multiplies in float64 and rounds halves away from zero.
 
     Args:
-        multipliers: real multipliers, ``[O], float64``; those that are not finite count as 0.
+        multipliers: real multipliers, ``[O], float64``; multipliers that are not finite count as 0.
 
     Source:
         FullyConnected with scales, tflite/kernels/internal/reference/integer_ops.

@@ -39,7 +39,7 @@ _INTEGER_RANGES = {
 
 
 def float_activation_range(activation: int) -> tuple[float, float]:
-    """Return the range a fused activation clamps float results to.
+    """Return the range to which a fused activation clamps float results.
 
     TANH and SIGN_BIT clamp nothing.
 
@@ -52,14 +52,14 @@ def float_activation_range(activation: int) -> tuple[float, float]:
 def finite_activation_range(
     activation: int, dtype: np.dtype[Any] = _FLOAT32
 ) -> tuple[float, float]:
-    """Return :func:`float_activation_range`, with a type's largest numbers for infinite bounds."""
+    """Return :func:`float_activation_range`, with infinite bounds replaced by a type's limits."""
     low, high = float_activation_range(activation)
     largest = float(np.finfo(dtype).max)
     return max(low, -largest), min(high, largest)
 
 
 def quantized_activation_range(activation: int, output: Tensor) -> tuple[int, int]:
-    """Return the range of stored integers that a fused activation leaves in *output*.
+    """Return the range of stored integers to which a fused activation clamps *output*.
 
     Raises:
         OperatorError: *output* is not uint8, int8 or int16, or a bound overflows an int32.
@@ -79,7 +79,7 @@ def quantized_activation_range(activation: int, output: Tensor) -> tuple[int, in
 
 
 def apply_activation(activation: int, x: NDArray[Any]) -> None:
-    """Replace float values by their activation, in place.
+    """Apply a fused activation to float values, in place.
 
     Source:
         ApplyActivationToVector, tflite/kernels/internal/tensor_utils.h.
@@ -116,7 +116,7 @@ def _quantize(value: float, output: Tensor) -> int:
 
 
 class BiasClamp:
-    """Adds a bias and clamps, in place, float results with channels last.
+    """Adds a bias to float results with channels last and clamps them, in place.
 
     Args:
         bias: ``[O], float32``.
@@ -142,7 +142,7 @@ class BiasClamp:
 
 
 def quantized_clip(clip: float, tensor: Tensor, largest: int) -> int:
-    """Return a clip in *tensor*'s scale, at most *largest*; 0 for none."""
+    """Return a clip value in *tensor*'s scale, at most *largest*; 0 means no clip."""
     if not clip > 0:
         return 0
     return int(np.minimum(np.float32(clip) / np.float32(tensor.scale), np.float32(largest)))

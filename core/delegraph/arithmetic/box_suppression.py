@@ -15,8 +15,8 @@ def overlaps(boxes: Floats, one: int, others: NDArray[Any]) -> Floats:
 
     Args:
         boxes: ``[boxes, 4], float32``: two opposite corners as y, x, y, x; first the smaller ones.
-        one: row of *boxes*.
-        others: rows of *boxes*.
+        one: row number of a box in *boxes*.
+        others: row numbers of other boxes in *boxes*.
 
     A box without area overlaps nothing; with a corner that is no number the share is none, too.
     """
@@ -33,15 +33,15 @@ def overlaps(boxes: Floats, one: int, others: NDArray[Any]) -> Floats:
 
 
 def suppressed(boxes: Floats, ranked: NDArray[Any], threshold: float, limit: int) -> list[int]:
-    """Return the rows of *boxes* that stay, best first, at most *limit*.
+    """Return the rows of the *boxes* that are kept, best first, at most *limit*.
 
-    A box goes when it overlaps one that stays, and ranks higher, by more than *threshold*.
+    A box is dropped if it overlaps a kept box of higher rank by more than *threshold*.
 
     Args:
         boxes: ``[boxes, 4], float32``.
-        ranked: rows of *boxes*, best first.
-        threshold: in (0, 1].
-        limit: at least 0.
+        ranked: row numbers of *boxes*, best first.
+        threshold: intersection over union, in (0, 1].
+        limit: largest number of kept boxes, at least 0.
 
     >>> suppressed(np.array([[0, 0, 1, 1], [0, 0, 1, .9], [2, 2, 3, 3]], np.float32),
     ...            np.array([1, 0, 2]), 0.5, 10)
@@ -56,5 +56,5 @@ def suppressed(boxes: Floats, ranked: NDArray[Any], threshold: float, limit: int
 
 
 def descending(scores: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the positions that sort *scores*, ``[N]``, downwards; equal ones stay in order."""
+    """Return the positions that sort *scores*, ``[N]``, descending; ties keep their order."""
     return len(scores) - 1 - np.argsort(scores[::-1], kind="stable")[::-1]

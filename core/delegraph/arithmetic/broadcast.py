@@ -1,4 +1,4 @@
-"""Shapes of element-wise operators whose inputs are repeated to a common shape."""
+"""Shapes of element-wise operators whose inputs are broadcast to a common shape."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def broadcast_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     (4, 5, 3)
 
     Raises:
-        OperatorError: two lengths differ and neither is 1.
+        OperatorError: two axis lengths differ and neither is 1.
 
     Source:
         CalculateShapeForBroadcast, tflite/kernels/kernel_util.cc.
@@ -37,16 +37,16 @@ def broadcast_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
 def broadcast_operands(
     context: OpContext, node: Node, *, result: TensorType | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return both inputs and the output of a two-operand node, after sizing the output.
+    """Set the output's shape of a two-operand node; return both inputs and the output.
 
     Args:
-        context: the host.
+        context: context of the node.
         node: the node.
-        result: the output's type; None for that of the inputs.
+        result: type of the output; None means that of the inputs.
 
     Raises:
-        OperatorError: other than two inputs and one output, inputs of different types, or shapes
-            that do not broadcast.
+        OperatorError: the node does not have two inputs and one output, the input types differ, or
+            the shapes do not broadcast.
     """
     require_counts(node, 2)
     a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)

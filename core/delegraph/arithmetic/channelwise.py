@@ -1,7 +1,7 @@
-"""Per-channel constants: read from a tensor, and applied to long runs of memory, not short rows.
+"""Per-channel constants: read from a tensor, and repeated to apply them to long rows.
 
-With channels last, ``x * scale`` broadcasts over rows of only ``O`` values, and NumPy's loop costs
-more than its arithmetic. Repeating the constants makes rows of about two thousand.
+With channels last, ``x * scale`` broadcasts over rows of only ``O`` values, so NumPy's loop costs
+more than its arithmetic. Repeated constants make rows of about two thousand values.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TILE = 1 << 15
-"""Values handled at once: float64 temporaries of a tile stay in the second-level cache."""
+"""Number of values handled at once, so that float64 temporaries fit the second-level cache."""
 
 _PATTERN = 2048
 _LONG_ENOUGH = 512
 
 
 def repeated(constants: NDArray[Any]) -> NDArray[Any]:
-    """Return ``[O]`` constants tiled to about 2048 values; 512 or more constants stay as they are.
+    """Return ``[O]`` constants repeated to about 2048 values; 512 or more stay unchanged.
 
     >>> len(repeated(np.zeros(3)))
     2046
@@ -39,7 +39,7 @@ def by_pattern(compute: Callable[..., None], pattern: int, *arrays: NDArray[Any]
     """Call *compute* on pieces of flat arrays, each piece ``[rows, pattern]`` or a shorter ``[n]``.
 
     Args:
-        compute: takes one piece of each array; the channel at a piece's start is always the first.
+        compute: is called with one piece of each array; each piece starts at the first channel.
         pattern: length of the repeated constants.
         arrays: ``[size]`` each, a whole number of channels.
     """
@@ -56,12 +56,12 @@ def by_pattern(compute: Callable[..., None], pattern: int, *arrays: NDArray[Any]
 
 
 def channel_parameters(tensor: Tensor) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return a tensor's scales and zero points, float32 and int32, shaped to broadcast against it.
+    """Return a tensor's scales and zero points (float32, int32), shaped to broadcast against it.
 
     A tensor without quantization has scale 0.
 
     Raises:
-        OperatorError: the tensor has blockwise scales, or one that makes no sense.
+        OperatorError: the tensor has blockwise scales, or an invalid scale.
     """
     quantization = tensor.quantization
     if quantization is None:

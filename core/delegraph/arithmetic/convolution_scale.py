@@ -1,4 +1,4 @@
-"""Factors that bring the accumulators of convolutions and matrix products to the output scale."""
+"""Factors that scale the accumulators of convolutions and matrix products to the output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def affine_quantization(tensor: Tensor, role: str) -> Quantization:
     """Return the quantization of *tensor*, which must have at least one scale.
 
     Raises:
-        OperatorError: it has none.
+        OperatorError: the tensor has no scale.
     """
     if tensor.quantization is None or len(tensor.quantization.scales) == 0:
         raise OperatorError(f"{role} has no scale, expected a quantized tensor")
@@ -37,7 +37,7 @@ def check_symmetric(weight: Tensor) -> None:
     """Check that every zero point of the weights is 0.
 
     Raises:
-        OperatorError: one is not.
+        OperatorError: a zero point is not 0.
     """
     zero_points = affine_quantization(weight, "the filter").zero_points
     if np.any(zero_points != 0):
@@ -52,7 +52,8 @@ def per_channel_multipliers(
     """Return ``x.scale * weight.scale / y.scale`` of each output channel: ``[channels], float64``.
 
     Raises:
-        OperatorError: no scales, per-channel scales with uint8, or as many as fit no axis.
+        OperatorError: a scale is missing, uint8 weights have per-channel scales, or the number of
+            scales fits no axis.
 
     Source:
         PopulateConvolutionQuantizationParams, tflite/kernels/kernel_util.cc.
@@ -68,7 +69,7 @@ def per_channel_multipliers(
 
 
 def per_tensor_multiplier(x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor) -> float:
-    """Return ``x.scale * weight.scale / y.scale``, the first product in float32.
+    """Return ``x.scale * weight.scale / y.scale``, with the first product computed in float32.
 
     Raises:
         OperatorError: the bias scale is too far from ``x.scale * weight.scale``.
@@ -115,16 +116,17 @@ def scaling_of(
     *,
     sums_int64: bool = False,
 ) -> Scaling:
-    """Return how a convolution's accumulators become outputs.
+    """Return the scaling from a convolution's accumulators to its outputs.
 
     Args:
         x: input.
-        weight: filters; per-channel scales count the output channels.
-        bias: None when absent.
+        weight: filters, with one scale or one per output channel.
+        bias: bias; None if absent.
         y: output.
-        channels: of the output.
-        numerics: the official kernels to follow; all reference ones take halves away from zero.
-        halves_away: where the builtin ones do so too, see :func:`fixed_point_scaling`.
+        channels: number of output channels.
+        numerics: the official kernels to follow; all reference kernels round halves away from zero.
+        halves_away: channels in which the builtin kernels do so too; see
+            :func:`fixed_point_scaling`.
         sums_int64: whether accumulators have 64 bits.
 
     Raises:
@@ -146,19 +148,19 @@ def fully_connected_scaling(
     quantized_bias_type: TensorType,
     numerics: Numerics,
 ) -> Scaling:
-    """Return how a matrix product's accumulators become outputs, by types and bias.
+    """Return the scaling from a matrix product's accumulators to its outputs.
 
     Args:
         x: input.
         weight: ``[O, K]``.
-        bias: None when absent.
+        bias: bias; None if absent.
         y: output.
-        quantized_bias_type: of the node's options.
+        quantized_bias_type: field of this name in the node's options.
         numerics: the official kernels to follow.
 
     Raises:
-        OperatorError: as :func:`per_channel_multipliers` and :func:`per_tensor_multiplier`, and
-            zero points of int16.
+        OperatorError: as for :func:`per_channel_multipliers` and :func:`per_tensor_multiplier`; or
+            an int16 tensor has a zero point.
     """
     multipliers = per_channel_multipliers(x, weight, y, weight.shape[0])
     real = multipliers.copy()
@@ -182,11 +184,11 @@ def fully_connected_scaling(
 
 
 def is_in_scalar_tail(channels: int) -> NDArray[np.bool_]:
-    """Mask of the channels after the last full group of 8: ``[channels], bool``.
+    """Return the mask of the channels after the last full group of 8: ``[channels], bool``.
 
     Builtin kernels round these channels one at a time.
 
-    Their vector code takes eight channels at once and rounds halves up; the rest have halves away
-    from zero.
+    Their vector code computes eight channels at once and rounds halves up. These other channels
+    have halves rounded away from zero.
     """
     return np.arange(channels) >= channels - channels % 8

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint32]
-"""Random bits, 32 in each element."""
+"""Array of random bits, 32 in each element."""
 
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
@@ -21,7 +21,7 @@ _THREEFRY_PARITY = 0x1BD11BDA
 
 
 def halves(value: int) -> tuple[int, int]:
-    """Return the low and the high 32 bits of a 64-bit number, which may be given as negative.
+    """Return the low and high 32 bits of a 64-bit number, which may be given as negative.
 
     >>> halves(-1 << 32)
     (0, 4294967295)
@@ -30,7 +30,7 @@ def halves(value: int) -> tuple[int, int]:
 
 
 def counters(first: int, count: int) -> NDArray[np.uint64]:
-    """Return *count* numbers from *first* up, modulo 2**64."""
+    """Return *count* consecutive numbers from *first*, modulo 2**64."""
     return np.uint64(first) + np.arange(count, dtype=np.uint64)
 
 
@@ -38,9 +38,9 @@ def philox4x32(key: int, counter: NDArray[np.uint64], high: int) -> Words:
     """Return four words for each counter, by ten rounds of Philox.
 
     Args:
-        key: 64 bits.
+        key: 64-bit key.
         counter: low 64 bits of the counters, ``[n]``.
-        high: their high 64 bits.
+        high: high 64 bits of the counters.
 
     Returns:
         ``[n, 4], uint32``.
@@ -62,8 +62,8 @@ def threefry2x32(key: int, counter: NDArray[np.uint64]) -> Words:
     """Return two words for each counter, by twenty rounds of Threefry.
 
     Args:
-        key: 64 bits.
-        counter: ``[n]``.
+        key: 64-bit key.
+        counter: 64-bit counters, ``[n]``.
 
     Returns:
         ``[n, 2], uint32``.

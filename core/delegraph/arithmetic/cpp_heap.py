@@ -1,8 +1,8 @@
 """A binary heap that orders equal elements as the heap of C++'s standard library does.
 
-The official kernels sort with ``std::partial_sort`` and ``std::priority_queue`` in places where a
-tie shows in the output. Which of equal elements comes first is no rule there but a consequence of
-the heap inside, so these functions move elements exactly as libstdc++ does.
+The official kernels sort by ``std::partial_sort`` and ``std::priority_queue`` in places where the
+order of equal elements affects the output. This order follows from the movements in C++'s heap, so
+these functions move elements exactly as libstdc++ does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 Order = Callable[[T, T], bool]
-"""Whether its first argument must lie below its second one in the heap."""
+"""Function that returns whether its first argument must be below its second in the heap."""
 
 
 def largest(values: Sequence[float], count: int) -> list[int]:
@@ -43,13 +43,13 @@ def largest(values: Sequence[float], count: int) -> list[int]:
 
 
 def push(heap: list[T], item: T, below: Order[T]) -> None:
-    """Add *item* to the heap, with the element order of ``std::push_heap``."""
+    """Add *item* to the heap; elements move as in ``std::push_heap``."""
     heap.append(item)
     _rise(heap, len(heap) - 1, 0, item, below)
 
 
 def pop(heap: list[T], below: Order[T]) -> T:
-    """Remove and return the top of a heap that is not empty, as ``std::pop_heap`` does."""
+    """Remove and return the top of a non-empty heap; elements move as in ``std::pop_heap``."""
     top, last = heap[0], heap.pop()
     if heap:
         sink(heap, 0, len(heap), last, below)
@@ -57,7 +57,7 @@ def pop(heap: list[T], below: Order[T]) -> T:
 
 
 def sink(heap: list[T], hole: int, size: int, item: T, below: Order[T]) -> None:
-    """Put *item* into the heap under *hole*: down along the higher children, then up again."""
+    """Put *item* into the heap below *hole*: move down to higher children, then up again."""
     top, child = hole, 2 * hole + 2
     while child < size:
         if below(heap[child], heap[child - 1]):

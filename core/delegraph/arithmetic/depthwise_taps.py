@@ -1,10 +1,10 @@
-"""Sums over window taps, channel by channel: the arithmetic of depthwise convolutions.
+"""Sums over window taps (weights of a window), channel by channel, for depthwise convolutions.
 
-``numpy.einsum`` multiplies and adds a tap in one pass over memory, fast as long as its inner loops
-are long: several columns with all their channels. That needs neighbouring outputs to read
-neighbouring columns, so for strides beyond 1 the image's columns are first dealt out: column ``i``
-goes to phase ``i % stride``, place ``i // stride``, and every phase is summed up by itself. Images
-of many channels have long loops without.
+``numpy.einsum`` multiplies and adds a tap in one pass over memory. This is fast if its inner loops
+are long: several columns with all their channels. For that, neighbouring outputs must read
+neighbouring columns. So for strides above 1, the image's columns are first regrouped: column ``i``
+goes to place ``i // stride`` of phase ``i % stride``, and each phase is summed separately. Images
+with many channels have long loops anyway.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MANY_CHANNELS = 64
 _LONG_LOOP = 768
-"""Values per inner loop beyond which the loop's overhead no longer shows."""
+"""Number of values per inner loop above which the loop's overhead is negligible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class _Phase:
     """The taps of one window row that read the columns of one phase.
 
     Attributes:
-        taps: which they are.
-        index: the phase.
-        place: where the first tap reads for the first output.
-        step: places from one of the taps to the next.
+        taps: positions of the taps in the window row.
+        index: number of the phase.
+        place: place that the first tap reads for the first output.
+        step: number of places from one tap to the next.
     """
 
     taps: range
@@ -49,10 +49,11 @@ class DepthwiseTaps:
     """Computes the depthwise sums of one image, a few output rows at a time.
 
     Args:
-        context: for working memory.
+        context: context that provides working memory.
         windows: how windows slide along height and width.
         channels: channels of the image.
-        multiplier: outputs per channel; output ``c * multiplier + i`` reads channel ``c``.
+        multiplier: number of outputs per channel; output ``c * multiplier + i`` reads channel
+            ``c``.
         dtype: of weights and sums.
     """
 
@@ -82,22 +83,24 @@ class DepthwiseTaps:
         )
 
     def arrange(self, weight: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return for each phase the weights of its taps, repeated as often as a loop has columns.
+        """Return the weights of each phase's taps, repeated for all columns of an inner loop.
 
         Args:
-            weight: ``[KH, KW, O]``, of the sums' dtype.
+            weight: weights, ``[KH, KW, O]``, of the sums' dtype.
         """
         return [np.tile(weight[:, phase.taps], (1, 1, self._columns)) for phase in self._taps]
 
     def tiles(
         self, image: NDArray[Any], weights: list[NDArray[Any]], pad_value: float = 0
     ) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Yield slices of output rows, with depthwise sums ``[rows, OW * O]`` until the next tile.
+        """Yield slices of output rows with their depthwise sums, ``[rows, OW * O]``.
+
+        An array is valid until the next tile.
 
         Args:
             image: ``[H, W, C]``.
-            weights: what :meth:`arrange` returned.
-            pad_value: what surrounds the image.
+            weights: result of :meth:`arrange`.
+            pad_value: value around the image.
         """
         if 0 in self._shape:
             return
@@ -114,7 +117,7 @@ class DepthwiseTaps:
             yield slice(start, stop), sums.reshape(stop - start, -1)
 
     def _surround(self, image: NDArray[Any], pad_value: float) -> NDArray[Any]:
-        """Copy *image* and its border, split into phases of columns: ``[H, phases, places, O]``."""
+        """Copy *image* with its border, split into column phases: ``[H, phases, places, O]``."""
         down, across = self._windows
         padded: NDArray[Any] = self._padded.data
         if down.padded > down.input or math.prod(padded.shape[1:3]) > across.input:
@@ -130,7 +133,7 @@ class DepthwiseTaps:
         return padded
 
     def _view(self, padded: NDArray[Any], phase: _Phase, start: int, stop: int) -> NDArray[Any]:
-        """View of the elements that the taps of *phase* read for output rows *start* to *stop*.
+        """Return a view of the elements that *phase*'s taps read for output rows *start* to *stop*.
 
         Returns:
             ``[KH, taps, rows, *shape]``; overlapping views of the image.
@@ -164,7 +167,7 @@ def _taps_by_phase(across: Window, phases: int) -> list[_Phase]:
 
 
 def _columns_per_loop(across: Window, outputs: int) -> int:
-    """Return the fewest columns that divide the output's and make a long inner loop."""
+    """Return the least number of columns that divides the output's and makes a long inner loop."""
     for count in range(1, across.output):
         if across.output % count == 0 and count * outputs >= _LONG_LOOP:
             return count

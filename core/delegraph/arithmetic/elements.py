@@ -1,4 +1,4 @@
-"""Functions that move elements between tensors of any type: plain, packed 4-bit, shared memory."""
+"""Moves elements between tensors of any type: plain, packed 4-bit, or in shared memory."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Move: TypeAlias = "Callable[[NDArray[Any], NDArray[Any]], object]"
 
 
 def values_of(tensor: Tensor) -> NDArray[Any]:
-    """Return a tensor's elements: its data, or a new int8 array when the elements are packed."""
+    """Return a tensor's elements: its data, or a new int8 array if they are packed."""
     data: NDArray[Any] = tensor.data
     return unpack(data, tensor.type, tensor.shape) if tensor.is_packed else data
 
 
 def on_elements(x: Tensor, y: Tensor, move: Move) -> Eval:
-    """Return the evaluation that calls *move* on the unpacked elements of *x* and *y*."""
+    """Return the function that calls *move* on the unpacked elements of *x* and *y*."""
     if not x.is_packed:
 
         def move_plain() -> None:
@@ -42,7 +42,7 @@ def on_elements(x: Tensor, y: Tensor, move: Move) -> Eval:
 
 
 def forward(x: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation that copies the bytes of *x* to *y*; shared memory is not copied.
+    """Return the function that copies the bytes of *x* to *y*, unless both share their memory.
 
     Source:
         The pointer comparison in ``Eval`` of tflite/kernels/reshape.cc; ``np.copyto`` makes it.

@@ -1,8 +1,8 @@
-"""Integer matrix products by floating-point BLAS, without losing a bit.
+"""Exact integer matrix products by floating-point BLAS.
 
-Sums of integers are exact in a float type as long as no partial sum leaves its mantissa: 2**24 in
-float32, 2**53 in float64. The weights are known, so the largest sum that any input could make is
-known too, and nearly always fits float32.
+Sums of integers are exact in a float type while no partial sum exceeds its mantissa: 2**24 in
+float32, 2**53 in float64. The weights are known, so the largest possible sum is known too, and
+nearly always fits float32.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class IntegerWeights:
-    """Integer weights as float matrices in which products are exact.
+    """Integer weights as float matrices whose products with integers are exact.
 
     Attributes:
         matrices: one ``[K, O / groups]`` for each group, float32 or float64.
-        sums: what one unit added to every input value adds to each output, ``[O], int64``.
-        bounds: no product is larger in magnitude, whatever the input, ``[O], float64``.
-        source: the stored integers, whose address they are shared by; None if they are not.
+        sums: sum of each output's weights, ``[O], int64``: the effect of adding 1 to every input.
+        bounds: largest magnitude of each output's products, for any input, ``[O], float64``.
+        source: stored integers by whose address the weights are shared; None if they are not
+            shared.
     """
 
     matrices: tuple[NDArray[Any], ...]
@@ -50,12 +51,12 @@ _SHARED: WeakValueDictionary[Hashable, IntegerWeights] = WeakValueDictionary()
 def shared_weights(
     weight: Tensor, form: Hashable, make: Callable[[], IntegerWeights]
 ) -> IntegerWeights:
-    """Return the weights that *make* returns; nodes that read one constant share the weights.
+    """Return the weights from *make*; nodes that read the same constant share them.
 
     Args:
-        weight: the integers.
-        form: what the result depends on besides them.
-        make: see :func:`integer_weights`.
+        weight: tensor of the integers.
+        form: key for everything else on which the result depends.
+        make: returns new weights; see :func:`integer_weights`.
     """
     data = weight.data
     if not weight.is_constant or weight.sparsity is not None or data.flags.writeable:
@@ -75,14 +76,14 @@ def integer_weights(
     zero_point: int = 0,
     is_fixed: bool = True,
 ) -> IntegerWeights:
-    """Return *weight* ready for exact products with integers.
+    """Return *weight* converted for exact products with integers.
 
     Args:
-        weight: ``[O, ...]``, integers of at most 16 bits, or as far apart as those can be.
-        largest: what no input exceeds in magnitude.
-        groups: parts that the outputs are divided into.
-        zero_point: what is taken from the weights.
-        is_fixed: False for weights that change, which always get float64.
+        weight: ``[O, ...]``, integers in a range of at most 16 bits.
+        largest: largest magnitude of an input.
+        groups: number of groups into which the outputs are divided.
+        zero_point: number that is subtracted from the weights.
+        is_fixed: whether the weights never change; weights that change always get float64.
     """
     rows = channel_rows(weight)  # [O, K]
     matrix = np.empty(rows.shape, np.float32)
@@ -100,7 +101,7 @@ def integer_weights(
 
 
 def centre(integers: NDArray[Any], zero_point: int, out: NDArray[Any]) -> None:
-    """Store *integers* minus their zero point, as floats, in *out*, which has their shape."""
+    """Store *integers* minus their zero point as floats in *out*, which has the same shape."""
     np.copyto(out, integers, casting="same_kind")
     if zero_point:
         out -= zero_point
@@ -116,14 +117,14 @@ def _row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
 
 
 def largest_input(x: Tensor, *, is_centred: bool = False) -> int:
-    """Return the largest magnitude of *x*'s stored integers, or of their distances from zero."""
+    """Return the largest magnitude of *x*'s stored integers, or of their distance to zero point."""
     info = np.iinfo(x.dtype)
     offset = x.zero_point if is_centred else 0
     return max(abs(int(info.min) - offset), abs(int(info.max) - offset))
 
 
 def column_bounds(weight: NDArray[Any], largest: int) -> NDArray[np.float64]:
-    """Upper bound of the products with inputs up to *largest*, a column each: ``[O], float64``.
+    """Return bounds of the products with inputs up to *largest*, per column: ``[O], float64``.
 
     Args:
         weight: ``[..., O]``, centred integers, summed over all axes but the last.

@@ -1,4 +1,4 @@
-"""FarmHash's 64-bit fingerprint, of many keys at once.
+"""FarmHash's 64-bit fingerprint, computed for many keys at once.
 
 Source:
     Fingerprint64 (farmhashna::Hash64), github.com/google/farmhash, src/farmhash.cc.
@@ -88,7 +88,7 @@ def _longer(keys: Keys) -> U64:
 
 
 def _last(keys: Keys, x: U64, y: U64, z: U64, v: Pair, w: Pair) -> U64:
-    """Return the fingerprints after the last 64 bytes, which may overlap the bytes before."""
+    """Return the fingerprints after the last 64 bytes, which may overlap earlier bytes."""
     length = keys.shape[1]
     mul = _K1 + ((z & _u64(0xFF)) << _u64(1))
     at = length - 64

@@ -1,7 +1,7 @@
 """TFLite's MultiplyByQuantizedMultiplier: fixed-point multiplication, bit for bit.
 
-A real multiplier M is stored as a 31-bit mantissa m and a shift s: ``M = m * 2**(s - 31)``.
-``x * M`` is then rounded to an integer; the kernels disagree on how, so each way has its function:
+A real multiplier M is stored as a 31-bit mantissa m and a shift s: ``M = m * 2**(s - 31)``. ``x *
+M`` is then rounded to an integer. Kernels round in different ways, so each way has its function:
 
 ===============================================  ================================================
 :func:`multiply_by_quantized_multiplier`         most kernels: rounds twice, the second time with
@@ -11,10 +11,10 @@ A real multiplier M is stored as a 31-bit mantissa m and a shift s: ``M = m * 2*
 :func:`multiply_by_quantized_multiplier_int64`   int16 activations: 15-bit mantissa, rounds once
 ===============================================  ================================================
 
-All take integer arrays of any width and broadcast multiplier and shift against them, so a channel's
-own multiplier is an array as long as the last axis. Of values they use operators and methods alone,
-so that arrays of JAX, traced ones too, may take NumPy's place. These are the definitions. To scale,
-shift and store the sums of a whole kernel, see :mod:`delegraph.arithmetic.requantize`, which is
+All functions take integer arrays of any width. Multiplier and shift broadcast against them, so
+per-channel multipliers are an array as long as the last axis. The functions use only operators and
+methods of the arrays, so that (traced) JAX arrays work as well. These functions are the
+definitions; :mod:`delegraph.arithmetic.requantize` scales, shifts and stores a whole kernel's sums
 faster.
 
 Source:
@@ -44,7 +44,7 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """Return the Q31 mantissa and the left shift whose product represents *real*.
+    """Return the Q31 mantissa and the left shift that together represent *real*.
 
     Multipliers below 2**-32 become ``(0, 0)``, and so do infinities and NaN.
 
@@ -52,7 +52,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     (1610612736, -1)
 
     Raises:
-        OperatorError: *real* is 2**31 or more, which no shift of 32 bits stands for.
+        OperatorError: *real* is 2**31 or more, which needs too large a shift.
 
     Source:
         QuantizeMultiplier, tflite/kernels/internal/quantization_util.cc.
@@ -73,13 +73,13 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 def quantize_multipliers(
     reals: NDArray[np.float64] | Sequence[float],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return :func:`quantize_multiplier` of several multipliers: two ``[K], int64`` arrays.
+    """Return :func:`quantize_multiplier` of several multipliers, as two ``[K], int64`` arrays.
 
     Args:
-        reals: ``[K]``.
+        reals: real multipliers, ``[K]``.
 
     Raises:
-        OperatorError: one is negative, 2**31 or more.
+        OperatorError: a multiplier is negative, or 2**31 or more.
     """
     values = np.asarray(reals, np.float64)
     fractions, exponents = np.frexp(np.where(np.isfinite(values), values, 0.0))
@@ -116,7 +116,7 @@ def saturating_rounding_doubling_high_mul(a: IntArray, b: IntArray | int) -> NDA
 
     Args:
         a: int32 values, in an array of any integer dtype.
-        b: the same, or one number.
+        b: int32 values in such an array, or one number.
 
     >>> saturating_rounding_doubling_high_mul(np.array([3, -3, -(2**31)]), 2**30).tolist()
     [2, -1, -1073741824]
@@ -149,8 +149,8 @@ def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
 def rounding_divide_by_any_pot(x: IntArray, exponent: IntArray | int) -> NDArray[np.int64]:
     """Divide int32 values as :func:`rounding_divide_by_pot`, for any exponent, also beyond [0, 31].
 
-    Some official kernels pass such exponents. C leaves the result open, but the shift instructions
-    of x86 define it: they use the exponent's low bits.
+    Some official kernels use such exponents. C does not define the result, but x86's shift
+    instructions do: they use the low bits of the exponent.
 
     >>> rounding_divide_by_any_pot(np.array([1000, -1000]), -1).tolist()
     [1, -1]
@@ -170,7 +170,7 @@ def multiply_by_quantized_multiplier(
     Args:
         x: int32 values, in an array of any integer dtype.
         multiplier: Q31 mantissa from :func:`quantize_multiplier`.
-        shift: its left shift; negative shifts right.
+        shift: left shift of the mantissa; negative values shift right.
 
     Source:
         MultiplyByQuantizedMultiplier(int32_t, ...), tflite/kernels/internal/common.cc.
@@ -184,8 +184,8 @@ def multiply_by_quantized_multiplier_gemm(
 ) -> NDArray[np.int32]:
     """Return ``x * multiplier * 2**(shift - 31)``, rounded as in ruy's x86 matrix products.
 
-    Same arguments as :func:`multiply_by_quantized_multiplier`; differs from it where the first
-    rounding leaves a negative half, which goes up here.
+    The arguments are those of :func:`multiply_by_quantized_multiplier`. Results differ if the first
+    rounding leaves a negative half, which is rounded up here.
 
     Source:
         rounding_right_shift, ruy/kernel_avx512.cc and kernel_avx2_fma.cc.
@@ -211,7 +211,7 @@ def multiply_by_quantized_multiplier_int64(
 def wide_multiply_by_quantized_multiplier(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> NDArray[np.int64]:
-    """All 64 bits of the result of :func:`multiply_by_quantized_multiplier_int64`."""
+    """Return all 64 bits of the result of :func:`multiply_by_quantized_multiplier_int64`."""
     reduced = reduce_multiplier(multiplier)
     total = 15 - np.asarray(shift, np.int64)
     product = x.astype(np.int64) * reduced
@@ -229,7 +229,7 @@ def reduce_multiplier(multiplier: IntArray | int) -> NDArray[np.int64]:
 def _doubling_high_mul(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return *x* shifted left and multiplied, and the right shift that the caller has to do."""
+    """Return *x* shifted left and multiplied, and the right shift that remains to be done."""
     shift = np.asarray(shift, np.int64)
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     shifted = (x.astype(np.int64) << left).astype(np.int32)  # wraps like the C code
@@ -237,7 +237,7 @@ def _doubling_high_mul(
 
 
 def power_of_two(scale: float) -> int | None:
-    """Return the logarithm to base 2 of a scale, or None when the scale is no power of two.
+    """Return the base-2 logarithm of a scale, or None if the scale is no power of two.
 
     >>> power_of_two(2**-15), power_of_two(0.3)
     (-15, None)
@@ -253,10 +253,10 @@ def power_of_two(scale: float) -> int | None:
 
 
 def scale_exponent(tensor: Tensor) -> int:
-    """Return the exponent of a tensor's scale, which is a power of two.
+    """Return the base-2 logarithm of a tensor's scale, which must be a power of two.
 
     Raises:
-        OperatorError: it is none.
+        OperatorError: the scale is no power of two.
     """
     exponent = power_of_two(tensor.scale)
     if exponent is None:

@@ -26,7 +26,7 @@ _LOG_BITS = 4  # integer bits of logarithms in the output
 
 
 def softmax(x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the evaluation of 8-bit SOFTMAX; the output's scale and zero point are not used.
+    """Return the function that computes 8-bit SOFTMAX; the output's quantization is not used.
 
     Source:
         Softmax, tflite/kernels/internal/reference/softmax.h.
@@ -45,7 +45,7 @@ def softmax(x: Tensor, y: Tensor, beta: float) -> Eval:
 
 
 def log_softmax(x: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation of 8-bit LOG_SOFTMAX.
+    """Return the function that computes 8-bit LOG_SOFTMAX.
 
     Source:
         LogSoftmax, tflite/kernels/internal/reference/{log_softmax,integer_ops/log_softmax}.h.
@@ -68,10 +68,10 @@ def log_softmax(x: Tensor, y: Tensor) -> Eval:
 
 
 def _input_scaling(scale: float, beta: float) -> tuple[int, int]:
-    """Return the mantissa and left shift that bring differences of stored integers to Q5.26.
+    """Return the mantissa and left shift that convert differences of stored integers to Q5.26.
 
     Raises:
-        OperatorError: differences are not larger there; the official kernel ends the process.
+        OperatorError: the multiplier is not above 1; the official kernel would end the process.
 
     Source:
         PreprocessSoftmaxScaling, tflite/kernels/internal/quantization_util.cc.
@@ -83,15 +83,16 @@ def _input_scaling(scale: float, beta: float) -> tuple[int, int]:
 
 
 def _radius(shift: int) -> int:
-    """Return the largest difference that fits Q5.26. Source: CalculateInputRadius, ibid."""
+    """Return the largest difference that fits into Q5.26. Source: CalculateInputRadius, ibid."""
     return math.floor(((1 << _INPUT_BITS) - 1) * 2.0 ** (31 - _INPUT_BITS - shift))
 
 
 def _tables(multiplier: int, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Tables by distance to a row's maximum: the scaled negative distance and its exponential.
+    """Return tables by distance to a row's maximum: scaled negative distance, and exponential.
 
     Returns:
-        Q5.26 and Q0.31, ``[256], int32`` each; exponentials of what does not fit Q5.26 are 0.
+        Q5.26 and Q0.31, ``[256], int32`` each; exponentials of distances that do not fit Q5.26 are
+        0.
     """
     distances = np.arange(256)
     scaled = multiply_by_quantized_multiplier(-distances, multiplier, shift)
@@ -101,7 +102,7 @@ def _tables(multiplier: int, shift: int) -> tuple[NDArray[np.int32], NDArray[np.
 
 
 def _distances(x: Tensor) -> NDArray[np.int16]:
-    """Distance of each value to the largest value of its row: 0 to 255."""
+    """Return the distance of each value to the largest value of its row: 0 to 255."""
     values = x.data.astype(np.int16)
     return np.asarray(values.max(-1, keepdims=True, initial=-128) - values)
 

@@ -1,8 +1,8 @@
 """Fixed-point exp, tanh and logistic, equal to gemmlowp's in every bit.
 
 A Qm.n number is an integer ``raw`` that stands for ``raw / 2**n``: m integer bits, n fractional
-bits and a sign, so m + n is 15 for int16 and 31 for int32. The array's dtype says which of the two
-is meant; results have the dtype of their operand. Results that leave out m are Q0: [-1, 1).
+bits and a sign, so m + n is 15 for int16 and 31 for int32. The dtype of an array tells which of the
+two is meant, and results have their operand's dtype. Q0 means m = 0: numbers in [-1, 1).
 
 Source:
     gemmlowp, fixedpoint/fixedpoint.h.
@@ -46,11 +46,11 @@ _LOG_LINEAR = 638450708  # 1/4 * 2**1/4, Q0.31
 
 
 def high_mul(a: Raw, b: Any) -> Raw:
-    """Return ``a * b / 2**n`` for Q0.n operands, in a's dtype: halves up, -1 * -1 saturated.
+    """Return ``a * b / 2**n`` for Q0.n operands, in a's dtype; halves round up, -1 * -1 saturates.
 
     Args:
         a: any shape, int16 or int32.
-        b: the same dtype, broadcastable.
+        b: same dtype, with a shape that broadcasts.
 
     >>> high_mul(np.array([3 << 13, -32768], np.int16), np.int16(-32768))
     array([-24576,  32767], dtype=int16)
@@ -67,7 +67,7 @@ def high_mul(a: Raw, b: Any) -> Raw:
 
 
 def saturating_shift_left(x: Raw, exponent: Any) -> Raw:
-    """Return ``x * 2**exponent``, saturated to x's dtype; *exponent* >= 0, broadcastable."""
+    """Return ``x * 2**exponent``, saturated to x's dtype; *exponent* is >= 0 and broadcasts."""
     wide, _ = _wide(x.dtype)
     limits = np.iinfo(x.dtype)
     return np.asarray(np.clip(x.astype(wide) << exponent, limits.min, limits.max), x.dtype)
@@ -78,7 +78,7 @@ def exp_on_negative_values(x: Raw, integer_bits: int) -> Raw:
 
     Args:
         x: any shape, int16 or int32, none positive.
-        integer_bits: m of x.
+        integer_bits: number m of integer bits of x.
 
     Source:
         gemmlowp::exp_on_negative_values.
@@ -105,7 +105,7 @@ def inverse_sqrt(x: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int32], NDArra
     """Return the Q31 multipliers and left shifts of ``1 / sqrt(x)``, both in the shape of *x*.
 
     Args:
-        x: integers from 0 to 2**31 - 1; those below 2 give the largest multiplier, almost 1.
+        x: integers from 0 to 2**31 - 1; integers below 2 give the largest multiplier, almost 1.
 
     >>> multiplier, shift = inverse_sqrt(np.array([16, 3]))
     >>> (multiplier * 2.0 ** (shift - 31)).round(6).tolist()
@@ -132,7 +132,7 @@ def inverse_sqrt(x: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int32], NDArra
 
 
 def tanh(x: Raw, integer_bits: int) -> Raw:
-    """Return the hyperbolic tangent in Q0; *integer_bits* is m of x. Source: gemmlowp::tanh."""
+    """Return the hyperbolic tangent in Q0; x has *integer_bits* m. Source: gemmlowp::tanh."""
     negative = np.where(x < 0, x, -x)
     e = exp_on_negative_values(negative, integer_bits + 1)  # the same raw with one more bit: 2x
     y = saturating_shift_left(_reciprocal(e) - _f2_one(x.dtype), 2)
@@ -142,7 +142,7 @@ def tanh(x: Raw, integer_bits: int) -> Raw:
 
 
 def logistic(x: Raw, integer_bits: int) -> Raw:
-    """Return 1 / (1 + exp(-x)) in Q0; *integer_bits* is m of x. Source: gemmlowp::logistic."""
+    """Return 1 / (1 + exp(-x)) in Q0; *integer_bits* is the m of x. Source: gemmlowp::logistic."""
     negative = np.where(x > 0, -x, x)
     e = exp_on_negative_values(negative, integer_bits)
     y = one_over_one_plus_x(e)
@@ -170,9 +170,9 @@ def log(x: NDArray[np.int32], integer_bits: int, result_bits: int) -> NDArray[np
     """Return the natural logarithm of x >= 1, int32.
 
     Args:
-        x: any shape.
-        integer_bits: m of x.
-        result_bits: m of the result.
+        x: any shape, int32.
+        integer_bits: number m of integer bits of x.
+        result_bits: number m of integer bits of the result.
 
     >>> (log(np.array([10 << 19], np.int32), 12, 5) / 2**26).round(6).tolist()
     [2.302585]
@@ -207,18 +207,18 @@ def one_over_one_plus_x(x: Raw) -> Raw:
 
 @lru_cache(maxsize=16)
 def tanh_table(integer_bits: int) -> NDArray[np.int16]:
-    """Return :func:`tanh` of all int16: ``[65536], int16``, indexed by ``x.view(uint16)``."""
+    """Return a table of :func:`tanh` for all int16: ``[65536], int16``, by ``x.view(uint16)``."""
     return _frozen(tanh(_every_int16(), integer_bits))
 
 
 @lru_cache(maxsize=16)
 def logistic_table(integer_bits: int) -> NDArray[np.int16]:
-    """Return :func:`logistic` of all int16 values, indexed like :func:`tanh_table`'s result."""
+    """Return a table of :func:`logistic` for all int16, indexed as for :func:`tanh_table`."""
     return _frozen(logistic(_every_int16(), integer_bits))
 
 
 def _exp_on_quarter(x: Raw) -> Raw:
-    """Return exp(x) for Q0 x in [-1/4, 0): a Taylor series of degree 4 round -1/8."""
+    """Return exp(x) for Q0 x in [-1/4, 0), by a Taylor series of degree 4 about -1/8."""
     x = x + _constant(1 << 28, x.dtype)
     x2 = high_mul(x, x)
     x3 = high_mul(x2, x)
@@ -241,17 +241,17 @@ def _reciprocal(x: Raw) -> Raw:
 
 
 def _leading_zeros(x: NDArray[Any]) -> NDArray[np.int64]:
-    """Return how many of 32 bits are 0 before the first 1, for 0 <= x < 2**32."""
+    """Return the number of 0 bits before the first 1 of 32 bits, for 0 <= x < 2**32."""
     return 32 - np.frexp(x.astype(np.float64))[1].astype(np.int64)
 
 
 def _wide(dtype: np.dtype[np.signedinteger[Any]]) -> tuple[type[np.signedinteger[Any]], int]:
-    """Return the type that holds products of *dtype*, and the bits of *dtype* without the sign."""
+    """Return the type for products of *dtype*, and *dtype*'s number of bits without the sign."""
     return (np.int32, 15) if dtype.itemsize == 2 else (np.int64, 31)
 
 
 def _constant(q31: int, dtype: np.dtype[np.signedinteger[Any]]) -> Any:
-    """Return a fixed-point constant, written for int32, rounded to the same format in *dtype*."""
+    """Return a fixed-point constant in *dtype*, rounded from its int32 form."""
     if dtype.itemsize == 2:
         q31 = int(rounding_divide_by_pot(np.array(q31, np.int32), 16))
     return dtype.type(q31)
@@ -262,17 +262,17 @@ def _bit(position: int, dtype: np.dtype[np.signedinteger[Any]]) -> Any:
 
 
 def _one(dtype: np.dtype[np.signedinteger[Any]]) -> Any:
-    """Largest number of format Q0 in *dtype*, which represents 1."""
+    """Return the largest number of format Q0 in *dtype*, which represents 1."""
     return dtype.type(np.iinfo(dtype).max)
 
 
 def _f2_one(dtype: np.dtype[np.signedinteger[Any]]) -> Any:
-    """The number 1 in fixed-point format Q2 of *dtype*."""
+    """Return the number 1 in fixed-point format Q2 of *dtype*."""
     return _bit(_wide(dtype)[1] - 2, dtype)
 
 
 def _every_int16() -> NDArray[np.int16]:
-    """Return the int16 whose bits are 0, 1, ... 65535: ``[65536], int16``."""
+    """Return all int16 in the order of their bits, 0 to 65535: ``[65536], int16``."""
     return np.arange(1 << 16, dtype=np.uint16).view(np.int16)
 
 

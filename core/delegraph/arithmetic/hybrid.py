@@ -1,6 +1,7 @@
 """Hybrid products: float activations quantised on the fly, integer weights, float results.
 
-:mod:`delegraph.arithmetic.quantize_rows` quantises; this module keeps the weights and scales back.
+:mod:`delegraph.arithmetic.quantize_rows` quantises activations. This module stores the weights and
+scales the results back to floats.
 
 Source:
     MatrixBatchVectorMultiplyAccumulate, tflite/kernels/internal/reference/portable_tensor_utils.cc.
@@ -28,20 +29,20 @@ _LARGEST_INPUT = 255  # the distance between two int8
 
 
 _FOUR_BIT_OUTPUTS, _FOUR_BIT_DEPTH = 4, 32
-"""The least weights that the official kernel for 4 bits takes."""
+"""Least number of outputs and of depth for which the official 4-bit kernel is used."""
 
 
 def rows_have_zero_points(weight: Tensor, *, asked: bool) -> bool:
-    """Whether the inputs of FULLY_CONNECTED are quantized with zero points.
+    """Return whether the inputs of FULLY_CONNECTED are quantized with zero points.
 
-    The official kernel for constant weights of 4 bits has none, whatever the options say.
+    The official kernel for constant 4-bit weights never uses zero points, whatever the options say.
 
     Args:
-        weight: ``[O, K]``.
-        asked: ``asymmetric_quantize_inputs`` of the options.
+        weight: weights, ``[O, K]``.
+        asked: value of ``asymmetric_quantize_inputs`` in the options.
 
     Source:
-        PrepareImpl, tflite/kernels/fully_connected.cc; the reference kernel goes by the options.
+        PrepareImpl, tflite/kernels/fully_connected.cc; the reference kernel follows the options.
     """
     outputs, depth = weight.shape
     is_four_bit = (
@@ -59,13 +60,13 @@ class HybridWeights:
     """Weights, bias and scales of a hybrid product.
 
     Attributes:
-        matrices: the integers, in floats, in the form that the caller multiplies by.
+        matrices: the integer weights as floats, in the caller's form.
         sums: sums of each output's weights, ``[O], int64``.
-        scales: of the weights, ``[O], float32``.
-        bias: ``[O], float32``.
+        scales: scales of the weights, ``[O], float32``.
+        bias: bias of each output, ``[O], float32``.
         low: lower bound of results.
         high: upper bound of results.
-        integers: what the matrices belong to; other nodes may share it.
+        integers: object with the matrices, which other nodes may share.
     """
 
     matrices: tuple[NDArray[Any], ...]
@@ -82,12 +83,12 @@ class HybridWeights:
         return repeated(self.scales), repeated(self.sums), repeated(self.bias)
 
     def at(self, scale: np.float32, zero_point: int) -> HybridResult:
-        """Conversion to results, for activations quantised with *scale* and *zero_point*."""
+        """Return the conversion to results for activations with *scale* and *zero_point*."""
         return HybridResult(self, scale, zero_point)
 
 
 class HybridResult:
-    """Turns accumulators into float results: ``(acc - zero_point * sums) * scales + bias``."""
+    """Converts accumulators to float results: ``(acc - zero_point * sums) * scales + bias``."""
 
     def __init__(self, weights: HybridWeights, scale: np.float32, zero_point: int) -> None:
         scales, sums, self._bias = weights.repeated
@@ -99,7 +100,7 @@ class HybridResult:
         """Scale the accumulators *acc* to real numbers and store them in *out*.
 
         Args:
-            acc: ``[..., O]``, contiguous, exact integers; overwritten.
+            acc: ``[..., O]``, contiguous, exact integers; it is overwritten.
             out: the same shape, contiguous.
         """
         by_pattern(self._store, len(self._scales), acc.reshape(-1), out.reshape(-1))
@@ -114,17 +115,18 @@ class HybridResult:
 
 
 class HybridProduct:
-    """The weights of one hybrid node, prepared once and kept between invokes.
+    """Weights of one hybrid node, prepared once and kept between invokes.
 
     Args:
-        weight: ``[O, ...]``, integers; uint8 ones are read as int8, as the official kernels do.
-        bias: ``[O]`` or None.
-        scales: of the weights, ``[O], float32``.
+        weight: ``[O, ...]``, integers; uint8 weights are read as int8, as in the official kernels.
+        bias: ``[O]``, or None if absent.
+        scales: scales of the weights, ``[O], float32``.
         activation: fused activation; only clamps are applied.
-        groups: parts that the outputs are divided into.
+        groups: number of groups into which the outputs are divided.
 
     Attributes:
-        current: gives the :class:`HybridWeights`, one matrix ``[K, O / groups]`` for each group.
+        current: returns the :class:`HybridWeights`, with one matrix ``[K, O / groups]`` for each
+            group.
         dtype: the float type that input matrices and accumulators must have.
     """
 

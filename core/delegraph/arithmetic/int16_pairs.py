@@ -1,4 +1,4 @@
-"""Operators of two int16 operands as functions, which arrays of other libraries may be given to."""
+"""Operators of two int16 operands as functions that accept NumPy and JAX arrays."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from delegraph.operators.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Int16Pairs:
-    """Functions that compute an int16 operator on two int64 arrays, broadcast to each other.
+    """Functions that compute an int16 operator on two int64 arrays, which broadcast.
 
-    The functions use operators and methods of arrays alone, so that JAX's will do.
+    The functions use only operators and methods of the arrays, so that JAX arrays work as well.
 
     Attributes:
-        vector: for elements before *vector_end*, in the output's order.
-        rest: for those after.
-        vector_end: where the official kernel's vector loop ends.
+        vector: function for elements before *vector_end*, in the output's order.
+        rest: function for elements from *vector_end* on.
+        vector_end: position at which the official kernel's vector loop ends.
     """
 
     vector: BinaryFunction
@@ -39,18 +39,18 @@ class Int16Pairs:
 def int16_pairs(
     op: str, node: Node, a: Tensor, b: Tensor, y: Tensor, numerics: Numerics
 ) -> Int16Pairs:
-    """Quantized ADD, SUB or MUL as a function of two arrays.
+    """Return quantized ADD, SUB or MUL as functions of two arrays.
 
     Args:
-        op: its name.
-        node: for options.
+        op: name of the operator.
+        node: the node, for its options.
         a: first operand, int16.
-        b: the second one.
+        b: second operand, int16.
         y: output, int16.
-        numerics: which official kernels to round like.
+        numerics: the official kernels to follow, builtin or reference.
 
     Raises:
-        OperatorError: zero points or scales that the operator does not take.
+        OperatorError: the operator does not support the zero points or scales.
     """
     if op == "MUL":
         product = product_function(node, a, b, y)

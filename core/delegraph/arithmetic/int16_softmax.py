@@ -1,4 +1,4 @@
-"""SOFTMAX of int16 in fixed point, on NumPy arrays or arrays with the same operators (JAX)."""
+"""SOFTMAX of int16 in fixed point, for NumPy arrays and arrays with the same operators (JAX)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _DOUBLE_MANTISSA, _DOUBLE_BIAS = 52, 1022
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Int16Softmax:
-    """Function from rows of stored integers, ``[..., C], int64``, to their SOFTMAX in Q0.15.
+    """Function that converts rows of stored integers, ``[..., C], int64``, to SOFTMAX in Q0.15.
 
     Attributes:
-        multiplier: Q31 mantissa that brings differences to the range of the exponentials.
-        shift: its left shift.
-        exponentials: points to interpolate between, ``[513], int64``; of the library of the rows.
-        reciprocals: the same for 1 / (1 + x).
+        multiplier: Q31 mantissa that scales differences to the range of the exponentials' table.
+        shift: left shift of the mantissa.
+        exponentials: points of exp between which to interpolate, ``[513], int64``, as an array of
+            the rows' library.
+        reciprocals: such points of 1 / (1 + x).
 
     Source:
         SoftmaxInt16, tflite/kernels/internal/reference/softmax.h.
@@ -52,7 +53,7 @@ class Int16Softmax:
 
 
 def int16_softmax(scale: float, beta: float) -> Int16Softmax:
-    """Return the SOFTMAX of numbers of a scale, times *beta*."""
+    """Return the function that computes SOFTMAX of ``beta * x`` for stored integers of *scale*."""
     factor = float(np.float32(scale) * np.float32(beta)) / (10.0 / 65535.0)
     exponentials = interpolation_points(10 / _SPAN, 32767, 2 / _SPAN, 0, np.exp)
     reciprocals = interpolation_points(1 / _SPAN, -32768, 2 / _SPAN, 0, lambda v: 1 / (1 + v))
@@ -60,5 +61,5 @@ def int16_softmax(scale: float, beta: float) -> Int16Softmax:
 
 
 def _bit_length(x: Integers) -> Integers:
-    """Return how many bits integers of 1 to 2**52 take, from their exponents as float64."""
+    """Return the bit lengths of integers from 1 to 2**52, taken from their float64 exponents."""
     return (x.astype(np.float64).view(np.int64) >> _DOUBLE_MANTISSA) - _DOUBLE_BIAS

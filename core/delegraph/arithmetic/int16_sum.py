@@ -1,4 +1,4 @@
-"""Sums and differences of quantized int16 tensors, without temporaries."""
+"""Sums and differences of quantized int16 tensors, computed without large temporaries."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _BLOCK = 1 << 13  # elements handled at a time, so that their int64 products sta
 
 @dataclass(frozen=True, slots=True)
 class ScaledSum:
-    """Parameters of ``a + sign * b`` in fixed point: a common scale, then the output's scale.
+    """Parameters of ``a + sign * b`` in fixed point, by a common scale for both operands.
 
     Attributes:
-        scale_a: maps stored integers of a to the common scale.
-        scale_b: the same for b.
+        scale_a: function from stored integers of a to the common scale.
+        scale_b: function from stored integers of b to the common scale.
         sign: 1 or -1.
         multiplier: Q31 mantissa from the common scale to the output's.
-        shift: its left shift.
-        zero_point: of the output.
+        shift: left shift of the mantissa.
+        zero_point: zero point of the output.
         low: smallest stored result.
         high: largest stored result.
     """
@@ -45,7 +45,7 @@ class ScaledSum:
 
 
 def int16_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: ScaledSum) -> Eval:
-    """Return the evaluation that sets *y* to the sum of *a* and *b*, for *total.shift* <= 0."""
+    """Return the function that sets *y* to the sum of *a* and *b*; *total.shift* must be <= 0."""
     values = every_value(a.dtype)
     tables = total.scale_a(values).astype(np.int32), total.scale_b(values).astype(np.int32)
     if not a.shape == b.shape == y.shape:
@@ -65,7 +65,7 @@ def int16_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: Scaled
 
 
 class _Workspace:
-    """Working memory of a sum: for given shapes, or for blocks of up to a given length."""
+    """Working memory of a sum, for given shapes, or for blocks of up to a given length."""
 
     def __init__(self, context: OpContext, shapes: tuple[tuple[int, ...], ...]) -> None:
         self.is_block = len(set(shapes)) == 1
@@ -85,7 +85,8 @@ class _Workspace:
         """Set *y* to the sum of *a* and *b*.
 
         Source:
-            MultiplyByQuantizedMultiplier, tflite/kernels/internal/common.cc, for the way back.
+            MultiplyByQuantizedMultiplier, tflite/kernels/internal/common.cc, for the scaling to the
+            output.
         """
         scaled_a, scaled_b, s, sign = self.a.data, self.b.data, self.sum.data, self.sign.data
         if self.is_block:

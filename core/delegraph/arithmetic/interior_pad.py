@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 
 def check_filler(x: Tensor, filler: Tensor, y: Tensor) -> None:
-    """Check that padding value and output have the input's type; the first value counts.
+    """Check that padding value and output have the input's type.
+
+    If there are several padding values, the first one is used.
 
     Raises:
-        OperatorError: they do not.
+        OperatorError: a type differs.
     """
     check_type(y, x)
     check_type(filler, x, "padding value")
@@ -29,12 +31,14 @@ def check_filler(x: Tensor, filler: Tensor, y: Tensor) -> None:
 
 @dataclass(frozen=True, slots=True)
 class InteriorPadding:
-    """Positions of elements in an array that is padded before, after and between them, or cropped.
+    """Positions of elements in an array that is padded before, after and between them.
+
+    Negative padding crops the array.
 
     Attributes:
-        shape: of the padded array.
-        source: the elements that stay.
-        target: where they go.
+        shape: shape of the padded array.
+        source: index of the elements that are kept.
+        target: index of their places in the padded array.
 
     >>> InteriorPadding.of((3,), (-1,), (2,), (1,))  # of "a b c", ". b . c . ." is left
     InteriorPadding(shape=(6,), source=(slice(1, 3, None),), target=(slice(1, 5, 2),))
@@ -55,10 +59,10 @@ class InteriorPadding:
         """Return the placement for an array of *shape*.
 
         Args:
-            shape: of the array before.
-            low: elements added before, for each dimension; negative ones are taken away.
-            high: the same after.
-            between: elements added between two of the array, at least 0.
+            shape: shape of the array before padding.
+            low: number of elements added before each dimension; negative numbers remove elements.
+            high: number of elements added after each dimension.
+            between: number of elements added between neighbouring elements, at least 0.
         """
         padded, source, target = [], [], []
         for size, before, after, gap in zip(shape, low, high, between, strict=True):
@@ -87,15 +91,15 @@ def placed(
     high: Sequence[int],
     between: Sequence[int],
 ) -> tuple[Shape, Eval]:
-    """Return the output's shape and the function that puts the elements of *x* into place.
+    """Return the output's shape, and the function that puts *x*'s elements into place.
 
     Args:
         x: input.
-        filler: the value of all other elements.
+        filler: tensor with the value of all other elements.
         y: output.
         low: see :meth:`InteriorPadding.of`.
-        high: see there.
-        between: see there.
+        high: see :meth:`InteriorPadding.of`.
+        between: see :meth:`InteriorPadding.of`.
     """
     placement = InteriorPadding.of(x.shape, low, high, between)
 

@@ -1,8 +1,9 @@
-"""Kernels of 8- and 16-bit operands as tables: every result is computed once.
+"""Kernels of 8- and 16-bit operands as tables of precomputed results.
 
-An 8-bit operator of one input is a table of 256 results, one of two inputs a table of 65,536, and
-so is a 16-bit operator of one input. The table is filled by whatever arithmetic the operator
-defines, however slow, while preparing, or in the first run if it is large; running is a gather.
+An 8-bit operator is a table of 256 results for one input, and of 65,536 results for two. A 16-bit
+operator of one input also has 65,536 results. The table is computed by the operator's definition,
+which may be slow, in prepare, or in the first run if it is large. An invoke then only looks results
+up.
 
 Tables are indexed by the bits of the stored integer seen as unsigned: ``table[q & 0xFF]``.
 """
@@ -46,18 +47,18 @@ def every_value(dtype: np.dtype[Any]) -> Integers:
 
 
 def unary_lookup(x: Tensor, y: Tensor, function: UnaryFunction) -> Eval:
-    """Return the evaluation that sets *y* to *function* of *x*.
+    """Return the function that sets *y* to *function* of *x*.
 
     Args:
-        x: any shape, an 8- or 16-bit integer type.
-        y: the same shape.
-        function: see :data:`UnaryFunction`; its results fit the type of *y*.
+        x: tensor of any shape and an 8- or 16-bit integer type.
+        y: tensor of the same shape.
+        function: see :data:`UnaryFunction`; its results must fit the type of *y*.
     """
     return lookup(x, y, np.asarray(function(every_value(x.dtype))))
 
 
 def lookup(x: Tensor, y: Tensor, table: NDArray[Any]) -> Eval:
-    """Return the evaluation that sets *y* to ``table[x]``, for every value of *x*'s type."""
+    """Return the function that sets *y* to ``table[x]``, with a result for every value of *x*."""
     table = table.astype(y.dtype)
     if x.dtype.itemsize == 1 == y.dtype.itemsize and math.prod(x.shape) >= _TRANSLATE_FROM:
         return _translate(x, y, table.tobytes())
@@ -70,7 +71,7 @@ def lookup(x: Tensor, y: Tensor, table: NDArray[Any]) -> Eval:
 
 
 def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the unsigned type as wide as *dtype*, as which ``take`` gathers without branches."""
+    """Return the unsigned type of *dtype*'s width, with which ``take`` needs no branches."""
     return np.dtype(f"u{dtype.itemsize}")
 
 
@@ -84,14 +85,14 @@ def _translate(x: Tensor, y: Tensor, table: bytes) -> Eval:
 def binary_lookup(
     context: OpContext, a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction
 ) -> Eval:
-    """Return the evaluation that sets *y* to *function* of *a* and *b*, broadcast.
+    """Return the function that sets *y* to *function* of *a* and *b*, broadcast.
 
     Args:
-        context: the host.
-        a: an 8-bit integer type.
-        b: the same type.
-        y: the broadcast shape.
-        function: see :data:`BinaryFunction`; its results fit the type of *y*.
+        context: context of the node.
+        a: tensor of an 8-bit integer type.
+        b: tensor of the same type.
+        y: tensor of the broadcast shape.
+        function: see :data:`BinaryFunction`; its results must fit the type of *y*.
     """
     if b.is_constant and b.data.size == 1 and a.shape == y.shape:
         value = b.data.astype(np.int64).reshape(1)
@@ -112,20 +113,20 @@ def binary_lookup(
 def once_needed(make: Callable[..., Made], *arguments: object) -> Callable[[], Made]:
     """Return a function that calls ``make(*arguments)`` at its first call and keeps the result.
 
-    A node that a delegate takes is prepared, to check it, and never runs: filling its table of
-    65,536 pairs then would be for nothing.
+    A node that a delegate takes is prepared, to check it, but never runs. So filling its table of
+    65,536 pairs in prepare would waste time.
     """
     return cache(partial(make, *arguments))
 
 
 _ROWS = 32
-"""Rows of a table of pairs computed at a time, so that intermediate values stay in the cache."""
+"""Number of rows of a pair table computed at a time, so that temporaries fit the cache."""
 
 
 def pair_table(
     operands: np.dtype[Any], result: np.dtype[Any], function: BinaryFunction
 ) -> NDArray[Any]:
-    """Return the results of all pairs of 8-bit operands, in :func:`pair_index`'s order."""
+    """Return the results for all pairs of 8-bit operands, in the order of :func:`pair_index`."""
     values = every_value(operands)
     table = np.empty((256, 256), result)
     for start in range(0, 256, _ROWS):
@@ -137,7 +138,7 @@ def pair_table(
 def pair_index(
     context: OpContext, a: Tensor, b: Tensor, y: Tensor
 ) -> tuple[Scratch, Callable[[], None]]:
-    """Return working memory in the shape of *y*, and a function that stores the indices there."""
+    """Return working memory in the shape of *y*, and a function that writes table indices to it."""
     index = context.scratch(y.shape, np.uint16)
     shift, merge, high = np.left_shift, np.bitwise_or, np.uint16(8)
 
@@ -166,9 +167,9 @@ def transform_table(x: Tensor, y: Tensor, function: RealFunction) -> NDArray[Any
 
 
 def in_double(function: RealFunction) -> RealFunction:
-    """Return *function* computed in float64 and rounded to float32, the nearest to C's ``expf``.
+    """Return *function* computed in float64 and rounded to float32, which is nearest to C's.
 
-    C's float functions round almost perfectly, NumPy's vectorised float32 ones do not.
+    C's float functions round almost perfectly; NumPy's vectorised float32 functions do not.
     """
     return lambda x: np.asarray(function(x.astype(np.float64)).astype(x.dtype))
 
@@ -176,7 +177,7 @@ def in_double(function: RealFunction) -> RealFunction:
 def transform_table_int16(x: Tensor, y: Tensor, function: RealFunction) -> NDArray[np.int16]:
     """Return the table of a real function between two quantized int16 tensors: ``[65536]``.
 
-    It holds what the official kernel interpolates between 513 points.
+    It holds the values that the official kernel interpolates between 513 points.
 
     Source:
         LUTPopulateInt16 and LUTLookup(int16_t), tflite/kernels/internal/common.h.
@@ -193,9 +194,9 @@ def interpolation_points(
     output_zero_point: int,
     function: RealFunction,
 ) -> Integers:
-    """Return the 513 points between which an int16 function is interpolated: ``[513], int64``.
+    """Return the 513 points between which the official kernel interpolates: ``[513], int64``.
 
-    A point is moved by half the error that linear interpolation makes in the middle of its step.
+    Each point is shifted by half of the error of linear interpolation in the middle of its step.
     All arithmetic is done in the float type of the scales.
 
     Source:
@@ -262,7 +263,9 @@ def exponentials(scale: float, beta: float) -> NDArray[np.float32]:
 
 
 def requantisation_table(x: Tensor, y: Tensor) -> NDArray[Any] | None:
-    """Table of the output value for each input value, ``[256], uint8``; None if both are equal.
+    """Return the table of output values for all input values, ``[256], uint8``.
+
+    The result is None if each output value equals its input value.
 
     The arithmetic is float32, as in the official kernel: ``round(q * scale + bias) + zero_point``
     with ``scale = x.scale / y.scale`` and halves rounded away from zero.

@@ -1,9 +1,8 @@
-"""Sizing outputs while preparing when that is possible, and while invoking otherwise.
+"""Sets output shapes in prepare if they are known then, and otherwise at each invoke.
 
-A data-movement kernel states its work as a *plan*: a function that reads the shape inputs and
-returns the output shapes together with the function that moves the data. The plan runs once when
-everything it reads is known while preparing. Otherwise it runs at each invoke, and the outputs are
-dynamic.
+A kernel that moves data describes its work as a *plan*: a function that reads the shape inputs, and
+returns the output shapes and the function that moves the data. If all its inputs are known in
+prepare, the plan runs once. Otherwise it runs at each invoke, and the outputs are dynamic.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from delegraph.operators.registration import Eval, OpContext, nothing
 from delegraph.operators.tensor import AllocationType, Shape, Tensor
 
 Plan = Callable[[], tuple[Shape, Eval]]
-"""Returns the output's shape and the function that fills ``output.data``."""
+"""Function that returns the output's shape, and the function that fills ``output.data``."""
 
 Plans = Callable[[], tuple[Sequence[Shape], Eval]]
-"""The same for a node of several outputs."""
+"""Function that returns the shapes of several outputs, and the function that fills them."""
 
 
 def integers(tensor: Tensor) -> list[int]:
@@ -31,7 +30,7 @@ def integers(tensor: Tensor) -> list[int]:
 
 
 def are_known(tensors: Iterable[Tensor]) -> bool:
-    """Whether the values of all *tensors* can be read while preparing."""
+    """Return whether the values of all *tensors* are known in prepare."""
     return all(tensor.is_constant_or_persistent for tensor in tensors)
 
 
@@ -44,21 +43,21 @@ def size_output(
     fold: Sequence[Tensor] | None = None,
     packed: bool = False,
 ) -> Eval:
-    """Size *output* now or at each invoke, and return the node's eval.
+    """Set the shape of *output* now or at each invoke; return the node's evaluation.
 
     Args:
-        context: the host.
+        context: context of the node.
         output: the node's only output.
         plan: see :data:`Plan`.
-        shape_inputs: tensors whose values the plan reads.
-        fold: when given and all of them are known, the output is computed once, now.
+        shape_inputs: tensors whose values the plan reads to compute the shape.
+        fold: tensors on which the output depends; if all are known, it is computed once, now.
         packed: whether the plan can fill an output of 2- or 4-bit integers.
 
     Raises:
-        OperatorError: the output is of 2- or 4-bit integers and the plan cannot fill it.
+        OperatorError: the output has 2- or 4-bit integers, and the plan cannot fill it.
 
     Source:
-        The recurring shape of ``Prepare`` and ``Eval`` in tflite/kernels: IsConstantOrPersistent,
+        Pattern of ``Prepare`` and ``Eval`` in many tflite/kernels: IsConstantOrPersistent,
         SetTensorToPersistentRo, SetTensorToDynamic.
     """
     _check_packed((output,), packed)
@@ -80,9 +79,9 @@ def size_outputs(
     shape_inputs: Sequence[Tensor] = (),
     packed: bool = False,
 ) -> Eval:
-    """Size *outputs* now or at each invoke, and return the node's eval; see :func:`size_output`.
+    """Set the shapes of *outputs* now or at each invoke; return the evaluation.
 
-    An output that was dynamic before stays so.
+    See :func:`size_output`. An output that was dynamic before stays dynamic.
     """
     _check_packed(outputs, packed)
     if are_known(shape_inputs):
@@ -112,13 +111,13 @@ def _check_packed(outputs: Sequence[Tensor], packed: bool) -> None:
 def _is_open(output: Tensor) -> bool:
     """Return whether a tensor gets its memory only during invoke.
 
-    Strings get theirs as soon as they have a shape.
+    String tensors get their memory as soon as they have a shape.
     """
     return output.is_dynamic and output.type not in OBJECT_TYPES
 
 
 def fold_output(context: OpContext, output: Tensor, plan: Plan) -> Eval:
-    """Compute *output* during prepare, so that later nodes can read the value when they prepare."""
+    """Compute *output* during prepare, so that later nodes can read its value in prepare."""
     shape, run = plan()
     output.allocation_type = AllocationType.PERSISTENT_RO
     context.resize_tensor(output, shape)
@@ -144,7 +143,7 @@ def check_type(tensor: Tensor, expected: Tensor, what: str = "output") -> None:
     """Check that two tensors have the same element type.
 
     Raises:
-        OperatorError: they differ.
+        OperatorError: the types differ.
     """
     if tensor.type is not expected.type:
         raise OperatorError(f"{what} is {tensor.type.name}, expected {expected.type.name}")
@@ -154,7 +153,7 @@ def check_rank(tensor: Tensor, allowed: Sequence[int], what: str = "input") -> N
     """Check a tensor's number of dimensions.
 
     Raises:
-        OperatorError: it is not among *allowed*.
+        OperatorError: the number is not in *allowed*.
     """
     if len(tensor.shape) not in allowed:
         ranks = " or ".join(map(str, allowed))

@@ -1,4 +1,4 @@
-"""Geometry of sliding windows: output sizes and the zeros around the input."""
+"""Geometry of sliding windows: the number of windows, and the zeros around the input."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from delegraph.schema.enums import Padding
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The size, stride and position of windows along one axis of an input.
+    """Size, stride and position of the windows along one axis of an input.
 
     Attributes:
-        input: positions of the input.
-        kernel: taps of the window.
-        stride: step between windows.
-        dilation: step between taps.
+        input: length of the input axis.
+        kernel: number of taps (weights) of the window.
+        stride: distance between windows.
+        dilation: distance between taps.
         output: number of windows.
-        before: zeros before the first input position.
+        before: number of zeros before the first input position.
     """
 
     input: int
@@ -50,14 +50,14 @@ class Window:
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether output position i reads input position i and no other."""
+        """Whether output position i reads only input position i."""
         return self.kernel == 1 and self.stride == 1 and self.before == 0
 
     @property
     def taps(self) -> range:
-        """The taps that read the input in at least one window.
+        """Taps that read the input in at least one window.
 
-        Taps of huge windows can lie beyond both ends.
+        The taps of huge windows may lie beyond both ends of the input.
         """
         if not self.output:
             return range(0)
@@ -66,7 +66,7 @@ class Window:
         return range(max(first, 0), min(end, self.kernel))
 
     def valid_outputs(self, tap: int) -> tuple[int, int]:
-        """Return first and end of the outputs whose *tap* falls inside the input."""
+        """Return the first and end of the outputs for which *tap* lies inside the input."""
         offset = tap * self.dilation - self.before
         first = max(-(offset // self.stride), 0)
         end = (self.input - 1 - offset) // self.stride + 1
@@ -76,14 +76,14 @@ class Window:
 def window(padding: int, input_size: int, kernel: int, stride: int, dilation: int = 1) -> Window:
     """Return the :class:`Window` that covers one axis with the given padding and stride.
 
-    SAME gives ``ceil(input / stride)`` windows, the odd zero after; VALID only whole windows, so
-    none when the input is too small.
+    SAME gives ``ceil(input / stride)`` windows; an odd number of zeros has the extra one after the
+    input. VALID gives only windows inside the input, so none if the input is too small.
 
     >>> window(Padding.SAME, 4, 3, 2)
     Window(input=4, kernel=3, stride=2, dilation=1, output=2, before=0)
 
     Raises:
-        OperatorError: a stride, dilation or kernel below 1.
+        OperatorError: stride, dilation or kernel is below 1.
 
     Source:
         ComputeOutSize and ComputePaddingWithOffset, tflite/kernels/padding.h.
@@ -104,16 +104,17 @@ def window(padding: int, input_size: int, kernel: int, stride: int, dilation: in
 def convolution_windows(
     options: Any, shape: tuple[int, ...], kernel: tuple[int, ...]
 ) -> tuple[Window, Window]:
-    """Return the windows along height and width that a convolution's *options* ask for.
+    """Return a convolution's windows along height and width, from its *options*.
 
     Args:
-        options: with ``padding``, ``stride_h``, ``stride_w``, ``dilation_h_factor`` and
-            ``dilation_w_factor``.
-        shape: of the input, ``[N, H, W, C]``.
+        options: object with the attributes ``padding``, ``stride_h``, ``stride_w``,
+            ``dilation_h_factor`` and ``dilation_w_factor``.
+        shape: shape of the input, ``[N, H, W, C]``.
         kernel: height and width of the window.
 
     Raises:
-        OperatorError: as :func:`window`, or an input smaller than a window by two strides or more.
+        OperatorError: as for :func:`window`; or an input is smaller than a window by two strides or
+            more.
 
     Source:
         ComputePaddingHeightWidthChecked, tflite/kernels/padding.h.
@@ -127,10 +128,10 @@ def convolution_windows(
 
 
 def require_fit(padding: int, windows: Iterable[Window]) -> None:
-    """Check that windows are not far too large for their axis.
+    """Check that no window is far larger than its axis.
 
     Raises:
-        OperatorError: one is larger than the input by two strides or more.
+        OperatorError: a window is larger than the input by two strides or more.
 
     Source:
         ComputeOutSizeChecked, tflite/kernels/padding.h.
@@ -143,18 +144,18 @@ def require_fit(padding: int, windows: Iterable[Window]) -> None:
 def pool_windows(
     options: Any, shape: tuple[int, ...], kernel: tuple[int, ...]
 ) -> tuple[Window, Window]:
-    """Return the windows along height and width that a pool's *options* ask for.
+    """Return a pool's windows along height and width, from its *options*.
 
-    Where the width is smaller than a window by two strides or more, there are none along the height
-    either.
+    If the width is smaller than a window by two strides or more, there are no windows along the
+    height either.
 
     Args:
-        options: with ``padding``, ``stride_h`` and ``stride_w``.
-        shape: of the input, ``[N, H, W, C]``.
+        options: object with the attributes ``padding``, ``stride_h`` and ``stride_w``.
+        shape: shape of the input, ``[N, H, W, C]``.
         kernel: height and width of the window.
 
     Raises:
-        OperatorError: as :func:`window`.
+        OperatorError: as for :func:`window`.
 
     Source:
         ComputePaddingHeightWidth, tflite/kernels/padding.h.

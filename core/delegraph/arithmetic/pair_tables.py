@@ -1,4 +1,4 @@
-"""8-bit operators of two operands as tables of all 65,536 pairs, rounded as official loops do."""
+"""8-bit operators of two operands as tables of all 65,536 pairs, with official roundings."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
 
 Table: TypeAlias = NDArray[Any]
-"""Results of all pairs of stored bytes: ``[65536]``, at 256 * a + b, by their bits."""
+"""Results of all pairs of stored bytes, ``[65536]``, at index 256 * a + b of their bits."""
 
 Evaluate = Callable[[Sequence[NDArray[Any]], Numerics], NDArray[Any]]
-"""Returns what the operator's kernel makes of two operands, rounded like some official kernels."""
+"""Function that computes the operator on two arrays, rounded like some official kernels."""
 
 _LOOPS = ("ADD", "MUL")
-"""Operators whose vector loops may round otherwise than their scalar tails."""
+"""Operators whose vector loops may round differently from their scalar loops."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairTables:
-    """Results of an operator for all pairs: ``[65536]``, at index 256 * a + b of the pair's bits.
+    """Results of an operator for all pairs: ``[65536]``, at index 256 * a + b of their bits.
 
     Attributes:
-        vector: in the official kernel's vector loop.
-        rest: for what that loop leaves over.
-        length: elements of its innermost loop.
-        vector_end: how many of them the vector loop computes.
+        vector: results in the official kernel's vector loop.
+        rest: results for the elements after that loop.
+        length: number of elements in the innermost loop.
+        vector_end: number of these elements that the vector loop computes.
     """
 
     vector: Table
@@ -48,14 +48,14 @@ def pair_tables(
     """Return the tables of a node.
 
     Args:
-        op: its operator.
-        a: its first operand, of an 8-bit type.
-        b: the second one.
-        numerics: which official kernels to round like.
-        evaluate: see :data:`Evaluate`.
+        op: name of the node's operator.
+        a: first operand, of an 8-bit type.
+        b: second operand, of an 8-bit type.
+        numerics: the official kernels to follow, builtin or reference.
+        evaluate: computes the operator; see :data:`Evaluate`.
 
     Raises:
-        OperatorError: the kernel refuses the node.
+        OperatorError: the kernel rejects the node.
     """
     loop = inner_loop(a.shape, b.shape)
     repeats_scalar = loop is not None and loop.repeats_scalar
@@ -88,6 +88,6 @@ def _pairs(
 
 
 def without_zero(tensor: Tensor, divisors: Table) -> Table:
-    """Return *divisors* with each zero replaced by another number: no division by zero."""
+    """Return *divisors* with each zero replaced by another number, to avoid division by zero."""
     zero = tensor.zero_point
     return np.where(divisors == zero, divisors.dtype.type(zero ^ 1), divisors)

@@ -16,31 +16,32 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 TILE_VALUES = 1 << 18
-"""Matrix entries of a tile: one megabyte of float32."""
+"""Number of matrix entries in a tile: one megabyte of float32."""
 
 LEAST_ROWS = 128
-"""Rows below which BLAS spends its time on packing the weights."""
+"""Number of rows below which BLAS spends most time on packing the weights."""
 
 
 class Patches:
     """The windows of one image, copied in tiles of output rows.
 
-    Works in any number of spatial dimensions; channels are the last axis. A pointwise window of the
-    right dtype is the image itself, and nothing is copied.
+    The number of spatial dimensions is free; channels are the last axis. If windows are pointwise
+    and the dtype fits, the image itself is used and nothing is copied.
 
     Args:
-        context: for working memory.
+        context: context that provides working memory.
         windows: how windows slide along each spatial axis.
         channels: channels of the image.
-        groups: parts that the channels are divided into; each has a matrix of its own.
+        groups: number of groups into which the channels are divided; each has its own matrix.
         image_dtype: dtype of the image.
         dtype: dtype of the matrix.
-        outputs: columns of the product that is computed from a tile; bounds its rows.
+        outputs: number of columns of the product that is computed from a tile, which limits the
+            rows of a tile.
 
     Attributes:
-        rows: windows of one image.
-        depth: values of a window and group: taps times channels of the group.
-        tile_rows: the most rows a tile has.
+        rows: number of windows of one image.
+        depth: number of values in a window and group: taps times channels of the group.
+        tile_rows: largest number of rows in a tile.
     """
 
     def __init__(
@@ -73,13 +74,13 @@ class Patches:
     def tiles(
         self, image: NDArray[Any], pad_value: float = 0
     ) -> Iterator[tuple[slice, list[NDArray[Any]]]]:
-        """Yield tiles in order: which windows, and for each group the matrix of their values.
+        """Yield tiles in order: a slice of windows, and each group's matrix of their values.
 
         Args:
             image: ``[*spatial, C]``, contiguous.
-            pad_value: what surrounds the image.
+            pad_value: value around the image.
 
-        A matrix is ``[windows, depth]`` and valid until the next tile.
+        A matrix is ``[windows, depth]``, and is valid until the next tile.
         """
         if self._is_pointwise:
             yield from self._pointwise_tiles(image.reshape(-1, self._channels))
@@ -158,9 +159,10 @@ def _rows_of_tile(depth: int, outputs: int) -> int:
 
 
 def _tiles(sizes: tuple[int, ...], limit: int) -> list[tuple[tuple[slice, ...], int, int]]:
-    """Return boxes of at most *limit* windows that follow each other in memory.
+    """Return blocks of at most *limit* windows that are consecutive in memory.
 
-    Each is an index into the window grid, and the first and end of its windows in row-major order.
+    Each block is an index into the window grid, with the first and end of its windows in row-major
+    order.
 
     >>> [(start, stop) for _, start, stop in _tiles((3, 4), 8)]
     [(0, 8), (8, 12)]
@@ -180,7 +182,7 @@ def _tiles(sizes: tuple[int, ...], limit: int) -> list[tuple[tuple[slice, ...], 
 
 
 def _box(sizes: tuple[int, ...], limit: int) -> tuple[int, ...]:
-    """Return the lengths of a block of at most *limit* windows, inner axes whole if they fit."""
+    """Return the side lengths of a block of at most *limit* windows; inner axes are whole first."""
     lengths = []
     for size in reversed(sizes):
         length = max(min(size, limit), 1)

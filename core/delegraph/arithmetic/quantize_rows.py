@@ -1,4 +1,4 @@
-"""Quantisation of float activations at each invoke; each row has a scale of its own."""
+"""Quantization of float activations at each invoke; each row has its own scale."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from delegraph.arithmetic.fixed_point import round_half_away
 Floats = NDArray[np.float32]
 
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
-"""Added before truncating, it carries halves and nothing less, which 0.5 itself does not."""
+"""Number that is added before truncation, so that halves round up and nothing less does.
+
+Adding 0.5 would also round up the number just below a half.
+"""
 
 
 def quantize_rows(

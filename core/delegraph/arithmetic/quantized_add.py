@@ -1,8 +1,8 @@
 """Quantized ADD, with the roundings of the builtin kernel's vector loops.
 
-The builtin kernel adds 8 or 16 elements at a time and the rest one by one, and the two ways round
-the operands differently when they are brought to a common scale. The reference kernel adds all of
-them one by one.
+The builtin kernel adds 8 or 16 elements at a time, and the remaining elements one by one. The two
+loops round differently when they scale the operands to a common scale. The reference kernel adds
+all elements one by one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from delegraph.schema.enums import TensorType
 
 
 def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation of quantized ADD.
+    """Return the function that computes quantized ADD.
 
     Raises:
         OperatorError: an int16 tensor has a zero point.
@@ -61,9 +61,9 @@ def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tenso
 def int16_sums(
     node: Node, a: Tensor, b: Tensor, y: Tensor, numerics: Numerics
 ) -> tuple[ScaledSum, ScaledSum, int]:
-    """Return the int16 sums of the vector loop and of the elements after it, and the loop's end.
+    """Return the int16 sums of the vector loop and of the later elements, and the loop's end.
 
-    Operands of different shapes have no vector loop: it ends before the first element.
+    Operands of different shapes have no vector loop, so its end is 0.
     """
     has_loop = numerics == "builtin" and a.shape == b.shape
     length = math.prod(a.shape) if has_loop else 0
@@ -80,7 +80,7 @@ def _run_int16_sums(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Ten
 
 
 def _shifted_early(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
-    """Rescale *q* as the int8 and int16 vector loops do: one shift, then the multiplication."""
+    """Rescale *q* as the int8 and int16 vector loops do: shift once, then multiply."""
     net = left_shift + shift
     shifted = q << net if net >= 0 else q >> -net
     return saturating_rounding_doubling_high_mul(shifted, multiplier).astype(np.int64)

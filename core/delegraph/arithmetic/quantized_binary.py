@@ -1,7 +1,8 @@
 """Quantized ADD, SUB, MUL and DIV in the fixed-point arithmetic of the official kernels.
 
-Each operator is a function from stored integers to stored integers. 8-bit operands go through a
-table of that function, int16 operands through the function itself, except for sums.
+Each operator is a function from stored integers to stored integers. For 8-bit operands, results
+come from a table of this function. For int16 operands, the function is called at each invoke,
+except for sums.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Rescale = Callable[[Integers, int, int, int], Integers]
-"""Brings a summand to the common scale; see :func:`rescale`."""
+"""Function that scales a summand to the common scale; see :func:`rescale`."""
 
 Narrow = Callable[[Integers], Integers]
-"""Fits numbers into fewer bits."""
+"""Function that converts numbers to fewer bits."""
 
 _BLOCK = 1 << 13  # int16 elements handled at a time, so that their int64 products stay in cache
 
 
 def sub(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation of quantized SUB.
+    """Return the function that computes quantized SUB.
 
     Source:
         SubElementwise and Sub16, tflite/kernels/internal/reference/sub.h.
@@ -57,7 +58,7 @@ def sub(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 def scaled_sum(
     node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int, rescaled: Rescale
 ) -> ScaledSum:
-    """Return the parameters of ``a + sign * b``; *rescaled* brings both operands to one scale.
+    """Return the parameters of ``a + sign * b``; *rescaled* scales both operands to one scale.
 
     Raises:
         OperatorError: a scale is missing, or the fused activation cannot be quantized.
@@ -83,8 +84,8 @@ def sum_function(total: ScaledSum, narrow: Narrow = _unchanged) -> BinaryFunctio
     """Return the function of stored integers that *total* describes.
 
     Args:
-        total: the sum.
-        narrow: how numbers are fitted into the integers that the official kernel's loop uses.
+        total: parameters of the sum.
+        narrow: converts numbers to the integers that the official kernel's loop uses.
     """
 
     def function(qa: Integers, qb: Integers) -> Integers:
@@ -97,7 +98,7 @@ def sum_function(total: ScaledSum, narrow: Narrow = _unchanged) -> BinaryFunctio
 
 
 def run_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: ScaledSum) -> Eval:
-    """Return the evaluation that sets *y* to the sum or difference of *a* and *b*, broadcast."""
+    """Return the function that sets *y* to the sum or difference of *a* and *b*, broadcast."""
     if a.type is TensorType.INT16 and total.shift <= 0:
         return int16_sum(context, a, b, y, total)
     return run_integers(context, a, b, y, sum_function(total))
@@ -111,15 +112,15 @@ def rescale(q: Integers, left_shift: int, multiplier: int, shift: int) -> Intege
 def power_of_two_sum(
     node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int
 ) -> BinaryFunction | None:
-    """Return ``a + sign * b`` for int16 with power-of-two scales, or None.
+    """Return the function ``a + sign * b`` for int16 with power-of-two scales, or None.
 
     Older LSTM cells use this form.
 
     Returns:
-        None when the node does not ask for that or the scales are others.
+        None if the node does not request this form, or the scales are no powers of two.
 
     Raises:
-        OperatorError: a zero point, or input scales that do not suit the output's.
+        OperatorError: a zero point is not 0, or the input scales do not fit the output's.
     """
     if a.type is not TensorType.INT16 or not option(node, "pot_scale_int16", False):
         return None
@@ -144,15 +145,15 @@ def power_of_two_sum(
 
 
 def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation of quantized MUL.
+    """Return the function that computes quantized MUL.
 
     Raises:
         OperatorError: an int16 tensor has a zero point.
 
     Source:
         MulElementwise and MulSimpleBroadcast, tflite/kernels/internal/optimized/{optimized_ops,
-        integer_ops/mul}.h. Their vector loops go through int16, which shows where products are far
-        beyond the output's range.
+        integer_ops/mul}.h. Their vector loops use int16, which changes products far beyond the
+        output's range.
     """
     scalar = product_function(node, a, b, y)
     fits_int16 = a.type is TensorType.INT16 or 255 * 255 * _product_scale(a, b, y) < 32000
@@ -168,14 +169,14 @@ def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 def product_function(
     node: Node, a: Tensor, b: Tensor, y: Tensor, narrow: Narrow = _unchanged
 ) -> BinaryFunction:
-    """Return the product of stored integers.
+    """Return the function that computes the product of stored integers.
 
     Args:
-        node: for its fused activation.
+        node: the node, for its fused activation.
         a: first operand.
         b: second operand.
         y: output.
-        narrow: how products are fitted into the integers that the official kernel's loop uses.
+        narrow: converts products to the integers that the official kernel's loop uses.
 
     Raises:
         OperatorError: an int16 tensor has a zero point, or a scale is missing.
@@ -197,7 +198,7 @@ def product_function(
 
 
 def _product_scale(a: Tensor, b: Tensor, y: Tensor) -> np.float32:
-    """Factor from a product of stored integers to units of the output, computed in float32."""
+    """Return the factor from a product of stored integers to output units, in float32."""
     with np.errstate(all="ignore"):
         return np.float32(a.scale) * np.float32(b.scale) / np.float32(y.scale)
 
@@ -207,7 +208,7 @@ def _saturate_int16(x: Integers) -> Integers:
 
 
 def mul_int16_to_8_bit(node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation of MUL from two Q0.15 tensors to an 8-bit tensor, for older LSTM cells.
+    """Return the function that computes MUL from two Q0.15 tensors to 8 bits (old LSTM cells).
 
     Source:
         Mul(int16_t, int16_t, int8_t), tflite/kernels/internal/reference/integer_ops/mul.h.
@@ -224,7 +225,7 @@ def mul_int16_to_8_bit(node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
 
 
 def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation of quantized DIV, which refuses divisors of zero while invoking.
+    """Return the function that computes quantized DIV; a divisor of zero is an error.
 
     Source:
         DivElementwise, tflite/kernels/internal/reference/div.h.
@@ -261,26 +262,26 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 
 
 def _leading_sign_bits(x: Integers) -> Integers:
-    """Number of bits by which int32 values can be shifted left before their sign changes."""
+    """Return the number of bits by which int32 values can be shifted left without a sign change."""
     return 31 - _bit_length(np.where(x < 0, ~x, x))
 
 
 def _bit_length(x: Integers) -> Integers:
-    """Return how many bits non-negative integers below 2**52 take; 0 for 0."""
+    """Return the bit lengths of non-negative integers below 2**52; 0 for 0."""
     return np.frexp(x.astype(np.float64))[1].astype(np.int64)
 
 
 def run_integers(
     context: OpContext, a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction
 ) -> Eval:
-    """Return the evaluation that sets *y* to *function* of *a* and *b*, broadcast."""
+    """Return the function that sets *y* to *function* of *a* and *b*, broadcast."""
     if a.dtype.itemsize == 1:
         return binary_lookup(context, a, b, y, function)
     return run_int16(a, b, y, function)
 
 
 def run_int16(a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction) -> Eval:
-    """Return the evaluation that sets *y* to *function* of *a* and *b*, block by block."""
+    """Return the function that sets *y* to *function* of *a* and *b*, block by block."""
     same_shape = a.shape == b.shape == y.shape
     if not same_shape or math.prod(y.shape) <= _BLOCK:
 
@@ -299,7 +300,10 @@ def run_int16(a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction) -> Eval
 
 
 def _wide(q: NDArray[Any]) -> Integers:
-    """Return integers as an int64 array; not without dimensions, which NumPy turns into scalars."""
+    """Return integers as an int64 array with at least one dimension.
+
+    NumPy would turn arrays without dimensions into scalars.
+    """
     return np.atleast_1d(q.astype(np.int64))
 
 

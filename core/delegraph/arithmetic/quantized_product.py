@@ -1,4 +1,4 @@
-"""Weights, bias and output scale of a quantized matrix product, kept ready between invokes."""
+"""Weights, bias and output scale of a quantized matrix product, kept between invokes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MANY_ROWS = 32
-"""Rows of a product beside which the time for making its matrices hardly counts."""
+"""Number of rows of a product from which the time to make its matrices is negligible."""
 
 _MANY_WEIGHTS = 1 << 18
-"""Weights whose matrices take a megabyte, which is worth saving."""
+"""Number of weights from which their matrices take a megabyte, worth saving."""
 
 Plan: TypeAlias = "tuple[tuple[NDArray[Any], ...], Requantize]"
 """One matrix ``[K, O / groups]`` for each group, and what makes stored integers of products."""
@@ -39,23 +39,23 @@ Plan: TypeAlias = "tuple[tuple[NDArray[Any], ...], Requantize]"
 class QuantizedProduct:
     """Weights and requantisation that turn ``x @ weight`` of one node into quantized outputs.
 
-    Constant weights are transformed once, when the node is prepared. Those of large models, and
-    large ones in products of many rows, are so at each invoke, to save memory; others that change,
-    too.
+    Constant weights are converted to matrices once, in prepare. To save memory, the weights of
+    large models, and large weights in products of many rows, are converted at each invoke. So are
+    weights that change.
 
     Args:
-        context: for working memory.
+        context: context that provides working memory.
         x: input; its zero point is folded into the bias unless the caller subtracts it.
         weight: ``[O, ...]``, integers.
-        bias: ``[O]`` or None.
+        bias: ``[O]``, or None if absent.
         y: output.
-        scaling: of the accumulators.
+        scaling: scaling of the accumulators.
         activation: fused activation.
-        groups: parts that the outputs are divided into.
+        groups: number of groups into which the outputs are divided.
         is_input_centred: whether the caller subtracts the zero point from the input.
 
     Attributes:
-        current: gives one matrix ``[K, O / groups]`` for each group, and the :class:`Requantize`.
+        current: returns one matrix ``[K, O / groups]`` for each group, and the :class:`Requantize`.
         dtype: the float type that input matrices and accumulators must have.
     """
 
@@ -117,10 +117,10 @@ class QuantizedProduct:
 def _anew(
     context: OpContext, weight: Tensor, dtype: np.dtype[Any], groups: int, requantize: Requantize
 ) -> Callable[[], Plan]:
-    """Function that makes the matrices at each invoke, in memory that all nodes share.
+    """Return the function that makes the matrices at each invoke, in memory shared by all nodes.
 
-    They are four times as large as the weights, and making them takes little time beside a product
-    of many rows.
+    The matrices are four times as large as the weights. Compared with a product of many rows,
+    making them takes little time.
     """
     rows = context.scratch((weight.shape[0], math.prod(weight.shape[1:])), dtype)
 

@@ -19,13 +19,15 @@ from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Eval
 
 Finish = Callable[[Integers], Integers]
-"""Makes results, ``int64``, of sums of stored integers; arrays of JAX do as well as NumPy's."""
+"""Function from sums of stored integers to results, both int64; JAX arrays work as well."""
 
 _LANES = 16  # channels the vector loop of the spatial mean handles at a time
 
 
 def total(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the evaluation of a quantized sum, which the builtin kernels rescale in float32.
+    """Return the function that computes a quantized sum.
+
+    The builtin kernels rescale it in float32.
 
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/optimized/reduce.h.
@@ -47,7 +49,7 @@ def total(r: Reduction, numerics: Numerics) -> Eval:
 
 
 def mean(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the evaluation of a quantized mean."""
+    """Return the function that computes a quantized mean."""
     if _lacks_scale(r):
         return _without_scale(r, saturates=_is_spatial(r, numerics))
     if not r.count:
@@ -56,10 +58,10 @@ def mean(r: Reduction, numerics: Numerics) -> Eval:
 
 
 def mean_of_sums(r: Reduction, numerics: Numerics) -> Finish:
-    """Function from sums of stored integers, at least one, to quantized means.
+    """Return the function from sums of stored integers to quantized means.
 
-    The mean over height and width of ``[N, H, W, C]`` 8-bit tensors that keeps its dimensions has
-    an arithmetic of its own in the builtin kernels.
+    A sum has at least one element. The builtin kernels have a special arithmetic for 8-bit means
+    over height and width of ``[N, H, W, C]`` that keep the dimensions.
     """
     return _spatial_mean(r) if _is_spatial(r, numerics) else fixed_point_sum(r, divisor=r.count)
 
@@ -70,21 +72,21 @@ def _is_spatial(r: Reduction, numerics: Numerics) -> bool:
 
 
 def _lacks_scale(r: Reduction) -> bool:
-    """Tell whether a scale is 0.
+    """Return whether a scale is 0.
 
     Raises:
-        OperatorError: a scale is negative or no number.
+        OperatorError: a scale is negative or NaN.
     """
     require_scales(*(t for t in (r.x, r.y) if t.scale != 0))
     return 0 in (r.x.scale, r.y.scale)
 
 
 def _without_scale(r: Reduction, saturates: bool) -> Eval:
-    """Return the evaluation for a scale of 0: it fills the output with the output's zero point.
+    """Return the function for a scale of 0, which fills the output with its zero point.
 
     Multipliers of 0, infinity and NaN all count as 0. If *saturates* is true and the output's scale
-    is 0, the result is the type's least value, or its greatest if the zero point is negative, as
-    on x86.
+    is 0, the result is the type's least value, or its greatest one for a negative zero point, as on
+    x86.
     """
     y, limits = r.y, np.iinfo(r.y.dtype)
     value = r.y.zero_point if r.count else 0
@@ -94,9 +96,10 @@ def _without_scale(r: Reduction, saturates: bool) -> Eval:
 
 
 def _spatial_mean(r: Reduction) -> Finish:
-    """Function from sums over height and width to 8-bit means.
+    """Return the function from sums over height and width to 8-bit means.
 
-    Sixteen channels at a time are rounded with halves up, the rest with halves away from zero.
+    Groups of sixteen channels are rounded with halves up, the remaining channels with halves away
+    from zero.
 
     Source:
         Mean and MeanImpl, tflite/kernels/internal/optimized/{reduce,integer_ops/mean}.h as compiled
@@ -121,7 +124,9 @@ def _spatial_mean(r: Reduction) -> Finish:
 
 
 def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
-    """Function from sums to quantized sums over *divisor*, which the multiplier contains.
+    """Return the function from sums to quantized sums divided by *divisor*.
+
+    The multiplier contains the division.
 
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/reference/reduce.h.
@@ -140,7 +145,7 @@ def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
 
 
 def _stored(r: Reduction, finish: Finish) -> Eval:
-    """Return the evaluation that applies *finish* to the sums and stores the result."""
+    """Return the function that applies *finish* to the sums and stores the result."""
     y = r.y
 
     def run() -> None:
@@ -150,10 +155,10 @@ def _stored(r: Reduction, finish: Finish) -> Eval:
 
 
 def product(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the evaluation of a quantized product, rescaled after each factor.
+    """Return the function that computes a quantized product, rescaled after each factor.
 
-    Without axes, or where all of them have length 1, the builtin kernels copy, even between
-    different scales. The official kernels leave products of nothing unwritten; here they are 1.
+    Without axes, or if all axes have length 1, the builtin kernels copy the input, even between
+    different scales. The official kernels do not write products of no elements; here they are 1.
 
     Source:
         QuantizedReduceProd, tflite/kernels/internal/{optimized,reference}/reduce.h.

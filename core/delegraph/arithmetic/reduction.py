@@ -1,4 +1,4 @@
-"""The input, output and axes of a reducing node, with the shapes that follow from them."""
+"""Input, output and axes of a reducing node, with the shapes that follow from them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Reduction:
         x: the input.
         y: the output.
         axes: reduced axes, ascending.
-        count: input elements that each output element is made of.
-        keep_dims: whether reduced axes stay, with length 1.
+        count: number of input elements for each output element.
+        keep_dims: whether reduced axes are kept, with length 1.
     """
 
     x: Tensor

@@ -1,7 +1,7 @@
-"""From integer accumulators to quantized outputs, exactly as the fixed-point kernels round.
+"""Requantisation: from integer accumulators to quantized outputs, exactly as official kernels.
 
-:func:`requantizer` makes the function that most integer kernels need, for sums of any size;
-:class:`Requantize` is for those that bound each channel or scale in ways of their own.
+:func:`requantizer` returns the function that most integer kernels need, for sums of any size.
+:class:`Requantize` is for kernels with bounds per channel, or with another scaling.
 
 The fixed-point pipeline multiplies by a Q31 mantissa, rounds, shifts right and rounds again. Both
 roundings are floors of a sum, and nested floors merge::
@@ -9,10 +9,11 @@ roundings are floors of a sum, and nested floors merge::
     floor((floor(a * m / 2**31 + 1/2) + 2**(e-1)) / 2**e)
         = floor(a * m / 2**(31+e) + 1/2 + 2**-(e+1))
 
-so one float64 multiply, one add and one floor give the same integer wherever the float64 product
-is exact, that is below 2**53 units. Kernels whose second rounding takes halves away from zero
-differ by ``2**-e`` in the constant, for negative values only. Accumulators large enough to lose
-bits saturate anyway; where a prepare-time bound cannot show that, integer arithmetic takes over.
+so one float64 multiplication, one addition and one floor give the same integer while the float64
+product is exact, that is below 2**53 units. Kernels whose second rounding takes halves away from
+zero differ by ``2**-e`` in the constant, for negative values only. Accumulators that are so large
+that they lose bits saturate anyway. If a bound from prepare cannot prove this, integer arithmetic
+is used.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ _EXACT_BITS = 53
 Store: TypeAlias = "Callable[[NDArray[Any], NDArray[Any]], None]"
 """Requantises sums, ``[..., O]`` in any float type, into an integer array of that shape.
 
-Both are contiguous.
+Both arrays are contiguous and have the same shape.
+
+The integer array is the second argument.
 """
 
 
@@ -53,13 +56,13 @@ def requantizer(
     """Return the function that requantises sums as most integer kernels do.
 
     Args:
-        context: for working memory.
-        multipliers: from sums to units of the output, ``[O], float64``.
-        bias: added to the sums first, ``[O]``.
-        bound: no sum without bias is larger in magnitude.
-        zero_point: of the output.
-        dtype: of the output.
-        limits: smallest and largest value; those of *dtype* if not given.
+        context: context that provides working memory.
+        multipliers: factors from sums to units of the output, ``[O], float64``.
+        bias: numbers that are added to the sums first, ``[O]``.
+        bound: largest magnitude of a sum without bias.
+        zero_point: zero point of the output.
+        dtype: integer type of the output.
+        limits: smallest and largest value; by default those of *dtype*.
         int64_sums: whether the official kernel adds up in 64 bits, and rounds once.
 
     Source:
@@ -85,15 +88,15 @@ class Method(Enum):
     """The way :class:`Requantize` computes: in float64 in one of two orders, or in integers."""
 
     TRUNCATE = auto()
-    """In float64, the zero point added together with the bias."""
+    """Computes in float64; the zero point is added together with the bias."""
     FLOOR_FIRST = auto()
-    """In float64, the zero point added last: tiny multipliers leave no bits for it before."""
+    """Computes in float64; the zero point is added last, as tiny multipliers need all bits."""
     INTEGERS = auto()
-    """By the definition, several times slower."""
+    """Computes by the definition in integers, several times slower."""
 
 
 LARGEST_BIAS = 1 << 62
-"""In magnitude; beyond it sums could leave int64, and outputs have long been saturated."""
+"""Largest magnitude of a bias; beyond it sums could overflow, and outputs are saturated anyway."""
 
 
 class Requantize:
@@ -102,18 +105,18 @@ class Requantize:
     One object belongs to one node; calling it touches arrays only.
 
     Args:
-        context: for working memory; None while invoking, when none can be had: the result is then
+        context: context that provides working memory. During invoke it is None, and results are
             computed in integers.
-        scaling: see :class:`Scaling`.
-        bias: added to the accumulators first, ``[O], int64``.
-        bound: no accumulator without bias is larger in magnitude; per channel or for all.
-        zero_point: of the output.
+        scaling: scaling of the accumulators.
+        bias: numbers that are added to the accumulators first, ``[O], int64``.
+        bound: largest magnitude of an accumulator without bias; per channel or for all.
+        zero_point: zero point of the output.
         low: smallest stored value.
         high: largest stored value.
         dtype: integer type of the output.
 
     Attributes:
-        method: how results are computed; all give the same.
+        method: method of computation; all methods give the same results.
     """
 
     def __init__(
@@ -146,7 +149,7 @@ class Requantize:
     def _method_for(
         self, scaling: Scaling, bias: NDArray[np.int64], bound: NDArray[np.float64] | float
     ) -> Method:
-        """Return the fastest method by which no accumulator rounds differently."""
+        """Return the fastest method that rounds every possible accumulator exactly."""
         zero_point, (low, high) = self._zero_point, self._range
         limit = np.ldexp(scaling.unit, _EXACT_BITS)
         product = bound * scaling.factor
@@ -163,7 +166,7 @@ class Requantize:
     ) -> tuple[Scaling, NDArray[np.int64]]:
         """Return scaling and bias; a channel with only one possible result becomes a constant.
 
-        Pruned channels keep weights of zero, a tiny scale and with it a bias of 30 bits, too many
+        Pruned channels have weights of zero and a tiny scale, so their bias has 30 bits, too many
         for float64.
         """
         scaling, bias, (low, high) = self._scaling, self._bias, self._range
@@ -252,13 +255,13 @@ def _is_exact(
     offset: NDArray[np.float64],
     reach: float,
 ) -> bool:
-    """Return whether ``product + offset`` in float64 rounds to the same integer as exact numbers.
+    """Return whether ``product + offset`` in float64 rounds to the same integer as exactly.
 
     Args:
-        limit: magnitude from which float64 loses bits, per channel.
-        product: largest magnitude of what varies.
-        offset: magnitude of what is constant.
-        reach: from this magnitude on the sum saturates the output, whatever its last bits are.
+        limit: magnitude from which float64 loses bits, for each channel.
+        product: largest magnitude of the product.
+        offset: magnitude of the constant.
+        reach: magnitude from which the output is saturated, whatever the last bits are.
     """
     fits = product + offset < limit
     harmless = (product < limit) | (limit - offset > reach)

@@ -1,4 +1,4 @@
-"""The arithmetic of RESIZE_BILINEAR for float, uint8 and the other integers.
+"""Arithmetic of RESIZE_BILINEAR for float, uint8 and the other integers.
 
 Source:
     tflite/kernels/internal/optimized/resize_bilinear.h and reference/resize_bilinear.h.
@@ -20,14 +20,14 @@ from delegraph.schema.enums import TensorType
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Pixels = tuple[Floats, Floats]
-"""The pixels left and right of the output columns: ``[N, rows, W * C]``."""
+"""Pixels left and right of the output columns, each ``[N, rows, W * C]``."""
 HALF = np.float32(0.5)
 BLOCK = 1 << 12
-"""Elements of a block: much of a call's price is the call up to here; it stays in the cache."""
+"""Number of elements in a block: large enough to outweigh a call, small enough for the cache."""
 
 
 class Taps(NamedTuple):
-    """Two input positions for each output position, and the share of the second input."""
+    """Two input positions for each output position, and the weight (share) of the second."""
 
     low: NDArray[Any]
     high: NDArray[Any]
@@ -42,7 +42,7 @@ def resizer(
     half_pixel_centers: bool,
     numerics: Numerics,
 ) -> Eval:
-    """Return the evaluation that resizes *x* to *y*, both ``[N, H, W, C]`` of the same dtype."""
+    """Return the function that resizes *x* to *y*, both ``[N, H, W, C]`` of the same dtype."""
     pairs = list(zip(x.shape[1:3], size, strict=True))
     if y.type is TensorType.FLOAT32 or y.type is TensorType.UINT8:
         rows, columns = (float_taps(*p, align_corners, half_pixel_centers) for p in pairs)
@@ -90,9 +90,9 @@ def truncated(values: Ints, divisor: int) -> Ints:
 
 
 class Rows(NamedTuple):
-    """Output rows that are mixed together: their place, the two input rows each mixes, the share.
+    """Output rows that are computed together: their place, two input rows for each, and the share.
 
-    Of one row alone they are numbers, and arrays of rows have an axis less.
+    For a single row these are numbers, and arrays of rows have one axis less.
     """
 
     place: Any
@@ -104,12 +104,12 @@ class Rows(NamedTuple):
 def row_blocks(rows: Taps, size: int) -> list[Rows]:
     """Split the output rows into blocks of equal length; the last two blocks may overlap.
 
-    Rows shorter than :data:`BLOCK` come together: a picture that is all height would need a round
-    of Python for each of its pixels. A long row comes alone.
+    Rows shorter than :data:`BLOCK` are grouped, because a tall, narrow picture would otherwise need
+    a Python loop over its pixels. A long row is a block by itself.
 
     Args:
-        rows: the taps.
-        size: elements of a row.
+        rows: the taps of all output rows.
+        size: number of elements in a row.
     """
     total, count = len(rows.low), max(BLOCK // max(size, 1), 1)
     if count == 1:
@@ -121,7 +121,7 @@ def row_blocks(rows: Taps, size: int) -> list[Rows]:
 
 
 def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
-    """Mix columns first and rows then: the official sum of four products, factored."""
+    """Return the function that mixes columns, then rows: the official sum, factored."""
     n, h, _, c = x.shape
     share_x = np.repeat(columns.share, c)  # [W * C]
     keep_x = 1 - share_x
@@ -145,11 +145,11 @@ def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
 
 
 def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numerics) -> Eval:
-    """Return the evaluation that sums four float32 products in the official order of rounding.
+    """Return the function that sums four float32 products in the official order of rounding.
 
-    For uint8, and for the reference kernel on float32.
+    It is used for uint8, and for the reference kernel on float32.
 
-    The builtin kernel multiplies each pixel by the product of its shares, row by row; the reference
+    The builtin kernel multiplies each pixel by the product of its shares, row by row. The reference
     kernel multiplies by one share after the other, column by column.
     """
     n, h, _, c = x.shape
@@ -195,7 +195,7 @@ def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Num
 
 
 def _fixed_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
-    """Mix with shares in units of 2**-10 and round halves away from zero, all in integers."""
+    """Return the function that mixes by shares of 2**-10 in integers, halves away from zero."""
     n, h, _, c = x.shape
     wide = np.int32 if x.dtype.itemsize == 1 else np.int64
     share_x = np.repeat(columns.share, c).astype(wide)  # [W * C]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def nearest_positions(
     old: int, new: int, align_corners: bool, half_pixel_centers: bool
 ) -> NDArray[np.int64]:
-    """Input position for each output position, ``[new], int64``, from 0 to *old* - 1.
+    """Return the input position, 0 to *old* - 1, for each output position: ``[new], int64``.
 
     >>> nearest_positions(2, 4, False, False).tolist()
     [0, 0, 1, 1]

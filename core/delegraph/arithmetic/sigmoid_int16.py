@@ -1,7 +1,7 @@
 """int16 LOGISTIC and TANH as tables of all 65,536 results.
 
-They are interpolated in a table of sigmoid(i / 24); only the builtin kernels compute input scales
-that are the right power of two by gemmlowp's polynomials.
+Results are interpolated in a table of sigmoid(i / 24). But builtin kernels use gemmlowp's
+polynomials if the input scale is a certain power of two.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def tanh_table(scale: float, numerics: Numerics) -> NDArray[Any]:
 
 
 def _rescaled(scale: float) -> Integers:
-    """Return every int16 brought to the scale of the table: 3 * 2**12 steps a unit.
+    """Return every int16 scaled to the table, which has 3 * 2**12 steps per unit.
 
     Raises:
-        OperatorError: the products leave int32, which the official kernels compute them in, or the
-            multiplier is 0, which means another scale to those.
+        OperatorError: products exceed int32, in which the official kernels compute them; or the
+            multiplier is 0, which the official kernels take for another scale.
     """
     multiplier, shift = scale * 4096 * 3, 0
     while multiplier <= 32767 / 2 and shift <= 30:
@@ -78,7 +78,7 @@ def _rescaled(scale: float) -> Integers:
 
 
 def _interpolated(x: Integers, fraction_bits: int, saturated: int) -> Integers:
-    """Interpolate the table at *x*, whose low bits are the fraction; *saturated* after its end."""
+    """Interpolate the table at *x* (low bits are the fraction); *saturated* after its end."""
     table = _sigmoid_table()
     i = x >> fraction_bits
     low, high = table[np.minimum(i, 254)], table[np.minimum(i, 254) + 1]
@@ -87,9 +87,9 @@ def _interpolated(x: Integers, fraction_bits: int, saturated: int) -> Integers:
 
 
 def _sigmoid_table() -> Integers:
-    """Table of sigmoid(i / 24) in Q0.16, ``[256]``.
+    """Return the table of sigmoid(i / 24) in Q0.16, ``[256]``.
 
-    Each value is raised by half of the error of the interpolation.
+    Each value is raised by half of the interpolation error.
 
     Source:
         sigmoid_table_uint16, tflite/kernels/internal/common.h.

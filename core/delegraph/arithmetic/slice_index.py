@@ -1,4 +1,4 @@
-"""The NumPy index that the arguments of STRIDED_SLICE amount to.
+"""Converts the arguments of STRIDED_SLICE to a NumPy index.
 
 Source:
     tflite/kernels/internal/reference/strided_slice.h, StartForAxis and EndForAxis.
@@ -15,17 +15,17 @@ from delegraph.errors import OperatorError
 from delegraph.operators.tensor import Shape
 
 NEW_AXIS = -2
-"""Marks a dimension of 1 that the result has and the input has not."""
+"""Mark for a dimension of 1 that only the result has."""
 FULL = -1
-"""Marks a dimension that is taken whole."""
+"""Mark for a dimension that is taken whole."""
 
 Index = tuple["slice | int | EllipsisType | None", ...]
-"""A NumPy index; it ends with ``...``, so that even integers alone give an array."""
+"""A NumPy index that ends with ``...``, so that integers alone also give an array."""
 
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """The options of STRIDED_SLICE: bit *i* of a mask speaks of the *i*-th index."""
+    """Masks in the options of STRIDED_SLICE; bit *i* of a mask concerns the *i*-th index."""
 
     begin: int
     end: int
@@ -47,11 +47,11 @@ class Masks:
 def resolved(
     shape: Shape, begins: Sequence[int], ends: Sequence[int], steps: Sequence[int], masks: Masks
 ) -> tuple[Index, list[int]]:
-    """Return the NumPy index that the arguments amount to, and the result's shape.
+    """Return the NumPy index for the arguments of STRIDED_SLICE, and the result's shape.
 
     Raises:
-        OperatorError: a stride of 0, masks that do not fit, or an index outside the dimension that
-            it shrinks.
+        OperatorError: a stride is 0, the masks do not fit, or an index lies outside of a dimension
+            that it removes.
 
     >>> masks = Masks(begin=0, end=0b10, ellipsis=0, new_axis=0, shrink_axis=0b1, offset=False)
     >>> resolved((4, 5), [-1, 1], [0, 0], [1, 2], masks)
@@ -78,9 +78,9 @@ def resolved(
 
 
 def spec_of_dimensions(rank: int, count: int, masks: Masks) -> list[int]:
-    """Position in the slice specification for each dimension, or FULL, or NEW_AXIS.
+    """Return the position in the slice specification for each dimension, or FULL, or NEW_AXIS.
 
-    An ellipsis stands for at least one dimension, as in the official kernel.
+    An ellipsis covers at least one dimension, as in the official kernel.
 
     Raises:
         OperatorError: the masks do not fit the rank and the count of indices.
@@ -133,7 +133,7 @@ def _clamped(value: int, low: int, high: int) -> int:
 
 
 def _python_slice(start: int, stop: int, step: int) -> slice:
-    """Return the slice that walks from *start* to before *stop*; -1 lies before the first."""
+    """Return the slice from *start* to before *stop*; stop -1 means before the first element."""
     if step > 0:
         return slice(start, stop, step)
     if start < 0:

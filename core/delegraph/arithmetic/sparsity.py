@@ -1,4 +1,4 @@
-"""Where the stored values of a sparse constant belong in the dense array."""
+"""Places of a sparse constant's stored values in the dense array."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ Ints = NDArray[np.int64]
 
 
 def expand(values: NDArray[Any], sparsity: Sparsity, dense: NDArray[Any]) -> None:
-    """Write the stored *values* of a sparse constant to their places in *dense*, zeros elsewhere.
+    """Write the *values* of a sparse constant to their places in *dense*, and zeros elsewhere.
 
     Raises:
-        OperatorError: the metadata contradict each other, the shape or the number of values.
+        OperatorError: the metadata are inconsistent, or do not fit the shape or the number of
+            values.
     """
     places = dense_places(sparsity, dense.shape)
     if len(places) != values.size:
@@ -28,17 +29,17 @@ def expand(values: NDArray[Any], sparsity: Sparsity, dense: NDArray[Any]) -> Non
 
 
 def dense_places(sparsity: Sparsity, shape: Shape) -> Ints:
-    """Return where in the dense array each stored value belongs, ``[stored], int64``.
+    """Return the position in the dense array of each stored value, ``[stored], int64``.
 
-    The storage is a tree: one level per traversed dimension, then one per block dimension. The
-    levels are expanded one after the other, keeping every node's coordinates.
+    The stored values form a tree with one level per traversed dimension, then one per block
+    dimension. Levels are expanded one after the other, with the coordinates of every node.
 
     Args:
-        sparsity: storage order.
+        sparsity: description of the storage.
         shape: dimensions of the dense array.
 
     Raises:
-        OperatorError: the metadata contradict each other or the shape.
+        OperatorError: the metadata are inconsistent, or do not fit the shape.
 
     Source:
         tflite/kernels/internal/utils/sparsity_format_converter.cc, SparseToDense.
@@ -62,7 +63,7 @@ def dense_places(sparsity: Sparsity, shape: Shape) -> Ints:
 
 
 def _children(level: DimensionMetadata, nodes: int, limit: int) -> tuple[Ints, Ints]:
-    """Return, for all children of *nodes* nodes, the parent's number and the own coordinate."""
+    """Return, for all children of *nodes* nodes, the parent's number and the child's coordinate."""
     if level.array_segments is None or level.array_indices is None:
         count = nodes * level.dense_size
         _check_count(count, limit)

@@ -1,7 +1,8 @@
-"""Ends of the official kernels' vector loops, and 8-bit operators that round on both sides of them.
+"""Ends of the official kernels' vector loops, and 8-bit operators that use them.
 
-The official kernels handle 8 or 16 elements at a time and the rest one by one, and the two ways may
-round and overflow differently. Which elements are "the rest" depends on how the shapes broadcast.
+The official kernels compute 8 or 16 elements at a time in a vector loop, and the remaining elements
+one by one. The two ways may round and overflow differently. Which elements remain depends on how
+the shapes broadcast.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from delegraph.operators.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class InnerLoop:
-    """The innermost loop of a broadcasting operation.
+    """Innermost loop of an operation that broadcasts.
 
     Attributes:
-        length: elements one run of the loop computes.
-        repeats_scalar: whether one operand is a single element there.
+        length: number of elements that one run of the loop computes.
+        repeats_scalar: whether one operand is a single element in this loop.
     """
 
     length: int
@@ -42,14 +43,14 @@ def run_vector_loop(
     loop: InnerLoop | None,
     lanes: int,
 ) -> Eval:
-    """Return the evaluation of an 8-bit operator of two operands.
+    """Return the function that computes an 8-bit operator of two operands.
 
     Args:
-        context: the host.
+        context: context of the node.
         tensors: both operands and the output.
-        functions: what vector loops compute, and what is computed for the rest.
-        loop: the innermost loop; None when there is no vector loop at all.
-        lanes: elements that a vector loop handles at a time.
+        functions: the function of vector loops, and that of the remaining elements.
+        loop: the innermost loop; None if there is no vector loop.
+        lanes: number of elements that a vector loop computes at a time.
     """
     a, b, y = tensors
     vector, scalar = functions
@@ -73,7 +74,7 @@ def _split_lookup(
     length: int,
     vector_end: int,
 ) -> Eval:
-    """Return the evaluation by tables: one table before *vector_end*, another one after it."""
+    """Return the function that uses one table before *vector_end* and another from there on."""
     a, b, y = tensors
     vector, scalar = (once_needed(pair_table, a.dtype, y.dtype, each) for each in functions)
     index, fill = pair_index(context, a, b, y)
@@ -91,7 +92,7 @@ def _split_lookup(
 def inner_loop(a: Sequence[int], b: Sequence[int]) -> InnerLoop | None:
     """Return the innermost loop in which the official kernel combines two shapes.
 
-    None stands for shapes that alternate too often for its five nested loops.
+    The result is None if the shapes alternate too often for the kernel's five nested loops.
 
     >>> inner_loop((2, 3, 4), (3, 4))
     InnerLoop(length=12, repeats_scalar=False)

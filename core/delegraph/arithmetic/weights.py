@@ -19,9 +19,9 @@ T = TypeVar("T")
 
 
 def dense_values(weight: Tensor) -> NDArray[Any]:
-    """Return the stored values as a dense array in the weight's shape.
+    """Return stored values as a dense array in the weight's shape.
 
-    2- and 4-bit integers come as int8.
+    2- and 4-bit integers are returned as int8.
     """
     if weight.is_packed:
         return unpack(weight.data, weight.type, weight.shape)
@@ -41,7 +41,7 @@ def channel_rows(weight: NDArray[Any]) -> NDArray[Any]:
 
 
 def centred_integers(weight: Tensor) -> NDArray[Any]:
-    """Stored integers minus the zero point, in the weight's shape: int16 or int32."""
+    """Return stored integers minus the zero point, in the weight's shape, as int16 or int32."""
     integers = dense_values(weight)
     wide = np.int32 if weight.type == TensorType.INT16 else np.int16
     centred: NDArray[Any] = np.subtract(integers, weight.zero_point, dtype=wide)
@@ -49,11 +49,11 @@ def centred_integers(weight: Tensor) -> NDArray[Any]:
 
 
 def once_if_constant(compute: Callable[[], T], *sources: Tensor | None) -> Callable[[], T]:
-    """Return a function that gives ``compute()``: at once and only once if all sources are known.
+    """Return a function that returns ``compute()``, computed only once if all sources are known.
 
     Args:
         compute: reads the data of *sources*.
-        sources: tensors; None stands for an absent one.
+        sources: tensors; None stands for an absent tensor.
     """
     if all(source is None or source.is_constant_or_persistent for source in sources):
         value = compute()
@@ -62,7 +62,7 @@ def once_if_constant(compute: Callable[[], T], *sources: Tensor | None) -> Calla
 
 
 def bias_or_zeros(bias: Tensor | None, channels: int, dtype: type[Any]) -> NDArray[Any]:
-    """Return the bias as ``[channels]`` of *dtype*, or zeros when *bias* is None."""
+    """Return the bias as ``[channels]`` of *dtype*; zeros if *bias* is None."""
     if bias is None:
         return np.zeros(channels, dtype)
     values: NDArray[Any] = bias.data

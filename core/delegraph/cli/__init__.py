@@ -1,6 +1,7 @@
 """The ``delegraph`` command: one module for each subcommand, imported on demand.
 
-Plugins are looked at only for a command that is not Delegraph's own, and to list theirs in help.
+Plugins are discovered only for a command that is not Delegraph's own, and to list their commands in
+the help.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ COMMANDS = (
     "doctor",
     "new",
 )
-"""Subcommands in the order of ``--help``; each is ``command`` in the module of that name."""
+"""Names of the subcommands in the order of ``--help``; each is ``command`` in its module."""
 
 
 class CommandGroup(click.Group):
@@ -147,16 +148,17 @@ def delegraph() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; errors are one line on standard error.
 
-    With ``--json``, standard output is one JSON document, which has ``error`` when there is one.
+    With ``--json``, standard output is one JSON document, which has the key ``error`` after an
+    error.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):  # labels in any script, whatever the locale
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         return _main(words)
-    except BrokenPipeError:  # who read standard output has left, as head does
+    except BrokenPipeError:  # the reader of standard output has closed it, as head does
         with open(os.devnull, "w") as nothing:
-            os.dup2(nothing.fileno(), 1)  # or Python complains when it flushes at the end
+            os.dup2(nothing.fileno(), 1)  # otherwise Python complains when it flushes at exit
         return NOBODY_READS
 
 

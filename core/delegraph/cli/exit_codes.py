@@ -17,7 +17,7 @@ USAGE = 2
 PLUGIN_TROUBLE = 3
 TIME_IS_UP = 4
 INTERRUPTED = 130
-NOBODY_READS = 141  # as of a process that SIGPIPE ends
+NOBODY_READS = 141  # the same as for a process that SIGPIPE ends
 
 EPILOG = """\b
 Exit codes:

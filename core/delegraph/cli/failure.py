@@ -23,8 +23,8 @@ class Failure(JsonRecord):
     """Failure of a command, with its text and exit code.
 
     Attributes:
-        type: class name of the error; ``UsageError`` for all mistakes in what was typed.
-        message: one line.
+        type: class name of the error; ``UsageError`` for all mistakes on the command line.
+        message: text of the error, on one line.
         exit_code: exit code of the process.
         is_expected: whether the error was raised on purpose.
     """
@@ -58,7 +58,7 @@ def _on_one_line(message: str) -> str:
 
 
 def _with_help(error: click.UsageError) -> str:
-    """Return the message with where help is, and where an option belongs."""
+    """Return a usage error's message, with a hint at help and at where an option belongs."""
     message = error.format_message()
     if error.ctx is None:
         return message
@@ -71,7 +71,7 @@ def _with_help(error: click.UsageError) -> str:
 
 
 def speak_of_options(error: DelegraphError, command: click.Command) -> None:
-    """Make the message of an error :func:`with_options` of a command."""
+    """Replace argument names in an error's message by option names; see :func:`with_options`."""
     message, *rest = error.args or ("",)
     error.args = (with_options(str(message), command), *rest)
 
@@ -79,9 +79,9 @@ def speak_of_options(error: DelegraphError, command: click.Command) -> None:
 def with_options(message: str, command: click.Command) -> str:
     """Return a message with *command*'s option names in place of ``Interpreter`` arguments.
 
-    An argument that it has no option for stays.
+    An argument without an option stays unchanged.
     """
-    from delegraph.runtime.options import PLACES  # here: few commands fail
+    from delegraph.runtime.options import PLACES  # imported here because few commands fail
 
     options = _options(command)
     names = {place: f"--{name.replace('_', '-')}" for name, place in PLACES.items()}

@@ -5,6 +5,8 @@
 ``unary.py`` for EXP, SQRT, ..., ``activations.py`` for RELU, LOGISTIC, ...), ``reductions.py``
 (SUM, MEAN, ...), ``pooling.py``, ``control_flow.py`` (IF, WHILE, ...), ``variables.py``,
 ``lookup/`` (hash tables, embeddings), ``recurrent/`` (LSTM, RNN, SVDF), ``stablehlo/``, ``signal/``
-(TFLM's operators on sound) and ``custom/`` (other custom operators). What kernels check of a node
-is in ``delegraph/operators/checks.py``, what they compute with in ``delegraph/arithmetic/``.
+(TFLM's operators on sound) and ``custom/`` (other custom operators). The module
+``delegraph/operators/checks.py`` has the kernels' checks of nodes, ``delegraph/arithmetic/`` their
+arithmetic. A kernel's ``prepare`` checks a node and returns the function that computes it at each
+invoke, called its evaluation.
 """

@@ -36,25 +36,26 @@ _BLOCK_BYTES = 1 << 19  # rows handled at a time, so that they stay in cache
 
 @kernel("ARG_MAX", versions=(1, 3))
 def prepare_arg_max(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of ARG_MAX along an axis; of equal elements the first one wins.
+    """Return the function for ARG_MAX along an axis; of equal elements the first one wins.
 
-    NaN never wins; where all elements are NaN, the result is 0.
+    NaN is never the result; if all elements are NaN, the result is 0.
 
     Source:
-        tflite/kernels/arg_min_max.cc. Of several NaN in a row it may find one before a number.
+        tflite/kernels/arg_min_max.cc. With several consecutive NaN, it may return the position of a
+        NaN.
     """
     return _prepare(context, node, _Search(np.argmax, np.greater, np.maximum, np.fmax))
 
 
 @kernel("ARG_MIN", versions=(1, 3))
 def prepare_arg_min(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of ARG_MIN along an axis, as ARG_MAX."""
+    """Return the function that computes ARG_MIN along an axis, as ARG_MAX."""
     return _prepare(context, node, _Search(np.argmin, np.less, np.minimum, np.fmin))
 
 
 @dataclass(frozen=True)
 class _Search:
-    """Which extreme the operator looks for, the largest or the smallest, and how.
+    """Functions of a search for the largest or the smallest element.
 
     Attributes:
         first: finds the first best element, or the first NaN.
@@ -69,7 +70,7 @@ class _Search:
     better_number: Any
 
     def first_number(self, x: NDArray[Any], axis: int) -> NDArray[np.intp]:
-        """Return where the first best elements are that are numbers; 0 where none is."""
+        """Return the positions of the first best elements that are numbers; 0 if there is none."""
         best = self.better_number.reduce(x, axis=axis, keepdims=True)
         return np.asarray(np.argmax(x == best, axis=axis))
 
@@ -110,7 +111,7 @@ def _prepare(context: OpContext, node: Node, search: _Search) -> Eval:
 
 
 def _has_nan(x: NDArray[Any], positions: NDArray[np.intp], axis: int) -> bool:
-    """Return whether elements along an axis are NaN, which is found at the positions then."""
+    """Return whether elements along an axis are NaN; the *positions* then point to NaN."""
     if positions.size == 1:
         return math.isnan(x.item(positions.item()))
     if 0 < x.size <= _SMALL:
@@ -125,9 +126,9 @@ def _has_many_short_rows(x: Tensor, along: int) -> bool:
 
 
 def _along_rows(context: OpContext, x: Tensor, y: Tensor, search: _Search) -> Eval:
-    """Return the evaluation for many short rows: column after column, many rows at a time.
+    """Return the function for many short rows: it compares column after column of all rows.
 
-    Going through the rows, as ``argmax`` does, would cost more per row than per element.
+    ``argmax`` goes row by row, which would cost more for each row than for each element.
     """
     length = x.shape[-1]
     size = max(_MANY, _BLOCK_BYTES // (length * x.dtype.itemsize))

@@ -35,14 +35,14 @@ from delegraph.schema.enums import TensorType
 
 Array = NDArray[Any]
 Operand = Callable[[], Array]
-"""Returns an operand as a stack of matrices that are ready to multiply."""
+"""Function that returns an operand as a stack of matrices ready to multiply."""
 
 _LARGEST = {TensorType.INT8: 255.0, TensorType.INT16: 32768.0}  # without the zero point
 
 
 @kernel("BATCH_MATMUL", versions=(1, 4), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation that multiplies two stacks of matrices; stacks of one are broadcast.
+    """Return the function that multiplies two stacks of matrices; stacks of one are broadcast.
 
     Source:
         tflite/kernels/batch_matmul.cc and internal/reference/batch_matmul.h.
@@ -100,7 +100,7 @@ def _output_shape(x: Tensor, w: Tensor, adj_x: bool, adj_y: bool) -> tuple[int, 
 
 
 def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
-    """Return a function that gives a view of *tensor* with the last axes swapped, if asked."""
+    """Return a function that returns *tensor* as a view, with the last axes swapped if asked."""
     if adjoint:
         return lambda: tensor.data.swapaxes(-1, -2)
     return lambda: tensor.data
@@ -132,7 +132,7 @@ def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric
     """Return the evaluation with float rows that are quantised on the fly, and int8 weights.
 
     Raises:
-        OperatorError: the weights' scales are neither one nor one a column.
+        OperatorError: the weights have neither one scale nor one per column.
 
     Source:
         EvalHybrid, tflite/kernels/batch_matmul.cc; BatchMatMul, internal/reference/batch_matmul.h.
@@ -165,13 +165,13 @@ def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric
 
 
 def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
-    """Values of the rows of each matrix of a stack, ``[*stack, rows]``.
+    """Return the values for the rows of each matrix of a stack, ``[*stack, rows]``.
 
-    The official kernel takes the values of matrix ``i + j`` for matrix ``[i, j]`` of a stack with
-    several axes, so these share values; float results are as inexact as that.
+    If the stack has several axes, the official kernel uses the values of matrix ``i + j`` for
+    matrix ``[i, j]``. So matrices share values, and the float results are inexact.
 
     Args:
-        values: one for each row of the whole stack.
+        values: one value for each row of the whole stack.
         stack: leading axes of the stack.
     """
     matrices = math.prod(stack)
@@ -180,7 +180,7 @@ def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
 
 
 def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation from int8 to sums in int32; zero points count as 0."""
+    """Return the function that computes from int8 to sums in int32; zero points count as 0."""
     for tensor in (x, w):
         require_type(tensor, {TensorType.INT8})
     exact = exact_float(2.0**14 * _depth(x, y))
@@ -194,10 +194,10 @@ def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) 
 def _requantized_eval(
     context: OpContext, left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor
 ) -> Eval:
-    """Return the evaluation from int8 to int8, or from int16 to int16.
+    """Return the function that computes from int8 to int8, or from int16 to int16.
 
     Raises:
-        OperatorError: the output has another type, or int16 a zero point.
+        OperatorError: the output has another type, or an int16 tensor has a zero point.
     """
     require_same_type(x, y)
     if x.type == TensorType.INT16:
@@ -229,15 +229,15 @@ def _requantized_eval(
 
 
 def _depth(x: Tensor, y: Tensor) -> int:
-    """Return how many products are added up."""
+    """Return the number of products that are summed for each result."""
     rows = y.shape[-2]
     return math.prod(x.shape[-2:]) // rows if rows else 0
 
 
 def _scale_and_zero_point(tensor: Tensor) -> tuple[np.float32, int]:
-    """Scale and zero point of a tensor; both are 0 without exactly one scale.
+    """Return a tensor's scale and zero point; both are 0 unless it has exactly one scale.
 
-    Per-channel scales count as 0, which makes every product 0: the official kernel does so.
+    So per-channel scales make every product 0, as in the official kernel.
 
     Source:
         GetLegacyQuantization, tflite/core/subgraph.cc.

@@ -16,7 +16,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("BROADCAST_TO", versions=(2, 4))
 def prepare_broadcast_to(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of BROADCAST_TO: x repeated to the given shape; any type but strings.
+    """Return the function for BROADCAST_TO: x repeated to the given shape; any type but strings.
 
     Source:
         tflite/kernels/broadcast_to.cc.
@@ -47,10 +47,10 @@ def prepare_broadcast_to(context: OpContext, node: Node) -> Eval:
 
 @kernel("BROADCAST_ARGS")
 def prepare_broadcast_args(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of BROADCAST_ARGS: the common shape of two shapes that broadcast.
+    """Return the function for BROADCAST_ARGS: the common shape of two shapes that broadcast.
 
     Source:
-        tflite/kernels/broadcast_args.cc. Of int64 it takes the lower 32 bits.
+        tflite/kernels/broadcast_args.cc. It uses the lower 32 bits of int64.
     """
     require_counts(node, 2)
     a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)

@@ -38,10 +38,11 @@ _PACKED_LIMITS = {TensorType.INT2: (-2, 1), TensorType.INT4: (-8, 7), TensorType
 
 @kernel("CAST", versions=(1, 9))
 def prepare_cast(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of CAST between bools, integers, floats and complex64.
+    """Return the function that computes CAST between bools, integers, floats and complex64.
 
-    Floats saturate where an integer cannot hold them, NaN becomes the largest; integers wrap;
-    complex numbers lose their imaginary part. 2- and 4-bit integers convert from and to float32.
+    Floats outside of an integer's range saturate, and NaN becomes the largest integer. Integers
+    wrap. Complex numbers lose their imaginary part. 2- and 4-bit integers convert from and to
+    float32.
 
     Source:
         tflite/kernels/cast.cc.
@@ -74,7 +75,7 @@ def prepare_cast(context: OpContext, node: Node) -> Eval:
 
 
 def saturate(x: NDArray[Any], y: NDArray[Any]) -> None:
-    """Set the integers *y* to the floats *x*, cut towards zero and to the range of *y*.
+    """Set the integers *y* to the floats *x*, truncated towards zero and clamped to *y*'s range.
 
     Source:
         SaturatingCastFloatingToInteger, tflite/kernels/cast.cc.

@@ -34,7 +34,7 @@ _TYPES = {
 
 @kernel("CONCATENATION", versions=(1, 7))
 def prepare_concatenation(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of CONCATENATION.
+    """Return the function that computes CONCATENATION.
 
     uint8 inputs whose scale or zero point differs from the output's are requantised by a table.
 

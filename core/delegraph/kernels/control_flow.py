@@ -18,7 +18,7 @@ def callee(context: OpContext, index: int) -> Callee:
     """Return subgraph *index* of the model.
 
     Raises:
-        OperatorError: there is none, or it is the node's own.
+        OperatorError: the subgraph does not exist, or is the node's own.
     """
     return Callee(context, int(index))
 
@@ -31,7 +31,7 @@ def node_outputs(context: OpContext, node: Node) -> list[Tensor | None]:
 def size_outputs_like(
     context: OpContext, outputs: Sequence[Tensor | None], results: Sequence[Tensor], dynamic: bool
 ) -> None:
-    """Give a node's outputs the shapes of a subgraph's outputs, or make them dynamic."""
+    """Set a node's outputs to the shapes of a subgraph's outputs, or make them dynamic."""
     for tensor, result in zip(outputs, results, strict=True):
         if tensor is None:
             continue
@@ -44,7 +44,7 @@ def size_outputs_like(
 
 @kernel("IF")
 def prepare_if(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of IF, which runs one of two subgraphs; input 0 is the condition.
+    """Return the function for IF, which runs one of two subgraphs; input 0 is the condition.
 
     Source:
         tflite/kernels/if.cc.
@@ -66,9 +66,9 @@ def prepare_if(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_CASE")
 def prepare_case(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_CASE: runs the subgraph that input 0 numbers.
+    """Return the function for STABLEHLO_CASE: it runs the subgraph with the number in input 0.
 
-    A number outside stands for the last one.
+    A number out of range means the last subgraph.
 
     Source:
         tflite/kernels/stablehlo_case.cc.
@@ -91,9 +91,10 @@ def prepare_case(context: OpContext, node: Node) -> Eval:
 def prepare_branches(
     context: OpContext, node: Node, branches: Mapping[str, Callee], choose: Callable[[], int]
 ) -> Eval:
-    """Return the evaluation that runs the chosen branch on all inputs of *node* except input 0.
+    """Return the function that runs the chosen branch on all inputs of *node* except input 0.
 
-    The outputs are dynamic if a branch is, or if the branches return different shapes.
+    The outputs are dynamic if a branch has dynamic outputs, or if the branches return different
+    shapes.
     """
     inputs = [input_tensor(context, node, i) for i in range(1, len(node.inputs))]
     outputs = node_outputs(context, node)
@@ -117,7 +118,9 @@ def prepare_branches(
 @kernel("STABLEHLO_WHILE")
 @kernel("WHILE")
 def prepare_while(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of WHILE: runs the body subgraph while the condition subgraph is true.
+    """Return the function that computes WHILE.
+
+    It runs the body subgraph as long as the condition subgraph returns true.
 
     The outputs are dynamic if the body changes a shape, or has shapes known only while invoking.
 
@@ -170,7 +173,9 @@ def _check_condition(condition: Callee) -> None:
 
 @kernel("CALL_ONCE")
 def prepare_call_once(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of CALL_ONCE: runs a subgraph at the interpreter's first invoke only.
+    """Return the function that computes CALL_ONCE.
+
+    It runs a subgraph only at the interpreter's first invoke.
 
     Source:
         tflite/kernels/call_once.cc.

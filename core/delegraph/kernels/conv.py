@@ -92,14 +92,14 @@ class _Conv:
 
 @kernel("CONV_2D", versions=(1, 8), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of a CONV_2D node.
+    """Return the function that computes a CONV_2D node.
 
-    Float, quantized (uint8; int8 and int16 activations with per-channel weights of 8 or 4 bits) and
-    hybrid (float activations, integer weights), with groups, strides, dilation and a fused clamp.
-    Weights of float16 are widened; the official kernel reads them as float32.
+    Supported are float, quantized (uint8; int8 and int16 activations with per-channel weights of 8
+    or 4 bits) and hybrid (float activations, integer weights) nodes, with groups, strides, dilation
+    and a fused clamp. Weights of float16 are widened; the official kernel reads them as float32.
 
     Raises:
-        OperatorError: types, shapes or quantization that the official kernel refuses as well.
+        OperatorError: the official kernel rejects the types, shapes or quantization as well.
     """
     require_counts(node, (2, 3) if context.numerics == "micro" else 3)
     conv = _check(context, node)

@@ -36,10 +36,10 @@ from delegraph.schema.enums import TensorType
 
 @kernel("CONV_3D", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of a float32 CONV_3D node.
+    """Return the function that computes a float32 CONV_3D node.
 
     Raises:
-        OperatorError: other types, or shapes that do not fit.
+        OperatorError: the types are not supported, or the shapes do not fit.
     """
     require_counts(node, (2, 3))  # input, filter and maybe bias
     x, weight = input_tensor(context, node, 0), input_tensor(context, node, 1)

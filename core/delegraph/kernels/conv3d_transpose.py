@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 @kernel("CONV_3D_TRANSPOSE", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of a float32 CONV_3D_TRANSPOSE node.
+    """Return the function that computes a float32 CONV_3D_TRANSPOSE node.
 
     Raises:
-        OperatorError: other types, or shapes that do not fit.
+        OperatorError: the types are not supported, or the shapes do not fit.
     """
     require_counts(node, (3, 4))  # shape, filter, input and maybe bias
     shape_input, weight, x = (input_tensor(context, node, i) for i in range(3))
@@ -91,7 +91,7 @@ def _windows(options: Any, shape: list[int], weight: Tensor, x: Tensor) -> list[
     """Return the windows of the convolution from output to input, which this operator transposes.
 
     Raises:
-        OperatorError: it does not lead to the input's shape.
+        OperatorError: that convolution does not give the input's shape.
     """
     if min(shape) < 0 or shape[0] != x.shape[0] or shape[4] != weight.shape[3]:
         raise OperatorError(

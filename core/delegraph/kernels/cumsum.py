@@ -15,7 +15,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("CUMSUM")
 def prepare_cumsum(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of CUMSUM along an axis; on float32, int32 and int64.
+    """Return the function that computes CUMSUM along an axis, for float32, int32 and int64.
 
     Source:
         tflite/kernels/cumsum.cc.

@@ -14,12 +14,12 @@ from delegraph.schema.enums import TensorType
 
 @kernel("DENSIFY", sparse_inputs=(0,))
 def prepare_densify(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of DENSIFY; a constant is expanded once, during prepare.
+    """Return the function that computes DENSIFY; a constant is expanded once, during prepare.
 
-    float32, float16 and int8.
+    Supported types are float32, float16 and int8.
 
     Source:
-        tflite/kernels/densify.cc. There the result is computed at the first invoke.
+        tflite/kernels/densify.cc. The official kernel computes the result at the first invoke.
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)

@@ -97,13 +97,14 @@ class _Depthwise:
 
 @kernel("DEPTHWISE_CONV_2D", versions=(1, 7), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of a DEPTHWISE_CONV_2D node.
+    """Return the function that computes a DEPTHWISE_CONV_2D node.
 
-    Float, quantized (uint8; int8 and int16 activations with per-channel weights) and hybrid (float
-    activations, int8 weights), with strides, dilation, depth multiplier and a fused clamp.
+    Supported are float, quantized (uint8; int8 and int16 activations with per-channel weights) and
+    hybrid (float activations, int8 weights) nodes, with strides, dilation, depth multiplier and a
+    fused clamp.
 
     Raises:
-        OperatorError: types, shapes or quantization that the official kernel refuses as well.
+        OperatorError: the official kernel rejects the types, shapes or quantization as well.
     """
     require_counts(node, (2, 3))  # input, filter and maybe bias
     conv = _check(context, node)

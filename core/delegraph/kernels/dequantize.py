@@ -1,4 +1,4 @@
-"""Kernel of DEQUANTIZE: stored integers, or float16, to float32."""
+"""Kernel of DEQUANTIZE: converts stored integers, or float16, to float32."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ _TYPES = {
 
 @kernel("DEQUANTIZE", versions=(1, 9))
 def prepare_dequantize(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of DEQUANTIZE: ``scale * (q - zero_point)``, or float16 as float32.
+    """Return the function that computes DEQUANTIZE.
 
-    2-, 4- and 8-bit integers, per tensor, per channel or per block, of which the official kernel
-    makes zeros; int16 without zero point. The result of a constant, and of what was made of one, is
-    computed once, while preparing.
+    Results are ``scale * (q - zero_point)``, or float16 as float32.
+
+    Supported are 2-, 4- and 8-bit integers with scales per tensor, channel or block, and int16
+    without zero point. The official kernel returns zeros for scales per block. Results that depend
+    on constants only are computed once, in prepare.
 
     Source:
         tflite/kernels/dequantize.{cc,h}.
@@ -52,7 +54,7 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
 
 
 def dequantization(x: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation that stores the real values of *x* in *y*, float32."""
+    """Return the function that stores the real values of *x* in *y*, float32."""
     if x.type is TensorType.FLOAT16:
         return _widen(x, y)
     has_blocks = x.quantization is not None and x.quantization.block_size > 0

@@ -14,9 +14,11 @@ from delegraph.operators.tensor import Shape
 
 @kernel("DILATE")
 def prepare_dilate(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of DILATE: the input's elements, input 1 apart, filled up with input 2.
+    """Return the function that computes DILATE: it spreads the elements of the input.
 
-    Any type of whole bytes.
+    Input 1 has their distances, input 2 the value between them.
+
+    Types with whole bytes are supported.
 
     Source:
         tflite/kernels/dilate.cc.

@@ -22,9 +22,9 @@ from delegraph.schema.enums import TensorType
 
 @kernel("DYNAMIC_UPDATE_SLICE", versions=(1, 6), inplace=InPlace.INPUT_0)
 def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of DYNAMIC_UPDATE_SLICE: input 0 with a block replaced by input 1.
+    """Return the function for DYNAMIC_UPDATE_SLICE: input 0 with a block replaced by input 1.
 
-    Input 2 says where the block starts; it is moved so that the block lies inside.
+    Input 2 has the start of the block; it is moved so that the block lies inside.
 
     Source:
         tflite/kernels/dynamic_update_slice.cc.

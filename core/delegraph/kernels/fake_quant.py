@@ -15,13 +15,13 @@ from delegraph.schema.enums import TensorType
 
 @kernel("FAKE_QUANT", versions=(1, 2))
 def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of FAKE_QUANT: float32 rounded to the steps of a quantization.
+    """Return the function for FAKE_QUANT: float32 rounded to the steps of a quantization.
 
     NaN becomes the smallest value.
 
     Raises:
-        OperatorError: the options' range is narrow, or a step has no number of 0 to 31 bits, beyond
-            which the official kernel's shift means nothing.
+        OperatorError: the option for a narrow range is set, or the number of bits is not 0 to 31,
+            for which the official kernel's shift is defined.
 
     Source:
         tflite/kernels/fake_quant.cc; NudgeQuantizationRange and FakeQuantizeArray,
@@ -49,6 +49,6 @@ def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
 
 
 def _nudged_zero_point(zero_point: np.float32, last_step: np.float32) -> int:
-    """Return the quantization step nearest to the real number 0, as a 16-bit number."""
+    """Return the number of the quantization step nearest to the real number 0, as 16 bits."""
     nearest = round_half_away(np.nan_to_num(zero_point).clip(0, last_step))
     return int(nearest) & 0xFFFF

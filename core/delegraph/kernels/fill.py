@@ -22,12 +22,12 @@ _NOT_FILLED = {TensorType.COMPLEX128, TensorType.RESOURCE, TensorType.VARIANT, *
 
 @kernel("FILL", versions=(1, 5))
 def prepare_fill(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of FILL: a tensor of given dimensions, filled with one value.
+    """Return the function for FILL: a tensor of given dimensions, filled with one value.
 
-    Strings, and numbers of 1, 2, 4 or 8 bytes.
+    Types are strings, and numbers of 1, 2, 4 or 8 bytes.
 
     Raises:
-        OperatorError: the value is no scalar, the dimensions no vector, or scales differ.
+        OperatorError: the value is no scalar, the dimensions are no vector, or scales differ.
 
     Source:
         tflite/kernels/fill.cc.
@@ -66,7 +66,7 @@ def prepare_fill(context: OpContext, node: Node) -> Eval:
 
 @kernel("ZEROS_LIKE")
 def prepare_zeros_like(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of ZEROS_LIKE on float32, int32 and int64; in TFLM on int8 as well.
+    """Return the function for ZEROS_LIKE on float32, int32 and int64; in TFLM on int8 as well.
 
     Source:
         tflite/kernels/zeros_like.cc.

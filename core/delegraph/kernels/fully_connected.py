@@ -94,14 +94,14 @@ class _FullyConnected:
 
 @kernel("FULLY_CONNECTED", versions=(1, 14), uses_blas=True, sparse_inputs=(1,))
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of a FULLY_CONNECTED node.
+    """Return the function that computes a FULLY_CONNECTED node.
 
-    Float, quantized (uint8; int8 and int16 with weights of 8, 4, 2 or 16 bits, per tensor or
-    channel), hybrid (float input, integer weights, also with scales per block), sparse weights, and
-    uint8 weights that were shuffled for one processor.
+    Supported are float, quantized (uint8; int8 and int16 with weights of 8, 4, 2 or 16 bits, per
+    tensor or channel) and hybrid (float input, integer weights, also with scales per block) nodes.
+    Weights may be sparse, or uint8 that the converter shuffled for one processor.
 
     Raises:
-        OperatorError: types, shapes or quantization that the official kernel refuses as well.
+        OperatorError: the official kernel rejects the types, shapes or quantization as well.
     """
     is_shuffled = _is_shuffled(node)
     require_counts(node, (2, 3), 2 if is_shuffled else 1)  # input, weights and maybe bias
@@ -167,10 +167,10 @@ def _is_shuffled(node: Node) -> bool:
 
 
 def _shuffled(context: OpContext, fc: _FullyConnected, workspace: Tensor) -> Eval:
-    """Return the evaluation for weights stored as consecutive blocks of 4 rows and 16 columns.
+    """Return the function for weights stored as consecutive blocks of 4 rows and 16 columns.
 
-    Zero points are 128, whatever the file says. The second output, a workspace, gets the input as
-    the official kernel reorders it; one that is too small for it gets the input's size. The builtin
+    Zero points are 128, whatever the file says. The second output is a workspace for the reordered
+    input, as in the official kernel; if it is too small, it gets the input's size. The builtin
     kernel ignores the fused activation.
 
     Source:
@@ -299,10 +299,10 @@ def _hybrid(context: OpContext, fc: _FullyConnected) -> Eval:
 
 
 def _blockwise(context: OpContext, fc: _FullyConnected) -> Eval:
-    """Return the evaluation for weights with one scale per block of a row.
+    """Return the function for weights with one scale per block of a row.
 
-    Scales differ along the sum, so the integers cannot be added up before they are scaled; and the
-    official kernel ignores the fused activation.
+    Scales differ along the sum, so integers must be scaled before they are added up. The official
+    kernel ignores the fused activation.
     """
     from delegraph.arithmetic.convolution_scale import affine_quantization
     from delegraph.arithmetic.quantize_rows import quantize_rows

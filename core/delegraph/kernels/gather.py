@@ -38,9 +38,9 @@ _TYPES = {
 
 @kernel("GATHER", versions=(1, 8))
 def prepare_gather(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of GATHER: slices of input 0 along an axis, chosen by input 1.
+    """Return the function for GATHER: slices of input 0 along an axis, chosen by input 1.
 
-    With ``batch_dims = b`` the first *b* dimensions of both inputs are walked together.
+    With ``batch_dims = b``, the first *b* dimensions of both inputs are batch dimensions.
 
     Source:
         tflite/kernels/gather.cc.
@@ -108,7 +108,7 @@ def _batched(
 
 @kernel("GATHER_ND", versions=(1, 6))
 def prepare_gather_nd(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of GATHER_ND: the last dimension of input 1 holds index tuples.
+    """Return the function for GATHER_ND: the last dimension of input 1 holds index tuples.
 
     Source:
         tflite/kernels/gather_nd.cc.

@@ -20,13 +20,13 @@ _EPSILON = np.float32(1e-6)
 
 @kernel("L2_NORMALIZATION", versions=(1, 2))
 def prepare_l2_normalization(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of L2_NORMALIZATION: vectors of the last axis, scaled to length 1.
+    """Return the function for L2_NORMALIZATION: vectors of the last axis, scaled to length 1.
 
-    float32, uint8 and int8.
+    Types are float32, uint8 and int8.
 
     Raises:
-        OperatorError: a scalar, a fused activation, or a quantized output whose scale is not 1/128
-            or whose zero point is not the type's middle.
+        OperatorError: the input is a scalar, there is a fused activation, or a quantized output has
+            not the scale 1/128 and the type's middle as zero point.
 
     Source:
         tflite/kernels/l2norm.cc.
@@ -64,7 +64,7 @@ def _float(context: OpContext, x: Tensor, y: Tensor) -> Eval:
 
 
 def _eight_bit(x: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation of 8-bit L2_NORMALIZATION.
+    """Return the function that computes 8-bit L2_NORMALIZATION.
 
     Source:
         L2Normalization, tflite/kernels/internal/optimized/optimized_ops.h (uint8) and

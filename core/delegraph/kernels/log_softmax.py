@@ -19,11 +19,11 @@ _ZERO_POINTS = {TensorType.UINT8: 255, TensorType.INT8: 127}
 
 @kernel("LOG_SOFTMAX", versions=(1, 2))
 def prepare_log_softmax(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of LOG_SOFTMAX over the last axis, on float32, uint8 and int8.
+    """Return the function for LOG_SOFTMAX over the last axis, on float32, uint8 and int8.
 
     Raises:
-        OperatorError: a scalar, or a quantized output of other parameters than 16/256 and the
-            type's largest value.
+        OperatorError: the input is a scalar, or a quantized output has not the scale 16/256 and the
+            type's largest value as zero point.
 
     Source:
         LogSoftmaxPrepare and LogSoftmaxEval, tflite/kernels/activations.cc.
@@ -64,7 +64,7 @@ def _float(context: OpContext, x: Tensor, y: Tensor) -> Eval:
 
 
 def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation of 8-bit LOG_SOFTMAX.
+    """Return the function that computes 8-bit LOG_SOFTMAX.
 
     Source:
         LogSoftmax<T>, tflite/kernels/internal/optimized/optimized_ops.h.

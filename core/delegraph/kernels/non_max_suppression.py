@@ -20,12 +20,12 @@ from delegraph.schema.enums import TensorType
 @kernel("NON_MAX_SUPPRESSION_V5")
 @kernel("NON_MAX_SUPPRESSION_V4")
 def prepare_non_max_suppression(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of both operators: the indices and the number of selected boxes.
+    """Return the function for both operators: the indices and the number of selected boxes.
 
-    Inputs: boxes ``[N, 4]``, scores ``[N]``, then scalars: the most to keep, the overlap and the
-    score beyond which a box goes, and with six inputs sigma, which lowers the scores of overlapping
-    boxes instead. With sigma the kept scores are an output as well. The outputs are as long as the
-    most to keep, and end in zeros.
+    Inputs: boxes ``[N, 4]``, scores ``[N]``, then scalars: the number of boxes to keep, the overlap
+    above which a box is dropped, and the score below which it is dropped. With six inputs the last
+    is sigma, which lowers the scores of overlapping boxes instead; the kept scores are then an
+    output too. Outputs have the length of the number of boxes to keep, and are padded with zeros.
 
     Source:
         tflite/kernels/non_max_suppression.cc.
@@ -60,7 +60,7 @@ _OUTPUTS = {
     2: (TensorType.INT32, TensorType.INT32),
     3: (TensorType.INT32, TensorType.FLOAT32, TensorType.INT32),
 }
-"""What the rows, the scores and the number are, by how many outputs there are."""
+"""Types of the outputs (rows, maybe scores, number), by the number of outputs."""
 
 
 def _check(inputs: list[Tensor]) -> None:
@@ -116,7 +116,7 @@ def kept_boxes(
     threshold: np.float32,
     sigma: np.float32,
 ) -> tuple[list[int], list[np.float32]]:
-    """Return the rows of the boxes that stay, best first, and their scores.
+    """Return the rows of the boxes that are kept, best first, and their scores.
 
     Source:
         tflite/kernels/internal/reference/non_max_suppression.h.
@@ -149,7 +149,7 @@ def _lowered(
     threshold: np.float32,
     sigma: np.float32,
 ) -> np.float32 | None:
-    """Return the score after the overlaps lowered it; None when an overlap rules the box out."""
+    """Return the score, lowered for the overlaps; None if an overlap removes the box."""
     for share in shares:
         if share >= overlap:
             return None

@@ -32,7 +32,9 @@ _TYPES = {
 
 @kernel("ONE_HOT")
 def prepare_one_hot(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of ONE_HOT: on value at each index along a new axis, else off value.
+    """Return the function that computes ONE_HOT along a new axis.
+
+    The axis has the on value at the index and the off value elsewhere.
 
     Inputs: indices, depth, on value, off value. An index outside ``[0, depth)`` gives off values.
 

@@ -1,6 +1,6 @@
 """Table from operators to the kernel modules, which are imported when a model first needs them.
 
-Importing this declares them in the op table, so that it knows every name.
+Importing this module declares all operators in the op table, so that it knows every name.
 """
 
 from delegraph.operators.op_table import OP_TABLE
@@ -135,6 +135,6 @@ KERNELS = {
     "variables": "VAR_HANDLE ASSIGN_VARIABLE READ_VARIABLE",
     "where": "WHERE",
 }
-"""Names of operators by the module under ``delegraph.kernels`` that registers them."""
+"""Mapping from a module under ``delegraph.kernels`` to the operators that it registers."""
 
 OP_TABLE.declare(__package__, KERNELS)

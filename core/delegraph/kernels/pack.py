@@ -31,7 +31,7 @@ _UNPACKED = _PACKED - {TensorType.INT64} | {
 
 @kernel("PACK", versions=(1, 5))
 def prepare_pack(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of PACK: stacks inputs of one shape along a new axis.
+    """Return the function that computes PACK: stacks inputs of one shape along a new axis.
 
     Source:
         tflite/kernels/pack.cc.
@@ -72,7 +72,7 @@ def prepare_pack(context: OpContext, node: Node) -> Eval:
 
 @kernel("UNPACK", versions=(1, 6))
 def prepare_unpack(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of UNPACK: the slices of the input along an axis.
+    """Return the function that computes UNPACK: the slices of the input along an axis.
 
     Source:
         tflite/kernels/unpack.cc.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 Pads = list[tuple[int, int]]
-"""For each dimension how many elements go before and after."""
+"""Number of elements before and after, for each dimension."""
 
 _PADDINGS = (TensorType.INT8, TensorType.INT16, *WIDE_INDEX)
 _TYPES = {
@@ -47,9 +47,9 @@ _TYPES = {
 @kernel("PADV2", versions=(1, 6))
 @kernel("PAD", versions=(1, 6))
 def prepare_pad(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of PAD and PADV2.
+    """Return the function that computes PAD and PADV2.
 
-    The value is input 2, otherwise the zero point of a quantized output, otherwise 0.
+    The padding value is input 2, or else the zero point of a quantized output, or else 0.
 
     Source:
         tflite/kernels/pad.cc, Prepare and EvalInt.
@@ -125,7 +125,7 @@ def _regions(shape: Sequence[int], pads: Pads) -> tuple[tuple[slice, ...], list[
 
 @kernel("MIRROR_PAD", versions=(1, 3))
 def prepare_mirror_pad(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of MIRROR_PAD; only SYMMETRIC repeats the edge element.
+    """Return the function that computes MIRROR_PAD; only SYMMETRIC repeats the edge element.
 
     Source:
         tflite/kernels/mirror_pad.cc.

@@ -56,7 +56,7 @@ class _Pool:
         return quantized_activation_range(self.activation, self.y)
 
     def counts(self) -> NDArray[np.float32]:
-        """Return how many inputs each window has, zeros around the image not counted.
+        """Return the number of inputs in each window, without the zeros around the image.
 
         Returns:
             ``[OH, OW, 1], float32``.
@@ -67,10 +67,12 @@ class _Pool:
 
 @kernel("AVERAGE_POOL_2D", versions=(1, 3))
 def prepare_average(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of AVERAGE_POOL_2D; integer means are rounded half away from zero.
+    """Return the function that computes AVERAGE_POOL_2D.
+
+    Integer means are rounded half away from zero.
 
     Raises:
-        OperatorError: another type than float32, uint8, int8 or int16, or a bad window.
+        OperatorError: the type is not float32, uint8, int8 or int16, or a window is invalid.
     """
     pool = _check(context, node, (TensorType.FLOAT32, *_QUANTIZED))
     if pool.x.type == TensorType.FLOAT32:
@@ -80,10 +82,10 @@ def prepare_average(context: OpContext, node: Node) -> Eval:
 
 @kernel("MAX_POOL_2D", versions=(1, 3))
 def prepare_max(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of MAX_POOL_2D; NaN is ignored.
+    """Return the function that computes MAX_POOL_2D; NaN is ignored.
 
     Raises:
-        OperatorError: another type than float32, uint8, int8 or int16, or a bad window.
+        OperatorError: the type is not float32, uint8, int8 or int16, or a window is invalid.
     """
     pool = _check(context, node, (TensorType.FLOAT32, *_QUANTIZED))
     is_float = pool.x.type == TensorType.FLOAT32
@@ -101,10 +103,10 @@ def prepare_max(context: OpContext, node: Node) -> Eval:
 
 @kernel("L2_POOL_2D")
 def prepare_l2(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of L2_POOL_2D: roots of the means of squares.
+    """Return the function that computes L2_POOL_2D: roots of the means of squares.
 
     Raises:
-        OperatorError: another type than float32, or a bad window.
+        OperatorError: the type is not float32, or a window is invalid.
     """
     pool = _check(context, node, (TensorType.FLOAT32,))
     squares = context.scratch(pool.x.shape[1:], np.float32)
@@ -169,7 +171,7 @@ def _check(context: OpContext, node: Node, types: tuple[TensorType, ...]) -> _Po
 
 
 def _inputs_of_windows(window: Window) -> NDArray[np.int64]:
-    """Return how many taps of each window fall inside the input: ``[output], int64``."""
+    """Return the number of taps of each window that lie inside the input: ``[output], int64``."""
     counts = np.zeros(window.output, np.int64)
     for tap in window.taps:
         counts[slice(*window.valid_outputs(tap))] += 1

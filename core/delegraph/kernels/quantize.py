@@ -1,4 +1,4 @@
-"""QUANTIZE: floats to integers, or integers of one quantization to integers of another."""
+"""QUANTIZE: converts floats to integers, or integers to another quantization."""
 
 from __future__ import annotations
 
@@ -59,18 +59,20 @@ _BLOCK = 1 << 14  # floats handled at a time
 
 @kernel("QUANTIZE", versions=(1, 6))
 def prepare_quantize(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of QUANTIZE.
+    """Return the function that computes QUANTIZE.
 
-    float32 to uint8, int8, int16 and int4, per tensor or per channel; uint8 and int8 to each
-    other and to int16; int16 to int8, int16 and int32; int32 to int8 and int16.
+    float32 is converted to uint8, int8, int16 and int4, per tensor or per channel. uint8 and int8
+    are converted to each other and to int16, int16 to int8, int16 and int32, and int32 to int8 and
+    int16.
 
     Raises:
-        OperatorError: other types, an output without scales, or int16 to int16 with zero points.
+        OperatorError: the types are not supported, the output has no scale, or int16 tensors have
+            zero points.
 
     Source:
-        tflite/kernels/quantize.cc. Values beyond int32 saturate here and wrap there, and NaN, of
-        which C says nothing, becomes the least integer. Integers without a scale all become the
-        output's zero point.
+        tflite/kernels/quantize.cc. Values beyond int32 saturate here, but wrap in the official
+        kernel. NaN, which C leaves undefined, becomes the least integer. Integers without a scale
+        all become the output's zero point.
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
@@ -85,11 +87,11 @@ def prepare_quantize(context: OpContext, node: Node) -> Eval:
 
 
 def _affine(context: OpContext, x: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation of ``round(x / scale) + zero_point``.
+    """Return the function that computes ``round(x / scale) + zero_point``.
 
-    The builtin kernel's vector loop multiplies by the inverse scale and rounds halves to even;
-    what it leaves over, channels, and all of it in the reference kernel, is divided and rounded
-    away from zero.
+    The builtin kernel's vector loop multiplies by the inverse scale and rounds halves to even.
+    Elements after the loop, elements with scales per channel, and all elements in the reference
+    kernel are divided, with halves rounded away from zero.
 
     Source:
         AffineQuantize, tflite/kernels/internal/{optimized/optimized_ops,reference/quantize}.h as
@@ -128,7 +130,7 @@ def _limited(values: NDArray[Any], low: int, high: int) -> NDArray[Any]:
 
 
 def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
-    """Return the evaluation of the elements before *end*, block by block to stay in cache."""
+    """Return the function for the elements before *end*, block by block to stay in the cache."""
     inverse = np.array(np.float32(1) / np.float32(y.scale))
     low, high = _limits(y)
     zero_point = np.array(y.zero_point, np.float32)
@@ -153,7 +155,7 @@ def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
 
 
 def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
-    """Return the evaluation of the elements from *start* on."""
+    """Return the function that computes the elements from *start* on."""
     low, high = _limits(y)
     scale, zero_point = y.scale, y.zero_point
 
@@ -165,7 +167,7 @@ def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
 
 
 def _divided(x: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation of a scale a channel, and of packed results."""
+    """Return the function for outputs with a scale per channel, and for packed outputs."""
     low, high = _limits(y)
     scale, zero_point = channel_parameters(y)
     if any(count not in (1, size) for count, size in zip(scale.shape, y.shape, strict=False)):
@@ -180,11 +182,11 @@ def _divided(x: Tensor, y: Tensor) -> Eval:
 
 
 def _requantize(x: Tensor, y: Tensor, numerics: Numerics) -> Eval:
-    """Return the evaluation of integers to integers.
+    """Return the function that requantizes integers to integers.
 
-    Between 8-bit types the builtin kernel's vector loop rounds twice with halves up; what it
-    leaves over, other types, and all of it in the reference kernel, is rounded the second time
-    with halves away from zero.
+    Between 8-bit types, the builtin kernel's vector loop rounds twice with halves up. Elements
+    after the loop, other types, and all elements in the reference kernel are rounded the second
+    time with halves away from zero.
 
     Source:
         Requantize, tflite/kernels/internal/{optimized/optimized_ops,reference/requantize}.h as
@@ -222,7 +224,7 @@ def _rescaling(x: Tensor, y: Tensor, multiply: Callable[..., Any]) -> UnaryFunct
 def _split_lookup(
     x: Tensor, y: Tensor, vector: UnaryFunction, scalar: UnaryFunction, vector_end: int
 ) -> Eval:
-    """Return the evaluation with *vector* before element *vector_end*, *scalar* after it."""
+    """Return the function that uses *vector* before element *vector_end*, *scalar* from it on."""
     run = unary_lookup(x, y, vector)
     rest, bits = scalar(every_value(x.dtype)).astype(y.dtype), unsigned(x.dtype)
     if vector_end == math.prod(x.shape):

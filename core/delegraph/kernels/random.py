@@ -1,7 +1,7 @@
 """Kernels of RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL and MULTINOMIAL.
 
-Two seeds that are not both zero give the official interpreter's numbers, from the start again
-whenever memory is allocated. Without seeds, the operating system gives some.
+Two seeds that are not both zero give the official interpreter's numbers, which start again at each
+allocation. Without seeds, the operating system provides them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SMALLEST_UNIFORM = np.float32(1e-7)  # so that its logarithm is finite
 
 
 class _Stream:
-    """Random words from the generator of one node, in order.
+    """Random words from one node's generator, in order.
 
     Source:
         PhiloxRandom, xla/tsl/lib/random/philox_random.h.
@@ -47,8 +47,9 @@ class _Stream:
         """Return the next *count* words, ``[count], uint32``.
 
         Args:
-            count: how many.
-            used: groups of four words that count as used; None for as many as are returned.
+            count: number of words.
+            used: number of groups of four words that count as used; None means those that are
+                returned.
         """
         groups = -(-count // 4)
         words = philox4x32(self._key, counters(self._position, groups), self._high)
@@ -57,13 +58,15 @@ class _Stream:
 
 
 def _sign_extended(value: int) -> int:
-    """Return the number that the low 32 bits of *value* stand for."""
+    """Return the signed number in the low 32 bits of *value*."""
     return ((value & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
 
 
 @kernel("RANDOM_UNIFORM")
 def prepare_uniform(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RANDOM_UNIFORM: float32 from 0 to below 1, of the shape in input 0.
+    """Return the function that computes RANDOM_UNIFORM: float32 numbers in [0, 1).
+
+    Input 0 is the output's shape.
 
     Source:
         GenerateRandomUniformNumbers, tflite/kernels/random_ops.cc.
@@ -73,7 +76,7 @@ def prepare_uniform(context: OpContext, node: Node) -> Eval:
 
 @kernel("RANDOM_STANDARD_NORMAL")
 def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RANDOM_STANDARD_NORMAL: float32, of the shape in input 0.
+    """Return the function for RANDOM_STANDARD_NORMAL: float32, of the shape in input 0.
 
     Source:
         GenerateRandomStandardNormalNumbers, tflite/kernels/random_ops.cc.
@@ -126,9 +129,9 @@ def _normal(stream: _Stream, count: int) -> Floats:
 
 @kernel("MULTINOMIAL")
 def prepare_multinomial(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of MULTINOMIAL: classes drawn by the logits in each row of input 0.
+    """Return the function for MULTINOMIAL: classes drawn by the logits in each row of input 0.
 
-    Input 1 is the number of draws a row. Logits that are not finite have no chance.
+    Input 1 is the number of draws per row. Classes with logits that are not finite are never drawn.
 
     Source:
         GenerateMultinomialNumbers, tflite/kernels/random_ops.cc.

@@ -16,12 +16,13 @@ from delegraph.schema.enums import TensorType
 
 @kernel("RANGE", versions=(1, 2))
 def prepare_range(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RANGE: start, start + delta, ... before limit.
+    """Return the function that computes RANGE: start, start + delta, ... before limit.
 
-    Constants are computed while preparing.
+    With constant inputs, the output is computed in prepare.
 
     Raises:
-        OperatorError: inputs that are no scalars of one type, or a delta that never gets there.
+        OperatorError: the inputs are no scalars of one type, or steps of delta never reach the
+            limit.
 
     Source:
         tflite/kernels/range.cc.

@@ -30,7 +30,7 @@ from delegraph.schema.enums import TensorType
 
 Array = NDArray[Any]
 Accumulate = Callable[[Array, Array], object]
-"""Changes its first argument by its second."""
+"""Function that updates its first argument by its second, in place."""
 
 _MAX_RANK = 6
 _TYPES = {
@@ -61,7 +61,9 @@ _BODIES = {
 
 @kernel("REDUCE_WINDOW")
 def prepare_reduce_window(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of REDUCE_WINDOW: each window of input 0 reduced, from input 1 on.
+    """Return the function for REDUCE_WINDOW: each window of input 0 reduced.
+
+    Reductions start from the value in input 1.
 
     Inputs 2, 3 and 4 are the windows' size, strides and dilations.
 
@@ -87,9 +89,9 @@ def prepare_reduce_window(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_REDUCE_WINDOW")
 def prepare_stablehlo_reduce_window(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_REDUCE_WINDOW; reductions start from input 1.
+    """Return the function that computes STABLEHLO_REDUCE_WINDOW; reductions start from input 1.
 
-    Input 0 is dilated and padded with input 1. A subgraph of one operator says how to reduce.
+    Input 0 is dilated and padded with input 1. A subgraph with one operator is the reduction.
 
     Source:
         StablehloData, tflite/kernels/stablehlo_reduce_window.cc.
@@ -161,7 +163,7 @@ class _Windows:
     """Sizes, strides and dilations of the windows over all axes of an array.
 
     Attributes:
-        counts: how many there are along each axis.
+        counts: number of windows along each axis.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ Build = Callable[[Reduction], Eval]
 
 @kernel("SUM", versions=(1, 2))
 def prepare_sum(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SUM over axes, on float32, int32, int64, uint8, int8 and int16.
+    """Return the function for SUM over axes, on float32, int32, int64, uint8, int8 and int16.
 
     Source:
         EvalSum, tflite/kernels/reduce.cc.
@@ -48,7 +48,7 @@ def prepare_sum(context: OpContext, node: Node) -> Eval:
 
 @kernel("MEAN", versions=(1, 3))
 def prepare_mean(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of MEAN over axes, on float32, int32, int64, uint8, int8 and int16.
+    """Return the function for MEAN over axes, on float32, int32, int64, uint8, int8 and int16.
 
     Source:
         EvalMean, tflite/kernels/reduce.cc.
@@ -68,7 +68,7 @@ def prepare_mean(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_PROD", versions=(1, 2))
 def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of REDUCE_PROD; constant inputs are reduced during prepare.
+    """Return the function that computes REDUCE_PROD; constant inputs are reduced during prepare.
 
     float32, int32, int64; 8- and 16-bit integers as stored; int8 and int16 with scales.
 
@@ -92,7 +92,7 @@ def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_MAX", versions=(1, 3))
 def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of REDUCE_MAX on float32, int32, int64, uint8, int8 and int16.
+    """Return the function for REDUCE_MAX on float32, int32, int64, uint8, int8 and int16.
 
     Source:
         EvalGeneric, tflite/kernels/reduce.cc.
@@ -103,27 +103,33 @@ def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
 
 @kernel("REDUCE_MIN", versions=(1, 3))
 def prepare_reduce_min(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of REDUCE_MIN over axes; types as REDUCE_MAX."""
+    """Return the function that computes REDUCE_MIN over axes; types as REDUCE_MAX."""
     smallest = _Extreme(np.minimum, np.fmin, "max", context.numerics)
     return _prepare(context, node, _REDUCED, smallest.build)
 
 
 @kernel("REDUCE_ANY")
 def prepare_reduce_any(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of REDUCE_ANY over axes, on bool. Source: tflite/kernels/reduce.cc."""
+    """Return the function that computes REDUCE_ANY over axes, on bool.
+
+    Source: tflite/kernels/reduce.cc.
+    """
     return _prepare(context, node, _BOOL, lambda r: _run(np.logical_or, r))
 
 
 @kernel("REDUCE_ALL")
 def prepare_reduce_all(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of REDUCE_ALL over axes, on bool. Source: tflite/kernels/reduce.cc."""
+    """Return the function that computes REDUCE_ALL over axes, on bool.
+
+    Source: tflite/kernels/reduce.cc.
+    """
     return _prepare(context, node, _BOOL, lambda r: _run(np.logical_and, r))
 
 
 def _prepare(
     context: OpContext, node: Node, allowed: set[TensorType], build: Build, *, fold: bool = False
 ) -> Eval:
-    """Return the evaluation of a reduction whose axes may be known only while invoking."""
+    """Return the function for a reduction whose axes may be known only during invoke."""
     require_counts(node, 2)
     x, axis = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
@@ -147,10 +153,12 @@ def _prepare(
 
 
 def _moved(r: Reduction) -> Eval:
-    """Return the evaluation of a reduction of one bool: a number operator copies it unchanged.
+    """Return the function for a reduction of bools by an operator of numbers.
+
+    A single bool is copied unchanged.
 
     Raises:
-        OperatorError: several bools to reduce; the reference kernels take those too.
+        OperatorError: there are several bools to reduce, which only the reference kernels accept.
     """
     if r.count != 1:
         raise OperatorError(f"{r.count} elements of BOOL to reduce, expected numbers")
@@ -158,7 +166,7 @@ def _moved(r: Reduction) -> Eval:
 
 
 def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
-    """Return the evaluation that reduces by a NumPy ufunc."""
+    """Return the function that reduces by a NumPy ufunc."""
     x, y, axes, keep_dims = r.x, r.y, r.axes, r.keep_dims
     reduce = operation.reduce
 
@@ -172,15 +180,15 @@ def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
 class _Extreme:
     """Parameters of a reduction to the maximum or the minimum.
 
-    Comparisons with NaN are false. The builtin kernels go on with the new element then, so that
-    only what follows the last NaN counts. The reference kernels go on with the old one: they skip
-    NaN, but for one they start with, as they do where all axes are reduced.
+    Comparisons with NaN are false. The builtin kernels then continue with the new element, so that
+    only elements after the last NaN count. The reference kernels continue with the old element, so
+    they skip NaN, except for a NaN that they start with when all axes are reduced.
 
     Attributes:
         operation: the NumPy function that keeps NaN.
-        skipping: the one that skips NaN.
-        worst: which limit of a type is the result of nothing.
-        numerics: whose NaN to follow.
+        skipping: the NumPy function that skips NaN.
+        worst: limit of a type that is the result for no elements.
+        numerics: the official kernels to follow for NaN.
     """
 
     operation: Any
@@ -189,7 +197,7 @@ class _Extreme:
     numerics: Numerics
 
     def build(self, r: Reduction) -> Eval:
-        """Return the evaluation of a reduction."""
+        """Return the function that computes a reduction."""
         quantization = (r.x.scale, r.x.zero_point), (r.y.scale, r.y.zero_point)
         if r.x.type in _QUANTIZED and quantization[0] != quantization[1]:
             raise OperatorError(
@@ -245,7 +253,7 @@ def _float_mean(r: Reduction) -> Eval:
 
 
 def _integer_mean(r: Reduction) -> Eval:
-    """Return the evaluation of an integer mean, truncated towards zero."""
+    """Return the function that computes an integer mean, truncated towards zero."""
     x, y, axes, keep_dims, count = r.x, r.y, r.axes, r.keep_dims, r.count
 
     def run() -> None:

@@ -35,7 +35,7 @@ SAME_BYTES = InPlace.INPUT_0 | InPlace.DATA_UNMODIFIED
 
 @kernel("RESHAPE", inplace=SAME_BYTES)
 def prepare_reshape(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RESHAPE.
+    """Return the function that computes RESHAPE.
 
     The shape comes from input 1 if that is an int32 vector, otherwise from the options.
 
@@ -77,7 +77,8 @@ def _shape_option(node: Node) -> list[int]:
 def stretched(wanted: Sequence[int], shape: Sequence[int]) -> list[int]:
     """Return *wanted* with -1 replaced so that the element count equals that of *shape*.
 
-    Dimensions of 0 are left out of the division, so that ``[0, -1]`` keeps what it can.
+    Dimensions of 0 are left out of the division, so ``[0, -1]`` keeps the other dimensions'
+    product.
 
     Raises:
         OperatorError: two dimensions are -1, or no size fits.
@@ -101,7 +102,7 @@ def stretched(wanted: Sequence[int], shape: Sequence[int]) -> list[int]:
 
 @kernel("SQUEEZE", versions=(1, 2), inplace=SAME_BYTES)
 def prepare_squeeze(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SQUEEZE, which drops dimensions of size 1.
+    """Return the function that computes SQUEEZE, which drops dimensions of size 1.
 
     Source:
         tflite/kernels/squeeze.cc.
@@ -125,7 +126,7 @@ def prepare_squeeze(context: OpContext, node: Node) -> Eval:
 
 @kernel("EXPAND_DIMS", inplace=SAME_BYTES)
 def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of EXPAND_DIMS, which inserts a dimension of size 1.
+    """Return the function that computes EXPAND_DIMS, which inserts a dimension of size 1.
 
     Source:
         tflite/kernels/expand_dims.cc.
@@ -149,9 +150,9 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
 
 @kernel("BITCAST", inplace=SAME_BYTES)
 def prepare_bitcast(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of BITCAST: the input's bytes, read as another type.
+    """Return the function that computes BITCAST: the input's bytes, read as another type.
 
-    A narrower element type adds a last dimension, a wider one takes it away.
+    A narrower element type adds a last dimension, a wider type removes it.
 
     Source:
         tflite/kernels/bitcast.cc, CalculateShape.

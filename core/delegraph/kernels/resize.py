@@ -38,13 +38,13 @@ Planner = Callable[[Tensor, Tensor, tuple[int, int], bool, bool], Eval]
 
 @kernel("RESIZE_BILINEAR", versions=(1, 4))
 def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RESIZE_BILINEAR; input 1 is the new height and width.
+    """Return the function that computes RESIZE_BILINEAR; input 1 is the new height and width.
 
-    float32, uint8, int8 and int16.
+    Types are float32, uint8, int8 and int16.
 
     Raises:
-        OperatorError: both options are set and the size is known; of a size that is computed, the
-            official kernel takes both.
+        OperatorError: both options are set and the size is known in prepare. If the size is
+            computed, the official kernel accepts both.
 
     Source:
         tflite/kernels/resize_bilinear.cc.
@@ -59,9 +59,9 @@ def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
 
 @kernel("RESIZE_NEAREST_NEIGHBOR", versions=(1, 4))
 def prepare_resize_nearest(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RESIZE_NEAREST_NEIGHBOR, with inputs as for RESIZE_BILINEAR.
+    """Return the function for RESIZE_NEAREST_NEIGHBOR, with inputs as for RESIZE_BILINEAR.
 
-    Numbers of up to 4 bytes; both options may be set.
+    Types are numbers of up to 4 bytes; both options may be set.
 
     Source:
         tflite/kernels/resize_nearest_neighbor.cc; reference/resize_nearest_neighbor.h.

@@ -44,7 +44,7 @@ _TYPES = _SEQUENCE_TYPES | {
 
 @kernel("REVERSE_V2", versions=(1, 4))
 def prepare_reverse(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of REVERSE_V2: the order along the axes of input 1 turned round.
+    """Return the function for REVERSE_V2: the order along the axes in input 1 is reversed.
 
     Source:
         tflite/kernels/reverse.cc.
@@ -66,7 +66,7 @@ def prepare_reverse(context: OpContext, node: Node) -> Eval:
 
 
 def _steps(x: Tensor, axes_input: Tensor) -> tuple[slice, ...]:
-    """Index that reverses the axes listed in *axes_input*."""
+    """Return the index that reverses the axes listed in *axes_input*."""
     axes = sorted(normalized_axis(axis, len(x.shape)) for axis in integers(axes_input))
     if any(after - before != 1 for before, after in pairwise(axes)):
         raise OperatorError(f"axes are {axes}, expected neighbours")
@@ -75,12 +75,12 @@ def _steps(x: Tensor, axes_input: Tensor) -> tuple[slice, ...]:
 
 @kernel("REVERSE_SEQUENCE")
 def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of REVERSE_SEQUENCE: of each batch entry the first elements reversed.
+    """Return the function for REVERSE_SEQUENCE: it reverses the first elements of batch entries.
 
-    Axes count from the front. Entries of a length below 1 stay as they are.
+    Axes count from the front. Entries with a length below 1 stay unchanged.
 
     Source:
-        tflite/kernels/reverse_sequence.cc, which checks the first length alone.
+        tflite/kernels/reverse_sequence.cc, which only checks the first length.
     """
     require_counts(node, 2)
     x, lengths_input = input_tensor(context, node, 0), input_tensor(context, node, 1)

@@ -14,11 +14,11 @@ from delegraph.schema.enums import TensorType
 
 @kernel("RFFT2D")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Transform the last two axes, cut or padded with zeros to a power of two each.
+    """Return the function that transforms the last two axes, each to a power-of-two length.
 
-    Computed in double precision, like the official kernel, and rounded to complex64. The last axis
-    keeps its first ``width // 2 + 1`` frequencies. The official kernel gives wrong numbers for a
-    width of 1; this one does not.
+    Axes are cut, or padded with zeros. The transform is computed in double precision, like the
+    official kernel, and rounded to complex64. The last axis keeps its first ``width // 2 + 1``
+    frequencies. The official kernel gives wrong numbers for a width of 1; this kernel does not.
 
     Source:
         tflite/kernels/rfft2d.cc.
@@ -51,7 +51,7 @@ def _lengths(length: Tensor) -> tuple[int, int]:
     """Return height and width of the transform.
 
     Raises:
-        OperatorError: one is no power of two.
+        OperatorError: height or width is no power of two.
     """
     height, width = length.data.tolist()
     if any(n <= 0 or n & (n - 1) for n in (height, width)):

@@ -25,9 +25,9 @@ _TYPES = {
 
 @kernel("SCATTER_ND")
 def prepare_scatter_nd(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SCATTER_ND: zeros, with updates added at index tuples.
+    """Return the function that computes SCATTER_ND: zeros, with updates added at index tuples.
 
-    float32, bool, uint8, int8, int32 and int64 at int32 indices.
+    Types are float32, bool, uint8, int8, int32 and int64; indices are int32.
 
     Source:
         tflite/kernels/scatter_nd.cc.

@@ -17,10 +17,10 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SEGMENT_SUM")
 def prepare_segment_sum(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SEGMENT_SUM: sums of the rows that have the same segment id.
+    """Return the function for SEGMENT_SUM: sums of the rows that have the same segment id.
 
-    float32 and int32. The ids, input 1, int32, start at 0, never fall and never rise by more
-    than one.
+    Types are float32 and int32. The ids in input 1, int32, start at 0; each is equal to the one
+    before, or larger by one.
 
     Source:
         tflite/kernels/segment_sum.cc.

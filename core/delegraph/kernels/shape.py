@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SHAPE")
 def prepare_shape(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SHAPE: dimensions as int32 or int64, computed while preparing.
+    """Return the function for SHAPE: dimensions as int32 or int64, computed while preparing.
 
     Source:
         tflite/kernels/shape.cc.
@@ -36,7 +36,9 @@ def prepare_shape(context: OpContext, node: Node) -> Eval:
 
 @kernel("RANK")
 def prepare_rank(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RANK: the number of dimensions as an int32 scalar, known at prepare.
+    """Return the function that computes RANK: the number of dimensions, int32.
+
+    It is known in prepare.
 
     Source:
         tflite/kernels/rank.cc.

@@ -21,9 +21,9 @@ from delegraph.operators.tensor import Shape, Tensor, element_count
 
 @kernel("SLICE", versions=(1, 8))
 def prepare_slice(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SLICE: the block that starts at ``begin`` and has size ``size``.
+    """Return the function for SLICE: the block that starts at ``begin`` and has size ``size``.
 
-    A size of -1 means up to the end. Begin and size are int32 or int64 vectors.
+    A size of -1 extends to the end. Begin and size are int32 or int64 vectors.
 
     Source:
         tflite/kernels/slice.cc, CalculateOutputShapeVector.

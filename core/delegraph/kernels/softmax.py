@@ -38,12 +38,13 @@ _JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 @kernel("SOFTMAX", versions=(1, 4), inplace=InPlace.INPUT_0)
 def prepare_softmax(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SOFTMAX: exp(beta * x), divided by the sum along the last axis.
+    """Return the function for SOFTMAX: exp(beta * x), divided by the sum along the last axis.
 
-    float32 and float16; uint8 or int8 into the same type or int16; int16.
+    Types are float32, float16 and int16; uint8 or int8 gives the same type or int16.
 
     Raises:
-        OperatorError: a scalar, other types, or an output scale other than 1/256 (int16: 1/32768).
+        OperatorError: the input is a scalar, the types are not supported, or the output's scale is
+            not 1/256 (for int16: 1/32768).
 
     Source:
         SoftmaxPrepare and SoftmaxEval, tflite/kernels/activations.cc.
@@ -105,7 +106,7 @@ def _float16(x: Tensor, y: Tensor, beta: float) -> Eval:
 
 
 def _eight_bit(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the evaluation of 8-bit SOFTMAX: float32 exponentials from a table.
+    """Return the function that computes 8-bit SOFTMAX: float32 exponentials from a table.
 
     Source:
         Softmax<In, Out>, tflite/kernels/internal/optimized/optimized_ops.h.

@@ -15,10 +15,12 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SPACE_TO_BATCH_ND", versions=(1, 4))
 def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SPACE_TO_BATCH_ND: padded pixels dealt out to block-many images.
+    """Return the function for SPACE_TO_BATCH_ND: it distributes padded pixels over images.
 
-    Inputs: image ``[N, spatial.., C]``, block sizes, paddings ``[spatial, 2]``. Padding is the zero
-    point of the output for bytes, else 0.
+    The number of images is multiplied by the product of the block sizes.
+
+    Inputs: image ``[N, spatial.., C]``, block sizes, paddings ``[spatial, 2]``. The padding value
+    is the zero point of the output for bytes, and 0 for other types.
 
     Source:
         tflite/kernels/space_to_batch_nd.cc.
@@ -53,7 +55,7 @@ def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
 
 @kernel("BATCH_TO_SPACE_ND", versions=(1, 4))
 def prepare_batch_to_space(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of BATCH_TO_SPACE_ND: the reverse of SPACE_TO_BATCH_ND, then cropping.
+    """Return the function for BATCH_TO_SPACE_ND: SPACE_TO_BATCH_ND reversed, then cropping.
 
     Source:
         tflite/kernels/batch_to_space_nd.cc.

@@ -33,7 +33,7 @@ def _block_size(node: Node, x: Tensor, y: Tensor) -> int:
 
 @kernel("SPACE_TO_DEPTH", versions=(1, 2))
 def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SPACE_TO_DEPTH: a block of pixels becomes one pixel's channels.
+    """Return the function for SPACE_TO_DEPTH: a block of pixels becomes one pixel's channels.
 
     Source:
         tflite/kernels/space_to_depth.cc.
@@ -58,7 +58,7 @@ def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
 
 @kernel("DEPTH_TO_SPACE", versions=(1, 2))
 def prepare_depth_to_space(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of DEPTH_TO_SPACE: the channels of each pixel become a block of pixels.
+    """Return the function for DEPTH_TO_SPACE: each pixel's channels become a block of pixels.
 
     Source:
         tflite/kernels/depth_to_space.cc.

@@ -17,14 +17,14 @@ _VALUES = _INDICES | {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8}
 
 @kernel("SPARSE_TO_DENSE", versions=(1, 3))
 def prepare_sparse_to_dense(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SPARSE_TO_DENSE: values at index tuples, a default elsewhere.
+    """Return the function for SPARSE_TO_DENSE: values at index tuples, a default elsewhere.
 
     Inputs: indices ``[]``, ``[N]`` or ``[N, rank]``; the output's shape; values ``[]`` or ``[N]``;
     the default. A later value replaces an earlier one at the same place. Values are float32,
     uint8, int8, int32 or int64.
 
     Source:
-        tflite/kernels/sparse_to_dense.cc. An index outside is an error here.
+        tflite/kernels/sparse_to_dense.cc. An index out of range is an error here.
     """
     require_counts(node, 4)
     indices, shape_input, values, default = (input_tensor(context, node, i) for i in range(4))

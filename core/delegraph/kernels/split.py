@@ -33,7 +33,7 @@ _TYPES = {
 
 @kernel("SPLIT", versions=(1, 5))
 def prepare_split(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SPLIT: equal parts along the axis that input 0 gives.
+    """Return the function that computes SPLIT: equal parts along the axis in input 0.
 
     Source:
         tflite/kernels/split.cc.
@@ -56,7 +56,7 @@ def prepare_split(context: OpContext, node: Node) -> Eval:
 
 @kernel("SPLIT_V", versions=(1, 3))
 def prepare_split_v(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SPLIT_V: parts with the sizes in input 1, one of which may be -1.
+    """Return the function for SPLIT_V: parts with the sizes in input 1, one of which may be -1.
 
     Source:
         tflite/kernels/split_v.cc.

@@ -19,11 +19,12 @@ MAX_INDICES = 31  # bits of a mask
 
 @kernel("STRIDED_SLICE", versions=(1, 8))
 def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STRIDED_SLICE for one node.
+    """Return the function that computes STRIDED_SLICE for one node.
 
     Source:
         tflite/kernels/strided_slice.cc; reference/strided_slice.h, StartForAxis and EndForAxis. An
-        index outside the dimension that it shrinks is an error here; there the output is undefined.
+        index outside of a dimension that it removes is an error here; the official kernel's output
+        is undefined.
     """
     require_counts(node, 4)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)

@@ -12,7 +12,7 @@ from delegraph.operators.tensor import Shape, element_count
 
 @kernel("TILE", versions=(1, 3))
 def prepare_tile(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of TILE, whose input 1 says how often each dimension is repeated.
+    """Return the function that computes TILE; input 1 has the repetitions of each dimension.
 
     Source:
         tflite/kernels/tile.cc.

@@ -24,10 +24,10 @@ _TYPES = _INDICES | {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, Tens
 
 @kernel("TOPK_V2", versions=(1, 3))
 def prepare_topk(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of TOPK_V2: the k largest of the last dimension, and their positions.
+    """Return the function for TOPK_V2: the k largest of each row, and their positions.
 
-    Equal values come in the order of their positions, NaN last. float32, uint8, int8, int16, int32,
-    int64; k and positions are int16 or int32, and a negative k counts as 0.
+    Equal values are in the order of their positions, NaN last. Types are float32, uint8, int8,
+    int16, int32 and int64. k and positions are int16 or int32; a negative k counts as 0.
 
     Source:
         tflite/kernels/topk_v2.cc.
@@ -60,7 +60,7 @@ def prepare_topk(context: OpContext, node: Node) -> Eval:
 
 
 def _descending(x: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the positions of each row's elements, the largest first and NaN last, stable."""
+    """Return the positions of each row's elements in descending order, NaN last, ties in order."""
     if x.dtype.kind == "f":
         return np.argsort(-x, axis=-1, kind="stable")
     # The least integer has no negative: ascending and stable over the mirrored row, read backwards.

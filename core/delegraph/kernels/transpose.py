@@ -16,7 +16,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("TRANSPOSE", versions=(1, 9))
 def prepare_transpose(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of TRANSPOSE, whose input 1 is the permutation.
+    """Return the function that computes TRANSPOSE, whose input 1 is the permutation.
 
     Source:
         tflite/kernels/transpose.cc.

@@ -61,7 +61,10 @@ _BIAS_TYPES = {
 
 
 _VECTOR = 16
-"""Values that the builtin uint8 kernel requantises at once; the rest rounds differently."""
+"""Number of values that the builtin uint8 kernel requantises at once.
+
+The remaining values are rounded differently.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +95,7 @@ class _TransposeConv:
         return self.x.type == TensorType.INT16 and not is_short
 
     def resize_output(self, context: OpContext) -> None:
-        """Give the output the shape that the shape tensor asks for."""
+        """Set the output's shape to that in the shape tensor."""
         sizes = tuple(int(size) for size in self.shape.data.reshape(-1))
         if len(sizes) != 4 or sizes[0] != self.x.shape[0] or sizes[3] != self.outputs:
             raise OperatorError(
@@ -112,14 +115,14 @@ class _TransposeConv:
 
 @kernel("TRANSPOSE_CONV", versions=(1, 5), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of a TRANSPOSE_CONV node.
+    """Return the function that computes a TRANSPOSE_CONV node.
 
-    Float, quantized (uint8; int8 and int16 activations with per-channel weights) and hybrid (float
-    activations, int8 weights), with an optional bias and a fused clamp. The output's shape is an
-    input, so it may be known only at run time.
+    Supported are float, quantized (uint8; int8 and int16 activations with per-channel weights) and
+    hybrid (float activations, int8 weights) nodes, with an optional bias and a fused clamp. The
+    output's shape is an input, so it may be known only during invoke.
 
     Raises:
-        OperatorError: types, shapes or quantization that the official kernel refuses as well.
+        OperatorError: the official kernel rejects the types, shapes or quantization as well.
     """
     require_counts(node, (3, 4))  # shape, filter, input and maybe bias
     conv = _check(context, node)
@@ -262,7 +265,7 @@ def _hybrid(context: OpContext, conv: _TransposeConv) -> Eval:
 def _sums(
     context: OpContext, conv: _TransposeConv, dtype: np.dtype[Any]
 ) -> Callable[[], NDArray[Any]]:
-    """Return a function that gives an uninitialised array for the sums of one image."""
+    """Return a function that returns an uninitialised array for the sums of one image."""
     if conv.y.is_dynamic:
         return lambda: np.empty(conv.y.shape[1:], dtype)
     memory = context.scratch(conv.y.shape[1:], dtype)
@@ -282,9 +285,9 @@ class _Scatter:
         """Store the sums of *image*, ``[H, W, C]``, in *sums*, ``[OH, OW, O]``.
 
         Args:
-            image: of the sums' dtype.
+            image: input image, of the sums' dtype.
             matrix: weights, ``[KH * KW * C, O]``, of the same dtype.
-            sums: contiguous; overwritten.
+            sums: result, contiguous; it is overwritten.
         """
         options, product = self._options, self._product.data
         height, width, _ = sums.shape
@@ -302,14 +305,14 @@ class _Scatter:
 def _targets(
     padding: int, size: int, kernel: int, stride: int, positions: int
 ) -> list[tuple[slice, slice]]:
-    """Return for each tap along an axis its input positions and the matching output positions.
+    """Return, for each tap along an axis, its input positions and the matching output positions.
 
     Args:
-        padding: of the convolution that this one transposes, from output to input.
-        size: of the output.
-        kernel: taps.
-        stride: outputs between neighbouring positions.
-        positions: of the input.
+        padding: padding of the convolution from output to input, which this one transposes.
+        size: length of the output axis.
+        kernel: number of taps.
+        stride: number of outputs between neighbouring input positions.
+        positions: length of the input axis.
     """
     before = window(padding, size, kernel, stride).before
     targets = []

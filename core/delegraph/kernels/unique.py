@@ -27,9 +27,9 @@ _TYPES = {
 
 @kernel("UNIQUE")
 def prepare_unique(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of UNIQUE: distinct values, and the index of each element's value.
+    """Return the function for UNIQUE: distinct values, and the index of each element's value.
 
-    float32, uint8, int8, int16, int32 and int64.
+    Types are float32, uint8, int8, int16, int32 and int64.
 
     Source:
         tflite/kernels/unique.cc.

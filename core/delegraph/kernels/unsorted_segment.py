@@ -18,33 +18,33 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 @kernel("UNSORTED_SEGMENT_SUM")
 def prepare_sum(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of UNSORTED_SEGMENT_SUM; see :func:`_prepare`."""
+    """Return the function that computes UNSORTED_SEGMENT_SUM; see :func:`_prepare`."""
     return _prepare(context, node, np.add)
 
 
 @kernel("UNSORTED_SEGMENT_PROD")
 def prepare_prod(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of UNSORTED_SEGMENT_PROD; see :func:`_prepare`."""
+    """Return the function that computes UNSORTED_SEGMENT_PROD; see :func:`_prepare`."""
     return _prepare(context, node, np.multiply)
 
 
 @kernel("UNSORTED_SEGMENT_MAX")
 def prepare_max(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of UNSORTED_SEGMENT_MAX; see :func:`_prepare`."""
+    """Return the function that computes UNSORTED_SEGMENT_MAX; see :func:`_prepare`."""
     return _prepare(context, node, np.fmax)
 
 
 @kernel("UNSORTED_SEGMENT_MIN")
 def prepare_min(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of UNSORTED_SEGMENT_MIN; see :func:`_prepare`."""
+    """Return the function that computes UNSORTED_SEGMENT_MIN; see :func:`_prepare`."""
     return _prepare(context, node, np.fmin)
 
 
 def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
-    """Return the evaluation that applies *join* to the parts of input 0 that have one segment id.
+    """Return the function that applies *join* to the parts of input 0 that have one segment id.
 
-    Input 2 is the number of segments. Negative ids are left out; a segment without parts holds the
-    neutral element. A maximum or minimum leaves out NaN, too.
+    Input 2 is the number of segments. Parts with negative ids are ignored; a segment without parts
+    gets the neutral element. A maximum or minimum ignores NaN too.
 
     Source:
         tflite/kernels/unsorted_segment.cc.
@@ -84,7 +84,7 @@ def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
 
 
 def _neutral(join: np.ufunc, type_: TensorType) -> float:
-    """Neutral element of *join*: the value of an empty segment."""
+    """Return the neutral element of *join*, which is the value of an empty segment."""
     if join is np.add or join is np.multiply:
         return float(join is np.multiply)
     limits = (INT32_MIN, INT32_MAX) if type_ is TensorType.INT32 else (-FLOAT32_MAX, FLOAT32_MAX)

@@ -1,4 +1,4 @@
-"""VAR_HANDLE, ASSIGN_VARIABLE and READ_VARIABLE: values that outlive an invoke.
+"""VAR_HANDLE, ASSIGN_VARIABLE and READ_VARIABLE: values that are kept between invokes.
 
 A handle is a RESOURCE tensor whose one element is the variable's key, ``(container, name)``. The
 variable itself is an array in ``context.resources`` under that key.
@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("VAR_HANDLE")
 def prepare_var_handle(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of VAR_HANDLE, which writes the key of a variable.
+    """Return the function that computes VAR_HANDLE, which writes the key of a variable.
 
     Source:
         tflite/kernels/var_handle.cc.
@@ -30,7 +30,7 @@ def prepare_var_handle(context: OpContext, node: Node) -> Eval:
 
 @kernel("ASSIGN_VARIABLE")
 def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of ASSIGN_VARIABLE, which copies input 1 to the variable of input 0.
+    """Return the function for ASSIGN_VARIABLE: it copies input 1 to the variable of input 0.
 
     Source:
         tflite/kernels/assign_variable.cc.
@@ -51,10 +51,10 @@ def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
 
 @kernel("READ_VARIABLE")
 def prepare_read_variable(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of READ_VARIABLE, which copies a variable to the output.
+    """Return the function that computes READ_VARIABLE, which copies a variable to the output.
 
-    An output declared without dimensions takes the variable's shape while invoking. TFLM's
-    variables are zero at first; LiteRT's have no value.
+    An output declared without dimensions gets the variable's shape during invoke. TFLM's variables
+    are zero at first; LiteRT's have no value.
 
     Source:
         tflite/kernels/read_variable.cc; MicroResourceVariables::ResetAll,

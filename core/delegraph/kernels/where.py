@@ -24,7 +24,7 @@ _TYPES = {
 
 @kernel("WHERE", versions=(1, 2))
 def prepare_where(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of WHERE: indices of nonzero elements, ``[count, rank], int64``.
+    """Return the function for WHERE: indices of nonzero elements, ``[count, rank], int64``.
 
     Source:
         tflite/kernels/where.cc.

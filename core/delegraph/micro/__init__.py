@@ -1,10 +1,12 @@
 """TensorFlow Lite for Microcontrollers in Python: models in an arena of fixed size.
 
-:class:`MicroInterpreter` runs a model in memory that the caller lends; :func:`estimate_arena` tells
-how much a device needs; the allocators and planners they use can be used by themselves.
+:class:`MicroInterpreter` runs a model in memory that the caller lends. :func:`estimate_arena`
+returns the memory that a device needs. Allocators and planners can be used separately.
 
-Open first: ``interpreter.py`` for running, ``estimate.py`` for sizes, ``allocator.py`` for what
-lies in the arena, ``planners.py`` for where buffers go, ``targets.py`` for devices.
+The arena has two ends. Its head holds tensors and scratch buffers, which share memory by a plan;
+its tail holds persistent memory. Open first: ``interpreter.py`` for running, ``estimate.py`` for
+sizes, ``allocator.py`` for the content of the arena, ``planners.py`` for the places of buffers,
+``targets.py`` for devices.
 """
 
 from delegraph.exports import exports_of

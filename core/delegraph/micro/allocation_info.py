@@ -1,4 +1,4 @@
-"""Which tensors of a model need a place in the head of the arena, and from when to when.
+"""Sizes and lifetimes of the tensors and scratch buffers that go into the head of the arena.
 
 Source:
     AllocationInfoBuilder, tflite-micro/micro/micro_allocation_info.cc.
@@ -16,16 +16,16 @@ from delegraph.graph.dtypes import byte_size
 from delegraph.graph.model import Model, OperatorSpec
 from delegraph.micro.planners import ONLINE
 
-_NEVER = -1  # as a step: not used yet
+_NEVER = -1  # a step number that means: not used yet
 
 
 class ScratchRequest(NamedTuple):
-    """Working memory that a node asked for.
+    """Request of a node for a scratch buffer.
 
     Attributes:
-        size: bytes.
-        subgraph: the node's subgraph.
-        node: the node.
+        size: size of the buffer in bytes.
+        subgraph: index of the node's subgraph.
+        node: index of the node.
     """
 
     size: int
@@ -38,11 +38,11 @@ class AllocationInfo:
     """Size and lifetime of a tensor or scratch buffer, for the planner.
 
     Attributes:
-        size: bytes.
-        first_use: step that writes it first; -1 if none does.
-        last_use: step that uses it last; -1 if none does.
-        offline_offset: where the model file wants it; -1 where it leaves that open.
-        needs_allocating: whether it goes into the head at all.
+        size: size in bytes.
+        first_use: number of the first step that writes it; -1 if no step does.
+        last_use: number of the last step that uses it; -1 if no step does.
+        offline_offset: offset that the model file gives it; -1 if the planner chooses.
+        needs_allocating: whether it needs memory in the head.
     """
 
     size: int
@@ -66,19 +66,19 @@ def allocation_infos(
     scratch: Sequence[ScratchRequest] = (),
     offline_offsets: Sequence[int] | None = None,
 ) -> list[AllocationInfo]:
-    """Return all tensors, subgraph by subgraph, then the scratch buffers.
+    """Return the infos of all tensors, subgraph by subgraph, then of the scratch buffers.
 
-    Steps are counted over the whole run from subgraph 0 on: each operator is a step, and so is each
-    call of another subgraph, by IF, WHILE and CALL_ONCE as in TFLM, and by operators that it lacks.
-    Tensors that no step reaches keep steps -1.
+    Steps are counted over a whole run of subgraph 0. Each operator is a step, and so is each call
+    of another subgraph: by IF, WHILE and CALL_ONCE as in TFLM, and by operators that TFLM lacks.
+    Tensors that no step uses keep -1.
 
     Args:
         model: the model.
-        scratch: what its nodes asked for.
-        offline_offsets: of all tensors; None without any.
+        scratch: scratch requests of its nodes.
+        offline_offsets: offsets of all tensors from the model file; None if it has none.
 
     Raises:
-        MalformedModelError: a subgraph calls itself, or one that does not exist.
+        MalformedModelError: a subgraph calls itself, or a subgraph that does not exist.
     """
     builder = _Builder(model, scratch, offline_offsets)
     builder.walk(0, 0)
@@ -117,7 +117,7 @@ class _Builder:
         return [self.infos[first + i] for i in indices if i >= 0]
 
     def walk(self, index: int, step: int) -> int:
-        """Follow subgraph *index* from *step* on; return the last step."""
+        """Count the steps of subgraph *index*, beginning at *step*; return the last step."""
         if index in self._active or not 0 <= index < len(self._model.subgraphs):
             problem = "calls itself" if index in self._active else "does not exist"
             raise MalformedModelError(f"subgraph {index} is called, and {problem}")

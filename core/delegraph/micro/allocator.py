@@ -1,4 +1,4 @@
-"""Lays a model out in an arena of fixed size: structures, variables, tensors, scratch buffers.
+"""Allocates a model in an arena of fixed size: structures, variables, tensors, scratch buffers.
 
 Source:
     MicroAllocator, tflite-micro/micro/micro_allocator.cc.
@@ -50,12 +50,12 @@ from delegraph.micro.targets import (
 
 PlannerKind: TypeAlias = Literal["greedy", "linear"]
 
-_UNASSIGNED = -1  # node of a scratch request until its node is prepared
+_UNASSIGNED = -1  # value for the node of a scratch request until its node is prepared
 _OPTION_ALIGNMENT = 4  # of structures of integers, floats and enums
 
 
 class Kept(Enum):
-    """Purpose of a piece of persistent memory, in the words of TFLM's report."""
+    """Purpose of a piece of persistent memory, named as in TFLM's report."""
 
     EVAL_TENSORS = ("TfLiteEvalTensor data", "allocations")
     TENSORS = ("Persistent TfLiteTensor data", "tensors")
@@ -69,12 +69,13 @@ class Kept(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ModelMemory:
-    """Where a model's values are, in the caller's buffer.
+    """Places of a model's values in the caller's buffer.
 
     Attributes:
-        tensors: by subgraph and tensor, ``[bytes], uint8``; None for what is not in the arena.
-        scratch: by number of the request, ``[bytes], uint8``.
-        planned_bytes: bytes of the plan for tensors and scratch buffers.
+        tensors: memory of each tensor by subgraph and index, ``[bytes], uint8``; None for tensors
+            outside the arena.
+        scratch: memory of each scratch buffer by its number, ``[bytes], uint8``.
+        planned_bytes: size of the plan for tensors and scratch buffers, in bytes.
     """
 
     tensors: Sequence[Sequence[NDArray[np.uint8] | None]]
@@ -85,13 +86,13 @@ class ModelMemory:
 class MicroAllocator:
     """Allocates one or several models in one arena or in two arenas.
 
-    Models that follow each other share the head, which is as large as the largest plan; what each
-    of them keeps adds up in the tail. Use :meth:`create` or :meth:`create_split`.
+    Several models share the head, which is as large as the largest plan; their persistent memory
+    adds up in the tail. Create an allocator by :meth:`create` or :meth:`create_split`.
 
     Attributes:
-        target: the sizes of the structures that a device would keep in the arena. They are
-            reserved there, so that the bytes used are those of the device; their contents live in
-            Python objects.
+        target: sizes of the structures that a device would keep in the arena. This memory is
+            reserved, so that the number of used bytes is the device's; the contents are in Python
+            objects.
     """
 
     def __init__(
@@ -123,14 +124,14 @@ class MicroAllocator:
         """Return an allocator over *arena*, whose first bytes are skipped up to a multiple of 16.
 
         Args:
-            arena: the caller's memory, writable, used as long as the allocator lives; or the
-                size of an arena on paper.
-            planner: ``"linear"`` keeps every tensor; or a planner of the caller's, which then
-                takes no room in the arena.
-            target: the structures' sizes.
+            arena: the caller's writable memory, used as long as the allocator exists; or the size
+                of an arena on paper, which has addresses and no memory.
+            planner: name of a planner (``"linear"`` keeps every tensor), or the caller's planner,
+                which needs no memory in the arena.
+            target: sizes of TFLM's structures.
 
         Raises:
-            ArenaTooSmallError: not even the allocator itself fits.
+            ArenaTooSmallError: the arena is too small for the allocator itself.
             ArgumentError: the arena is read-only.
         """
         memory = ArenaMemory(arena)
@@ -152,8 +153,8 @@ class MicroAllocator:
         """Return an allocator with one arena for persistent memory and another for tensors.
 
         Raises:
-            ArenaTooSmallError: not even the allocator itself fits.
-            ArgumentError: the two are one, or one is read-only.
+            ArenaTooSmallError: an arena is too small for the allocator itself.
+            ArgumentError: the two arenas are the same, or one is read-only.
         """
         kept, passing = ArenaMemory(persistent_arena), ArenaMemory(non_persistent_arena)
         if kept.start == passing.start:
@@ -172,7 +173,7 @@ class MicroAllocator:
 
     @property
     def used_bytes(self) -> int:
-        """Number of bytes in use at both ends, present temporary memory included."""
+        """Number of used bytes at both ends of the arena, including present temporary memory."""
         return self._non_persistent.non_persistent_used_bytes + self.persistent_used_bytes
 
     @property
@@ -188,7 +189,7 @@ class MicroAllocator:
     # -- a model, from start to finish -----------------------------------------------------------
 
     def start_model_allocation(self, model: Model) -> None:
-        """Reserve the structures of *model*, and room for the first node's scratch requests.
+        """Reserve the structures of *model*, and memory for the first node's scratch requests.
 
         Raises:
             StateError: another model was started and is not finished.
@@ -215,12 +216,12 @@ class MicroAllocator:
             self.keep(Kept.NODES, target.node_and_registration * nodes, target.pointer, nodes)
 
     def finish_model_allocation(self, model: Model) -> ModelMemory:
-        """Plan the head, and return where every value is.
+        """Plan the head, and return the place of every value.
 
         Raises:
             StateError: no model was started, or temporary memory is in use.
             ArenaTooSmallError: the arena is too small.
-            MalformedModelError: the model's offline plan, or its calls, make no sense.
+            MalformedModelError: the model's offline plan, or its calls of subgraphs, are invalid.
         """
         if not self._is_allocating:
             raise StateError(
@@ -231,7 +232,7 @@ class MicroAllocator:
         infos = allocation_infos(model, self._requests, offline)
         variables: dict[int, int] = {}
         first = 0
-        for subgraph in model.subgraphs:  # TFLM keeps the handles once for each subgraph
+        for subgraph in model.subgraphs:  # TFLM allocates the handles once for each subgraph
             if self._requests:
                 size = self.target.scratch_handle * len(self._requests)
                 self.keep(Kept.OTHER, size, self.target.pointer)
@@ -285,11 +286,11 @@ class MicroAllocator:
     # -- for kernels -----------------------------------------------------------------------------
 
     def allocate_persistent_buffer(self, size: int) -> NDArray[np.uint8]:
-        """Return ``[size], uint8``: memory that a kernel keeps, 16-byte aligned."""
+        """Return ``[size], uint8``: 16-byte aligned memory that a kernel keeps."""
         return self.view(self.keep(Kept.BUFFERS, size, ARENA_ALIGNMENT), size)
 
     def allocate_builtin_data(self, size: int) -> None:
-        """Reserve the structure of an operator's options."""
+        """Reserve memory for the structure of an operator's options."""
         self.keep(Kept.OTHER, size, _OPTION_ALIGNMENT)
 
     def allocate_persistent_tensor(self, tensor: TensorSpec) -> None:
@@ -298,10 +299,10 @@ class MicroAllocator:
         self._quantization(tensor, lambda *piece: self.keep(Kept.QUANTIZATION, *piece))
 
     def request_scratch_buffer_in_arena(self, size: int, subgraph: int = 0) -> int:
-        """Return the number of a scratch buffer for the node being prepared.
+        """Return the number of a new scratch buffer for the node that is being prepared.
 
         Raises:
-            OperatorError: the node has requested 12 already.
+            OperatorError: the node has already requested 12 buffers.
         """
         pending = sum(request.node == _UNASSIGNED for request in self._requests)
         if pending >= MOST_SCRATCH_BUFFERS_PER_NODE:
@@ -317,7 +318,7 @@ class MicroAllocator:
 
         Raises:
             StateError: temporary memory is in use.
-            ArenaTooSmallError: no room for the next node's requests.
+            ArenaTooSmallError: there is no memory for the next node's requests.
         """
         self.reset_temp_allocations()
         self._requests = [
@@ -330,11 +331,11 @@ class MicroAllocator:
         )
 
     def allocate_temp_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of memory for the node being prepared alone."""
+        """Return the address of memory that is only used while the present node is prepared."""
         return self._non_persistent.allocate_temp(size, alignment)
 
     def deallocate_temp_buffer(self, address: int) -> None:
-        """Note that temporary memory is no longer used."""
+        """Record that a piece of temporary memory is no longer used."""
         self._non_persistent.deallocate_temp(address)
 
     def allocate_temp_tensor(self, tensor: TensorSpec) -> list[int]:
@@ -344,7 +345,7 @@ class MicroAllocator:
         return [structure, *self._quantization(tensor, allocate)]
 
     def deallocate_temp_tensor(self, addresses: Sequence[int]) -> None:
-        """Note that a temporary tensor is no longer used."""
+        """Record that a temporary tensor is no longer used."""
         for address in reversed(addresses):
             self._non_persistent.deallocate_temp(address)
 
@@ -356,7 +357,7 @@ class MicroAllocator:
         """Free all temporary memory.
 
         Raises:
-            StateError: some of it is in use.
+            StateError: some temporary memory is in use.
         """
         self._non_persistent.reset_temp_allocations()
 
@@ -371,7 +372,7 @@ class MicroAllocator:
     # -- memory ----------------------------------------------------------------------------------
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Allocate persistent memory for *count* items of kind *what*; return the address."""
+        """Allocate persistent memory for *count* items of kind *what*; return its address."""
         return self._persistent.allocate_persistent_buffer(size, alignment)
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:
@@ -385,7 +386,7 @@ def _chosen_planner(
     arena: PersistentBufferAllocator,
     target: MicroTarget,
 ) -> MicroMemoryPlanner:
-    """Return the planner, after reserving memory for it unless the caller provides it."""
+    """Return the planner; memory for it is reserved unless it is the caller's."""
     if planner == "greedy":
         arena.allocate_persistent_buffer(target.greedy_planner, target.pointer)
         return GreedyMemoryPlanner()

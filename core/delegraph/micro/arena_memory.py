@@ -1,4 +1,4 @@
-"""The bytes at the addresses that allocators hand out."""
+"""Memory of an arena: the bytes at the addresses that allocators return."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ ArenaBuffer: TypeAlias = bytearray | memoryview | NDArray[np.uint8]
 
 
 class ArenaMemory:
-    """A caller's buffer, used from its first aligned byte.
+    """A caller's buffer, used from its first 16-byte aligned byte.
 
-    A number of bytes instead of a buffer makes an arena on paper: it has addresses and no memory.
+    With a number of bytes instead of a buffer, the arena is on paper: it has addresses and no
+    memory.
 
     Attributes:
-        start: address of that byte.
-        size: bytes from there to the end.
+        start: address of the first aligned byte.
+        size: number of bytes from *start* to the end.
     """
 
     def __init__(self, buffer: ArenaBuffer | int) -> None:
@@ -41,6 +42,6 @@ class ArenaMemory:
         return self.start <= address < self.start + self.size
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:
-        """Return ``[size], uint8``: the bytes at *address*, not copied; none on paper."""
+        """Return ``[size], uint8``: a view of the bytes at *address*; empty if on paper."""
         first = address - self.start
         return self._memory[first : first + size]

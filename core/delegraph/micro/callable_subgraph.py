@@ -1,4 +1,4 @@
-"""Control-flow view of a subgraph of a micro interpreter."""
+"""A subgraph of a micro interpreter as control-flow operators see it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from delegraph.runtime.subgraph_memory import view
 class MicroCallee:
     """A prepared subgraph, with copies of its inputs and outputs that outlast a run.
 
-    All subgraphs share the head of the arena: a subgraph's own inputs are overwritten while it
-    runs, its outputs when the next one does. TFLM carries values from call to call in the calling
-    node's outputs; Delegraph's kernels look at the called subgraph, so it has stand-ins for both,
-    outside the arena. They are made once, before anything runs.
+    All subgraphs share the head of the arena. So a subgraph's inputs are overwritten while it runs,
+    and its outputs when the next subgraph runs. TFLM carries values from call to call in the
+    calling node's outputs. Delegraph's kernels read the called subgraph, so it has stand-ins for
+    its inputs and outputs: tensors outside the arena, created once before the first run.
 
     Args:
         spec: the subgraph, as declared.
-        tensors: its tensors, by index; its nodes are prepared.
-        resize: confirms a tensor's shape.
+        tensors: its tensors by index; its nodes must be prepared.
+        resize: checks that a tensor's shape is the declared one.
         run: runs the nodes.
 
     Attributes:
-        tensors: the subgraph's, its inputs and outputs replaced by stand-ins.
-        has_dynamic_tensors: False; there are none.
+        tensors: the subgraph's tensors, with stand-ins for its inputs and outputs.
+        has_dynamic_tensors: False, because shapes are fixed.
     """
 
     has_dynamic_tensors = False
@@ -71,13 +71,13 @@ class MicroCallee:
         return sum(self.tensors[i].bytes for i in ends if not self.tensors[i].is_constant)
 
     def allocate(self) -> None:
-        """Do nothing: subgraphs are prepared before the nodes that call them."""
+        """Do nothing: called subgraphs are prepared before the nodes that call them."""
 
     def resize_input(self, tensor_index: int, shape: tuple[int, ...]) -> None:
         """Check that *shape* is the input's declared shape.
 
         Raises:
-            OperatorError: another shape.
+            OperatorError: *shape* differs.
         """
         self._resize(self.tensors[tensor_index], shape)
 

@@ -29,18 +29,18 @@ from delegraph.runtime.context import ModelContext
 from delegraph.runtime.execution.cancellation import Cancellation
 
 KernelScratch = Literal["outside", "arena"]
-"""Where the working memory of Delegraph's own kernels is."""
+"""Place of the working memory of Delegraph's own kernels: outside the arena or inside."""
 
 
 class CalledSubgraph(Protocol):
-    """The part of a subgraph that calling nodes use; see ``MicroSubgraph``."""
+    """Functions of a subgraph that calling nodes use; see ``MicroSubgraph``."""
 
     @property
     def callee(self) -> CallableSubgraph:
-        """Control-flow view of the subgraph, available after prepare."""
+        """The subgraph as control-flow operators see it, available after prepare."""
 
     def prepare(self, layout: Layout) -> None:
-        """Prepare the nodes, unless that is done."""
+        """Prepare the nodes, unless they are prepared."""
 
 
 @dataclass(slots=True)
@@ -49,16 +49,16 @@ class MicroRun:
 
     Attributes:
         model: the model.
-        allocator: its arena.
-        numerics: which official kernels to round like.
+        allocator: allocator of the arena.
+        numerics: whether kernels round like the official builtin or reference ones.
         kernel_scratch: where the working memory of Delegraph's kernels is.
-        cancellation: what stops the call that runs.
-        stage: what is going on.
-        resources: variables and tables.
-        subgraphs: in the model's order.
+        cancellation: state of requests to stop the running call.
+        stage: present stage of the interpreter.
+        resources: resource variables and hash tables.
+        subgraphs: all subgraphs in the model's order.
         workspace: working memory outside the arena.
-        scratch: scratch buffers in the arena, by number; filled when memory is planned.
-        external_context: what the application handed over for its kernels; None without any.
+        scratch: scratch buffers in the arena by number; set when memory is planned.
+        external_context: object that the application passes to its kernels; None without one.
     """
 
     model: Model
@@ -79,7 +79,7 @@ class TempTensor:
 
     Attributes:
         spec: the tensor.
-        addresses: of its structures in the arena.
+        addresses: addresses of the tensor's structures in the arena.
     """
 
     __slots__ = ("addresses", "spec")
@@ -105,7 +105,7 @@ class ArenaScratch:
 
     @property
     def data(self) -> NDArray[Any]:
-        """The array in the arena, or memory outside the arena before invoke."""
+        """The array in the arena; before the first invoke, memory outside the arena."""
         if self._run.stage.state is not MicroState.INVOKE:
             return np.empty(self._shape, self._dtype)
         if self._data is None:
@@ -119,8 +119,8 @@ class MicroContext(ModelContext):
 
     Args:
         spec: the kernel's subgraph, as declared.
-        tensors: of that subgraph, by index.
-        run: what all subgraphs share.
+        tensors: tensors of the subgraph, by index.
+        run: state that all subgraphs share.
     """
 
     def __init__(self, spec: SubgraphSpec, tensors: Sequence[Tensor], run: MicroRun) -> None:
@@ -137,7 +137,7 @@ class MicroContext(ModelContext):
 
     @property
     def numerics(self) -> Numerics:
-        """Which official kernels to round like."""
+        """Whether kernels round like the official builtin or reference ones."""
         return self._run.numerics
 
     @property
@@ -147,7 +147,7 @@ class MicroContext(ModelContext):
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:
-        """Resources of the interpreter, which all subgraphs share."""
+        """Resources of the interpreter (variables and hash tables), which all subgraphs share."""
         return self._run.resources
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
@@ -185,7 +185,7 @@ class MicroContext(ModelContext):
         """Return another subgraph of the model.
 
         Raises:
-            OperatorError: no such subgraph, or the node's own.
+            OperatorError: the subgraph does not exist, or is the node's own.
         """
         subgraphs = self._run.subgraphs
         self._require_callable(index, len(subgraphs))
@@ -194,22 +194,24 @@ class MicroContext(ModelContext):
     # -- as in TFLM ------------------------------------------------------------------------------
 
     def allocate_persistent_buffer(self, size: int) -> NDArray[np.uint8]:
-        """Return ``[size], uint8`` of the arena's tail, for good; while initialising, preparing.
+        """Return ``[size], uint8`` of persistent memory; allowed while initialising and preparing.
 
         Raises:
-            StateError: in another state.
-            ArenaTooSmallError: the arena has not that much left.
+            StateError: the interpreter is in another state.
+            ArenaTooSmallError: the arena has fewer free bytes.
         """
         stage = self._run.stage
         stage.require("allocate_persistent_buffer", MicroState.INIT, MicroState.PREPARE)
         return self._run.allocator.allocate_persistent_buffer(size)
 
     def request_scratch_buffer_in_arena(self, size: int) -> int:
-        """Reserve a scratch buffer for the node's run, during prepare only; return its number.
+        """Reserve a scratch buffer for the node's evaluation, only while preparing.
+
+        The result is the number of the buffer.
 
         Raises:
-            StateError: in another state.
-            OperatorError: the node has 12 already.
+            StateError: the interpreter is in another state.
+            OperatorError: the node has already requested 12 buffers.
         """
         self._run.stage.require("request_scratch_buffer_in_arena", MicroState.PREPARE)
         return self._request_scratch(size)
@@ -219,11 +221,11 @@ class MicroContext(ModelContext):
         return self._run.allocator.request_scratch_buffer_in_arena(size, index)
 
     def get_scratch_buffer(self, number: int) -> NDArray[np.uint8]:
-        """Return a scratch buffer, ``[bytes], uint8``, undefined when a node starts; invoking.
+        """Return a scratch buffer, ``[bytes], uint8``, during invoke; its content is undefined.
 
         Raises:
-            StateError: in another state.
-            ArgumentError: no such buffer.
+            StateError: the interpreter is in another state.
+            ArgumentError: the buffer does not exist.
         """
         self._run.stage.require("get_scratch_buffer", MicroState.INVOKE)
         if not 0 <= number < len(self._run.scratch):
@@ -232,20 +234,20 @@ class MicroContext(ModelContext):
         return self._run.scratch[number]
 
     def allocate_temp_buffer(self, size: int, alignment: int = 16) -> int:
-        """Return the address of memory for this preparation alone; while preparing.
+        """Return the address of memory for this node's preparation; allowed only while preparing.
 
         Raises:
-            StateError: in another state.
-            ArenaTooSmallError: the arena has not that much left.
+            StateError: the interpreter is in another state.
+            ArenaTooSmallError: the arena has fewer free bytes.
         """
         self._run.stage.require("allocate_temp_buffer", MicroState.PREPARE)
         return self._run.allocator.allocate_temp_buffer(size, alignment)
 
     def deallocate_temp_buffer(self, address: int) -> None:
-        """Give temporary memory back; every node must, while preparing.
+        """Free a piece of temporary memory; every node must do so while preparing.
 
         Raises:
-            StateError: in another state.
+            StateError: the interpreter is in another state.
         """
         self._run.stage.require("deallocate_temp_buffer", MicroState.PREPARE)
         self._run.allocator.deallocate_temp_buffer(address)
@@ -269,7 +271,7 @@ class MicroContext(ModelContext):
         return TempTensor(spec, self._run.allocator.allocate_temp_tensor(spec))
 
     def deallocate_temp_tensor(self, tensor: TempTensor) -> None:
-        """Give a temporary tensor back; every node must."""
+        """Free a temporary tensor; every node must do so."""
         self._run.allocator.deallocate_temp_tensor(tensor.addresses)
 
     @property
@@ -278,11 +280,11 @@ class MicroContext(ModelContext):
         return self._run.external_context
 
     def set_external_context(self, payload: object) -> None:
-        """Hand *payload* over to all kernels, once.
+        """Pass *payload* to all kernels; allowed once.
 
         Raises:
-            ArgumentError: it is None.
-            StateError: there is one already, or memory is being planned.
+            ArgumentError: *payload* is None.
+            StateError: an object was already passed, or memory is being planned.
         """
         stage = self._run.stage
         allowed = (MicroState.INIT, MicroState.PREPARE, MicroState.INVOKE)

@@ -1,4 +1,4 @@
-"""How large the arena of a device must be, from the model alone."""
+"""Estimates how large the arena of a device must be, from the model alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delegraph.micro.layout import Layout
 from delegraph.micro.targets import ARENA_ALIGNMENT, TARGET_32, MicroTarget
 
 _LARGEST = 2**40
-_UNCERTAIN_SHARE = 0.03  # of the tail: what TFLM's own test lets its structures grow by
+_UNCERTAIN_SHARE = 0.03  # share of the tail by which TFLM's own test lets its structures grow
 _UNKNOWN_KERNEL_SPREAD = 64  # bytes that a kernel that is not listed may take more or less
 
 
@@ -21,14 +21,14 @@ class ArenaEstimate:
     """Number of arena bytes that a model needs on a device, with the parts.
 
     Attributes:
-        total_bytes: the smallest arena that does. It may be more than head and tail: while the plan
-            is made, its working memory needs room too.
-        head_bytes: the plan of tensors and scratch buffers; exact.
-        tail_bytes: variables and structures, the latter estimated.
-        uncertainty_bytes: how far the total may be off: 15 for the alignment of the arena's first
-            byte, 3 % of the structures, and 64 for each operator whose kernel is not known.
-        unknown_operators: names of those operators, sorted. What scratch memory they need is not
-            known and not in the uncertainty.
+        total_bytes: size of the smallest sufficient arena. It may exceed head and tail together,
+            because the planner's working memory needs room while it plans.
+        head_bytes: size of the plan of tensors and scratch buffers; exact.
+        tail_bytes: size of variables (exact) and structures (estimated).
+        uncertainty_bytes: largest expected error of the total: 15 bytes for the alignment of the
+            arena, 3 % of the structures, and 64 bytes for each operator with an unknown kernel.
+        unknown_operators: sorted names of the operators with unknown kernels. Their scratch memory
+            is unknown and not included in the uncertainty.
     """
 
     total_bytes: int
@@ -41,16 +41,16 @@ class ArenaEstimate:
 def estimate_arena(
     model: Model, *, target: MicroTarget = TARGET_32, planner: PlannerKind = "greedy"
 ) -> ArenaEstimate:
-    """Arena that *model* needs with TFLM's reference kernels.
+    """Return the arena size that *model* needs with TFLM's reference kernels.
 
     Args:
         model: the model.
-        target: the device's structures.
+        target: sizes of TFLM's structures on the device.
         planner: ``"greedy"``, or ``"linear"`` to keep every tensor.
 
     Raises:
-        MalformedModelError: its offline plan, or its calls, make no sense.
-        StateError: more buffers than the linear planner takes.
+        MalformedModelError: the model's offline plan, or its calls of subgraphs, are invalid.
+        StateError: the model has more buffers than the linear planner accepts.
     """
     head, tail = _parts(model, _LARGEST, target, planner)
     low, high = 0, 2 * (head + tail) + 4096 * (1 + _node_count(model))
@@ -85,7 +85,7 @@ def _fits(model: Model, size: int, target: MicroTarget, planner: PlannerKind) ->
 
 
 def _parts(model: Model, size: int, target: MicroTarget, planner: PlannerKind) -> tuple[int, int]:
-    """Lay the model out in an arena of *size* bytes on paper; return the bytes of head and tail."""
+    """Allocate the model in an arena of *size* bytes on paper; return the sizes of its ends."""
     allocator = MicroAllocator.create(size, planner=planner, target=target)
     layout = Layout(model, allocator)
     layout.start()

@@ -36,29 +36,31 @@ from delegraph.runtime.op_resolver import OpResolver
 class MicroInterpreter:
     """Runs a model in memory that the caller lends.
 
-    Every tensor is in that memory, where the planner of TFLM puts it; what TFLM keeps there of its
-    own is reserved. The kernels are Delegraph's. Their working memory, which TFLM's kernels do
-    without, is outside by default, so that the arena needs the bytes it would need on a device.
+    Every tensor is in that memory, at the place that TFLM's planner chooses; memory for TFLM's own
+    structures is reserved. The kernels are Delegraph's. Their working memory, which TFLM's kernels
+    do not need, is outside the arena by default. So the arena needs as many bytes as on a device.
 
     Args:
-        model: a file's path, its content, or a loaded model.
-        arena: a ``bytearray`` or other writable memory, in use as long as the interpreter; or an
-            allocator, which several interpreters may share one after the other.
-        custom_ops: implementations of custom operators, by name.
-        target: the sizes of TFLM's structures; nothing to do with an allocator given.
-        preserve_all_tensors: keep every tensor, by the linear planner; not with an allocator given.
-        numerics: which official kernels to round like; TFLM's without other word.
+        model: path of a model file, its content, or a loaded model.
+        arena: a ``bytearray`` or other writable memory, used as long as the interpreter exists; or
+            an allocator, which several interpreters may use one after the other.
+        custom_ops: mapping from the name of a custom operator to its implementation.
+        target: sizes of TFLM's structures; ignored if *arena* is an allocator.
+        preserve_all_tensors: whether every tensor keeps its value, by the linear planner; not
+            allowed with an allocator.
+        numerics: whether kernels round like the official builtin or reference ones; TFLM's rounding
+            by default.
         kernel_scratch: ``"arena"`` makes the kernels' working memory scratch buffers of the arena.
-        time_limit: seconds that ``allocate_tensors`` and ``invoke`` may take each.
-        table_limit: operators, their options and tensors in the file; default: a million. Nothing
-            to do with a loaded model.
-        depth_limit: calls of subgraphs within each other; default: 50.
+        time_limit: seconds that each call of ``allocate_tensors`` or ``invoke`` may take.
+        table_limit: largest number of operators, options and tensors in the file; by default a
+            million. Ignored for a loaded model.
+        depth_limit: largest depth of nested calls of subgraphs; by default 50.
 
     Raises:
-        ArgumentError: a limit that makes no sense.
-        MalformedModelError: the model is not sound, or beyond a limit.
+        ArgumentError: a limit is invalid.
+        MalformedModelError: the model is damaged, or beyond a limit.
         UnsupportedModelError: an operator has no kernel.
-        ArenaTooSmallError: not even the allocator fits.
+        ArenaTooSmallError: the arena is too small for the allocator.
 
     Example::
 
@@ -120,12 +122,12 @@ class MicroInterpreter:
 
     @property
     def is_usable(self) -> bool:
-        """Whether no call has failed: TFLM's ``initialization_status``."""
+        """Whether no call has failed so far: TFLM's ``initialization_status``."""
         return self._failure is None
 
     @property
     def arena_used_bytes(self) -> int:
-        """Number of bytes in use at both ends of the arena."""
+        """Number of used bytes at both ends of the arena."""
         return self._run.allocator.used_bytes
 
     @property
@@ -143,10 +145,11 @@ class MicroInterpreter:
         """Prepare all nodes, and allocate every tensor in the arena.
 
         Raises:
-            StateError: done already, it failed before, or another call runs.
+            StateError: the tensors are already allocated, an earlier call failed, or another call
+                runs.
             NodeError: a kernel refuses its node, or leaves a shape open.
             ArenaTooSmallError: the arena is too small; the message says how large it must be.
-            MalformedModelError: the model's offline plan, or its calls, make no sense.
+            MalformedModelError: the model's offline plan, or its calls of subgraphs, are invalid.
         """
         self._calls.run("allocate_tensors", self._allocate_once)
 
@@ -207,11 +210,11 @@ class MicroInterpreter:
             subgraph.reset_variables()
 
     def set_external_context(self, payload: object) -> None:
-        """Hand an object over to all kernels, once; see ``MicroContext.external_context``.
+        """Pass an object to all kernels, once; see ``MicroContext.external_context``.
 
         Raises:
-            ArgumentError: it is None.
-            StateError: there is one already.
+            ArgumentError: *payload* is None.
+            StateError: an object was already passed.
         """
         self._subgraphs[0].context.set_external_context(payload)
 
@@ -231,8 +234,8 @@ class MicroInterpreter:
         """Return a graph input; write values to its ``data``, which is in the arena.
 
         Raises:
-            StateError: before :meth:`allocate_tensors`.
-            ArgumentError: no such input.
+            StateError: :meth:`allocate_tensors` was not called.
+            ArgumentError: the input does not exist.
         """
         return self._end_tensor("Input", self._model.subgraphs[0].inputs, index)
 
@@ -240,8 +243,8 @@ class MicroInterpreter:
         """Return a graph output; its ``data`` is in the arena, valid until the next invoke.
 
         Raises:
-            StateError: before :meth:`allocate_tensors`.
-            ArgumentError: no such output.
+            StateError: :meth:`allocate_tensors` was not called.
+            ArgumentError: the output does not exist.
         """
         return self._end_tensor("Output", self._model.subgraphs[0].outputs, index)
 
@@ -256,8 +259,9 @@ class MicroInterpreter:
         """Return any tensor; possible only if all tensors keep their values.
 
         Raises:
-            StateError: without ``preserve_all_tensors``, or before :meth:`allocate_tensors`.
-            ArgumentError: no such tensor.
+            StateError: ``preserve_all_tensors`` is False, or :meth:`allocate_tensors` was not
+                called.
+            ArgumentError: the tensor does not exist.
         """
         if not self.preserves_all_tensors or not self._is_allocated:
             raise StateError("tensor() needs preserve_all_tensors=True and allocated tensors")
@@ -269,13 +273,13 @@ class MicroInterpreter:
     # -- invoke ----------------------------------------------------------------------------------
 
     def invoke(self) -> None:
-        """Run subgraph 0; allocates first if that is not done.
+        """Run subgraph 0; tensors are allocated first if they are not.
 
         Raises:
             StateError: the allocation failed, or another call runs.
-            NodeError: a node failed; the following ones have not run.
-            CallCancelledError: :meth:`cancel` was called meanwhile.
-            TimeLimitError: it took more than ``time_limit``.
+            NodeError: a node failed; later nodes have not run.
+            CallCancelledError: :meth:`cancel` was called during the run.
+            TimeLimitError: the run took longer than ``time_limit``.
         """
         self._calls.run("invoke", self._invoke)
 

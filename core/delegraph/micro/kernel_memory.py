@@ -1,10 +1,11 @@
-"""Arena memory of TFLM's reference kernels, by operator.
+"""Arena memory that TFLM's reference kernels need, by operator.
 
-Parameters are what the operator's options become; operator data is what its kernel works out and
-keeps. Vendors' kernels (CMSIS-NN, Xtensa, Ethos-U) keep other data and ask for more scratch memory;
-nothing is known here of them. Sizes of convolutions, SVDF, FULLY_CONNECTED, pooling, SOFTMAX, ADD,
-MUL, LOGISTIC, CONCATENATION, reductions and (de)quantization were counted from the declarations;
-those of the other operators are close, and small.
+Parameters are the operator's options as a C structure; operator data is the structure that the
+kernel computes in prepare and keeps. Vendors' kernels (CMSIS-NN, Xtensa, Ethos-U) keep other data
+and need more scratch memory; they are not listed here. Sizes of convolutions, SVDF,
+FULLY_CONNECTED, pooling, SOFTMAX, ADD, MUL, LOGISTIC, CONCATENATION, reductions and
+(de)quantization were counted from the declarations; those of the other operators are close, and
+small.
 
 Source:
     Structures TfLite*Params of tflite/core/c/builtin_op_data.h and OpData* of
@@ -25,7 +26,7 @@ from delegraph.operators.lstm_node import LstmInput
 from delegraph.schema.enums import TensorType
 
 UNKNOWN_KERNEL_BYTES = 64
-"""What an operator that is not listed is taken to keep; 0 to 128 is common among those that are."""
+"""Assumed bytes that an unlisted operator keeps; listed ones commonly keep 0 to 128."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,11 @@ class KernelMemory:
     """Arena memory of the kernel of one operator.
 
     Attributes:
-        parameters: bytes of its options; 0 without any.
+        parameters: bytes of the structure of its options; 0 without options.
         persistent: bytes of each of its persistent buffers.
         scratch: bytes of each of its scratch buffers.
-        temp_tensors: temporary tensors that it looks at while preparing; indices in the subgraph.
-        is_known: whether its kernel is listed here.
+        temp_tensors: indices of the tensors that it reads as temporary tensors while preparing.
+        is_known: whether its kernel is listed in this module.
     """
 
     parameters: int = 0
@@ -52,10 +53,10 @@ class _Layout:
     """Sizes of an operator's structures.
 
     Attributes:
-        parameters: bytes of its options.
-        data: bytes of its data where pointers have 32 bits; 0 without any.
-        data_64: the same for 64 bits, where that differs.
-        passes: how often the kernel's Prepare fetches its tensors.
+        parameters: bytes of the structure of its options.
+        data: bytes of its operator data with 32-bit pointers; 0 without data.
+        data_64: bytes of its operator data with 64-bit pointers, if they differ.
+        passes: number of times that the kernel's Prepare fetches its tensors.
     """
 
     parameters: int = 0
@@ -145,7 +146,7 @@ _LAYOUTS = {
     "ASSIGN_VARIABLE": _NOTHING,
 }
 
-_LUT_BYTES = 513 * 2  # of 16-bit SOFTMAX, which has two
+_LUT_BYTES = 513 * 2  # bytes of the two tables of 16-bit SOFTMAX
 _PACKED = (TensorType.INT4, TensorType.INT2)
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -186,7 +187,7 @@ def _none(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
 
 
 def _per_channel(axis: int) -> _Sizes:
-    """Return a function for the sizes of multipliers and shifts, one per output channel."""
+    """Return the function that computes the sizes of multipliers and shifts per output channel."""
 
     def sizes(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
         weights = tensors[1]

@@ -1,4 +1,4 @@
-"""Allocations for a model in the order in which TFLM makes them."""
+"""Makes the allocations for a model in the order in which TFLM makes them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Layout:
 
     Args:
         model: the model.
-        allocator: where it goes.
-        reserve_scratch: whether to reserve the scratch memory of TFLM's kernels, which others do
-            not use.
+        allocator: allocator of the arena.
+        reserve_scratch: whether to reserve the scratch memory of TFLM's kernels, which other
+            kernels do not use.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Layout:
         return kernel_memory(operator, tensors, self._allocator.target)
 
     def start(self) -> None:
-        """Reserve the structs of the model and of its operators' options."""
+        """Reserve memory for the structures of the model and of its operators' options."""
         self._allocator.start_model_allocation(self._model)
         for subgraph in self._model.subgraphs:
             for operator in subgraph.operators:

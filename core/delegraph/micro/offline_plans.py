@@ -1,4 +1,4 @@
-"""Offsets that a model file carries for TFLM.
+"""Offline memory plans: tensor offsets that a model file has for TFLM.
 
 Source:
     AllocationInfoBuilder::GetOfflinePlannedOffsets, tflite-micro/micro/micro_allocation_info.cc.
@@ -15,16 +15,16 @@ from delegraph.graph.model import Model
 
 METADATA_NAME = "OfflineMemoryAllocation"
 _VERSION = 1
-_HEADER = 3  # version, number of subgraphs, number of offsets
+_HEADER = 3  # int32 values: version, number of subgraphs, number of offsets
 
 
 def encode_offline_plan(offsets: Sequence[int], subgraph_count: int = 1) -> bytes:
     """Return an offline memory plan as the bytes of a metadata buffer.
 
     Args:
-        offsets: of all tensors of all subgraphs, from the start of the arena's head; -1 where the
-            planner is to choose, and for constants.
-        subgraph_count: subgraphs of the model.
+        offsets: offsets of all tensors of all subgraphs, in bytes from the start of the arena's
+            head; -1 for constants, and for tensors whose offset the planner chooses.
+        subgraph_count: number of subgraphs in the model.
 
     >>> encode_offline_plan([0, -1]).hex(" ", 4)
     '01000000 01000000 02000000 00000000 ffffffff'
@@ -33,10 +33,10 @@ def encode_offline_plan(offsets: Sequence[int], subgraph_count: int = 1) -> byte
 
 
 def offline_plan(model: Model) -> list[int] | None:
-    """Return the offsets that *model* carries, of all tensors of all subgraphs; None without any.
+    """Return the offsets in *model* of all tensors of all subgraphs; None if it has no plan.
 
     Raises:
-        MalformedModelError: they are not as many as the model has tensors.
+        MalformedModelError: the number of offsets differs from the number of tensors.
     """
     content = model.metadata.get(METADATA_NAME)
     if content is None:

@@ -15,22 +15,22 @@ from typing import NamedTuple, Protocol
 from delegraph.errors import ArgumentError, StateError
 
 ONLINE = -1
-"""As the offset of a buffer: the planner chooses."""
+"""Value for the offset of a buffer that means that the planner chooses it."""
 
 BYTES_PER_BUFFER = 40
-"""Working memory that the greedy planner needs for each buffer."""
+"""Bytes of working memory that the greedy planner needs for each buffer."""
 
 _MOST_LINEAR_BUFFERS = 1024
 
 
 class PlannedBuffer(NamedTuple):
-    """A buffer for the planner: size, first and last use, fixed offset.
+    """A buffer for the planner: its size, its first and last use, and a fixed offset if any.
 
     Attributes:
-        size: bytes.
-        first_use: step from which it is in use.
-        last_use: step up to which it is in use, itself included.
-        offline_offset: first byte, if somebody has decided it; else :data:`ONLINE`.
+        size: size in bytes.
+        first_use: number of the first step that uses it.
+        last_use: number of the last step that uses it.
+        offline_offset: fixed offset in bytes, or :data:`ONLINE` if the planner chooses.
     """
 
     size: int
@@ -40,7 +40,7 @@ class PlannedBuffer(NamedTuple):
 
 
 class MicroMemoryPlanner(Protocol):
-    """Places buffers: :meth:`init`, then each buffer in turn, then questions."""
+    """Planner interface: call :meth:`init`, add each buffer, then ask for offsets and size."""
 
     @property
     def buffer_count(self) -> int:
@@ -58,30 +58,30 @@ class MicroMemoryPlanner(Protocol):
         """Return the bytes of working memory that planning *buffers* buffers takes."""
 
     def init(self, scratch_bytes: int) -> None:
-        """Forget all buffers; *scratch_bytes* of working memory are at hand."""
+        """Remove all buffers; *scratch_bytes* is the size of the planner's working memory."""
 
     def add_buffer(
         self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
     ) -> None:
-        """Take a buffer into the plan.
+        """Add a buffer to the plan.
 
         Raises:
-            StateError: there are as many as it can take.
+            StateError: the planner accepts no more buffers.
         """
 
     def offset_for_buffer(self, index: int) -> int:
-        """Return the first byte of a buffer.
+        """Return the offset of a buffer's first byte.
 
         Raises:
-            ArgumentError: no such buffer.
+            ArgumentError: the buffer does not exist.
         """
 
 
 class GreedyMemoryPlanner:
-    """Places buffers by size, largest first, each in the first gap that holds it.
+    """Places buffers by size, largest first, each in the first gap that is large enough.
 
-    Buffers whose offset is given are placed before the others, in their order and unchecked. Of
-    buffers of the same size, the one added last is placed first.
+    Buffers with a fixed offset are placed before the others, in their order and without checks. Of
+    buffers with equal size, the one added last is placed first.
 
     >>> planner = GreedyMemoryPlanner()
     >>> for size, first, last in ((100, 0, 1), (50, 1, 2), (80, 2, 3)):
@@ -109,7 +109,7 @@ class GreedyMemoryPlanner:
 
     @property
     def maximum_memory_size(self) -> int:
-        """Bytes of the plan: the end of the buffer that ends last."""
+        """Size of the plan in bytes: the end of the last buffer."""
         ends = (o + b.size for o, b in zip(self.offsets, self._buffers, strict=True))
         return max(ends, default=0)
 
@@ -133,10 +133,10 @@ class GreedyMemoryPlanner:
     def add_buffer(
         self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
     ) -> None:
-        """Take a buffer into the plan.
+        """Add a buffer to the plan.
 
         Raises:
-            StateError: working memory is at hand for fewer.
+            StateError: the working memory is too small for another buffer.
         """
         if self._most is not None and len(self._buffers) >= self._most:
             raise StateError(f"Too many buffers (max is {self._most})")
@@ -144,10 +144,10 @@ class GreedyMemoryPlanner:
         self._offsets = None
 
     def offset_for_buffer(self, index: int) -> int:
-        """Return the first byte of a buffer.
+        """Return the offset of a buffer's first byte.
 
         Raises:
-            ArgumentError: no such buffer.
+            ArgumentError: the buffer does not exist.
         """
         _check_index(index, len(self._buffers))
         return self.offsets[index]
@@ -155,7 +155,7 @@ class GreedyMemoryPlanner:
     def overlapping_buffers(self) -> list[tuple[int, int]]:
         """Return the pairs of buffers that share a byte at the same step, in both orders.
 
-        Only offsets that were given can make any.
+        Only buffers with fixed offsets can overlap.
         """
         places = list(zip(self._buffers, self.offsets, strict=True))
         return [
@@ -172,7 +172,7 @@ def _first_fit(buffers: tuple[PlannedBuffer, ...]) -> Sequence[int]:
     fixed = [i for i, buffer in enumerate(buffers) if buffer.offline_offset != ONLINE]
     free = [i for i, buffer in enumerate(buffers) if buffer.offline_offset == ONLINE]
     offsets = [buffer.offline_offset for buffer in buffers]
-    placed: list[tuple[int, PlannedBuffer]] = []  # by offset; equals in order of placement
+    placed: list[tuple[int, PlannedBuffer]] = []  # by offset; equal offsets as placed
     free.sort(key=lambda i: (buffers[i].size, i), reverse=True)
     for i in (*fixed, *free):
         if offsets[i] == ONLINE:
@@ -215,7 +215,7 @@ class LinearMemoryPlanner:
         return self._next
 
     def scratch_bytes(self, buffers: int) -> int:
-        """Return 0, since the planner stores its offsets itself."""
+        """Return 0, because the planner stores its offsets itself."""
         return 0
 
     def init(self, scratch_bytes: int) -> None:
@@ -229,8 +229,8 @@ class LinearMemoryPlanner:
         """Place a buffer after all buffers added before.
 
         Raises:
-            StateError: there are 1024 already.
-            ArgumentError: the offset is given, which this planner cannot honour.
+            StateError: there are already 1024 buffers.
+            ArgumentError: the buffer has a fixed offset, which this planner does not support.
         """
         if offline_offset != ONLINE:
             raise ArgumentError("the linear planner takes no offline offsets; the greedy one does")
@@ -240,10 +240,10 @@ class LinearMemoryPlanner:
         self._next += size
 
     def offset_for_buffer(self, index: int) -> int:
-        """Return the first byte of a buffer.
+        """Return the offset of a buffer's first byte.
 
         Raises:
-            ArgumentError: no such buffer.
+            ArgumentError: the buffer does not exist.
         """
         _check_index(index, len(self._offsets))
         return self._offsets[index]
@@ -251,13 +251,13 @@ class LinearMemoryPlanner:
 
 @dataclass(frozen=True, slots=True)
 class BufferPlan:
-    """Offsets that somebody has decided for all buffers. Source: BufferPlan of TFLM."""
+    """Offsets of all buffers, decided in advance. Source: BufferPlan of TFLM."""
 
     offsets: Sequence[int]
 
 
 class NonPersistentMemoryPlannerShim:
-    """Uses the offsets of a given plan; sizes and lifetimes are ignored.
+    """Planner that returns the offsets of a given plan; sizes and lifetimes are ignored.
 
     Its ``maximum_memory_size`` is 0, as in TFLM: the plan's memory is reserved elsewhere.
     """
@@ -275,11 +275,11 @@ class NonPersistentMemoryPlannerShim:
         return self._count
 
     def scratch_bytes(self, buffers: int) -> int:
-        """Return 0, since nothing is planned."""
+        """Return 0, because nothing is planned."""
         return 0
 
     def init(self, scratch_bytes: int) -> None:
-        """Forget how many buffers were added."""
+        """Reset the number of added buffers to 0."""
         self._count = 0
 
     def add_buffer(
@@ -288,14 +288,14 @@ class NonPersistentMemoryPlannerShim:
         """Add a buffer, which takes the next offset of the plan.
 
         Raises:
-            StateError: the plan has no more.
+            StateError: the plan has no more offsets.
         """
         if self._count >= len(self._plan.offsets):
             raise StateError(f"the plan has {len(self._plan.offsets)} buffers, one more was added")
         self._count += 1
 
     def offset_for_buffer(self, index: int) -> int:
-        """Return the plan's offset of a buffer, added or not.
+        """Return the plan's offset of a buffer, whether it was added or not.
 
         Raises:
             ArgumentError: the plan has no such buffer.

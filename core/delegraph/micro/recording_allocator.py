@@ -19,9 +19,9 @@ class RecordedAllocation:
     """Requested bytes, used bytes and number of items of one kind of allocation.
 
     Attributes:
-        requested_bytes: without alignment.
-        used_bytes: with alignment.
-        count: tensors, structures or allocations, as the report says.
+        requested_bytes: requested bytes, without alignment.
+        used_bytes: used bytes, with alignment.
+        count: number of tensors, structures or allocations; the report says which.
     """
 
     requested_bytes: int = 0
@@ -33,7 +33,7 @@ class RecordingMicroAllocator(MicroAllocator):
     """A :class:`MicroAllocator` with a record of each kind of persistent memory.
 
     Attributes:
-        recorded: by kind; kinds without any are there too.
+        recorded: mapping from each kind, also unused ones, to its record.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -57,7 +57,7 @@ class RecordingMicroAllocator(MicroAllocator):
         return address
 
     def report(self) -> str:
-        """Return the lines that TFLM prints: totals, then each kind of allocation in use."""
+        """Return the report that TFLM prints: totals, then each kind of allocation in use."""
         head = self.used_bytes - self.persistent_used_bytes
         totals = {"total": self.used_bytes, "head": head, "tail": self.persistent_used_bytes}
         lines = [f"Arena allocation {name} {count} bytes" for name, count in totals.items()]

@@ -11,13 +11,13 @@ from delegraph.micro.single_arena import SingleArenaBufferAllocator
 
 
 class RecordingSingleArenaBufferAllocator(SingleArenaBufferAllocator):
-    """Counts requests that were met; temporary memory is not recorded.
+    """Single arena that counts successful requests; temporary memory is not recorded.
 
     Attributes:
-        requested_head_bytes: what the resizable buffer was last asked to hold.
-        requested_tail_bytes: what was asked for as persistent memory, alignment not included.
-        recorded_used_bytes: what head and tail grew by, alignment included.
-        allocation_count: persistent allocations.
+        requested_head_bytes: size last requested for the resizable buffer.
+        requested_tail_bytes: bytes requested as persistent memory, without alignment.
+        recorded_used_bytes: bytes by which head and tail grew, with alignment.
+        allocation_count: number of persistent allocations.
 
     >>> arena = RecordingSingleArenaBufferAllocator(256)
     >>> _ = arena.allocate_persistent_buffer(20, alignment=16)
@@ -34,7 +34,7 @@ class RecordingSingleArenaBufferAllocator(SingleArenaBufferAllocator):
 
     @property
     def requested_bytes(self) -> int:
-        """Bytes asked for in head and tail."""
+        """Number of bytes requested in head and tail."""
         return self.requested_head_bytes + self.requested_tail_bytes
 
     def resize_buffer(self, address: int, size: int, alignment: int) -> None:

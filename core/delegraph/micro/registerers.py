@@ -1,4 +1,4 @@
-"""Registerers of custom operators for one interpreter of the ``tflite-micro`` API."""
+"""Registerers: functions that add custom operators to a ``tflite-micro`` API interpreter."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from delegraph.operators.custom_op import AnyCustomOp
 
 
 class OpsResolver:
-    """Argument with which a registerer is called."""
+    """Collects custom operators; a registerer gets it as argument and adds operators to it."""
 
     def __init__(self) -> None:
         self.ops: dict[str, AnyCustomOp] = {}
 
     def add_custom(self, name: str, op: AnyCustomOp) -> None:
-        """Make a custom operator known to the interpreter that is being made.
+        """Add a custom operator for the interpreter that is being created.
 
         Args:
-            name: the custom code that models carry.
-            op: a ``Registration``, or a function made one by ``delegraph.custom_op``.
+            name: the operator's custom code in models.
+            op: a ``Registration``, or a function decorated with ``delegraph.custom_op``.
         """
         self.ops[name] = op
 
 
 def registered_ops(names: Sequence[str]) -> Mapping[str, AnyCustomOp]:
-    """Return the operators that registerers add, by custom code.
+    """Return a mapping from the custom code of each operator that registerers add to the operator.
 
     Args:
-        names: ``"package.module:function"`` each.
+        names: name of each registerer, as ``"package.module:function"``.
 
     Raises:
-        MicroRuntimeError: there is no such function, it raises, or it returns False.
+        MicroRuntimeError: a function does not exist, raises an error, or returns False.
     """
     resolver = OpsResolver()
     for name in names:

@@ -9,8 +9,8 @@
     interpreter.invoke()
     y = interpreter.get_output(0)
 
-Names are the wheel's, ``intrepreter_config`` and ``GetTensor`` included. Where the wheel's process
-would crash, an error is raised here. New code is better off with
+Names are the wheel's, including ``intrepreter_config`` and ``GetTensor``. Where the wheel would
+crash the process, an error is raised here. New code should use
 :class:`~delegraph.micro.MicroInterpreter`.
 
 Source:
@@ -47,15 +47,15 @@ from delegraph.micro.targets import TARGET_64
 from delegraph.operators.tensor import Tensor
 
 _TIMES_MODEL = 10
-"""How much larger than the model's file the arena is without other word."""
+"""Size of the arena divided by that of the model file, if no size is given."""
 
 
 class InterpreterConfig(Enum):
     """Whether the interpreter records allocations or preserves all tensors.
 
     Attributes:
-        kAllocationRecording: it knows what its arena is used for.
-        kPreserveAllTensors: each tensor keeps its value, so that ``GetTensor`` may ask for it.
+        kAllocationRecording: the interpreter records what its arena is used for.
+        kPreserveAllTensors: each tensor keeps its value, so that ``GetTensor`` can read it.
     """
 
     kAllocationRecording = 0
@@ -69,23 +69,24 @@ _PRESERVES = {
 
 
 class Interpreter:
-    """Runs a model in an arena of its own, on the sizes of a 64-bit host.
+    """Runs a model in its own arena, with the structure sizes of a 64-bit host.
 
     Args:
         model_data: the content of a ``.tflite`` file.
-        custom_op_registerers: ``"package.module:function"`` each; the function is called with an
-            :class:`~delegraph.micro.registerers.OpsResolver` and adds its operators. One that
-            returns False has failed. The wheel's own, C++ functions, cannot be used here.
-        arena_size: bytes; None for ten times the model.
-        intrepreter_config: what the interpreter is for.
-        alt_decompression_memory_size: for operators that Delegraph does not have; of no effect.
+        custom_op_registerers: names ``"package.module:function"``; each function is called with an
+            :class:`~delegraph.micro.registerers.OpsResolver` and adds its operators. A function
+            that returns False has failed. The wheel's own C++ registerers cannot be used here.
+        arena_size: size of the arena in bytes; None means ten times the model's size.
+        intrepreter_config: whether to record allocations or to keep all tensors.
+        alt_decompression_memory_size: without effect, because Delegraph lacks the operators that
+            use it.
 
     Raises:
-        ArgumentError: no model, or registerers that are no list of texts.
-        MalformedModelError: the model is not sound.
-        MicroRuntimeError: a registerer fails; the arena is too small, or an operator has no kernel
-            or refuses its node.
-        TypeError: an arena size that is no whole number from 0 up.
+        ArgumentError: there is no model, or the registerers are not a list of texts.
+        MalformedModelError: the model is damaged.
+        MicroRuntimeError: a registerer fails, the arena is too small, or an operator has no kernel
+            or its kernel rejects a node.
+        TypeError: the arena size is no whole number from 0 on.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Interpreter:
         """Return an interpreter for a model file; the other arguments are those of the class.
 
         Raises:
-            ArgumentError: there is no such file.
+            ArgumentError: the file does not exist.
         """
         if model_path is None or not os.path.isfile(model_path):
             raise ArgumentError(f"Invalid model file path: {model_path!r}")
@@ -158,7 +159,7 @@ class Interpreter:
         )
 
     def print_allocations(self) -> None:
-        """Print TFLM's report of the arena's use to standard error.
+        """Print TFLM's report on the use of the arena to standard error.
 
         Raises:
             ArgumentError: the configuration is not ``kAllocationRecording``.
@@ -188,12 +189,12 @@ class Interpreter:
         """Copy an array into an input, without any conversion.
 
         Args:
-            input_data: an array of the input's type and shape, or what makes one.
-            index: of the input among the model's.
+            input_data: an array of the input's type and shape, or data that NumPy converts to it.
+            index: index of the input among the model's inputs.
 
         Raises:
-            ArgumentError: no data or index, another type or shape.
-            TensorIndexError: no such input.
+            ArgumentError: data or index is missing, or type or shape differ.
+            TensorIndexError: the input does not exist.
         """
         if input_data is None:
             raise ArgumentError("Input data must not be None")
@@ -207,8 +208,8 @@ class Interpreter:
         """Return a copy of an output, or a NumPy scalar if it has no dimensions.
 
         Raises:
-            ArgumentError: no index, or an output that is no array.
-            TensorIndexError: no such output.
+            ArgumentError: the index is missing, or the output is no array.
+            TensorIndexError: the output does not exist.
         """
         return _copied(self._end("output", _index(index)))
 
@@ -217,7 +218,7 @@ class Interpreter:
 
         Raises:
             MicroRuntimeError: the configuration is not ``kPreserveAllTensors``.
-            TensorIndexError: no such tensor.
+            TensorIndexError: the tensor does not exist.
         """
         numbers = operator.index(tensor_index), operator.index(subgraph_index)
         if not self._interpreter.preserves_all_tensors:
@@ -236,8 +237,8 @@ class Interpreter:
         """Return ``dtype``, ``shape`` and ``quantization_parameters`` of an input.
 
         Raises:
-            ArgumentError: no index, or an input that is no array.
-            TensorIndexError: no such input.
+            ArgumentError: the index is missing, or the input is no array.
+            TensorIndexError: the input does not exist.
         """
         return _details(self._end("input", _index(index)))
 
@@ -245,8 +246,8 @@ class Interpreter:
         """Return ``dtype``, ``shape`` and ``quantization_parameters`` of an output.
 
         Raises:
-            ArgumentError: no index, or an output that is no array.
-            TensorIndexError: no such output.
+            ArgumentError: the index is missing, or the output is no array.
+            TensorIndexError: the output does not exist.
         """
         return _details(self._end("output", _index(index)))
 
@@ -292,7 +293,7 @@ def _array(data: ArrayLike) -> NDArray[Any]:
 
 
 def _checked(tensor: Tensor) -> Tensor:
-    """Return *tensor* if it holds an array, else raise an error."""
+    """Return *tensor* if it holds an array; otherwise raise an error."""
     if tensor.type in OBJECT_TYPES:
         raise ArgumentError(
             "TFLM doesn't support strings, resource variables, or variants as outputs."
@@ -307,7 +308,7 @@ def _copied(tensor: Tensor) -> Any:
 
 
 def _check_fits(array: NDArray[Any], tensor: Tensor, index: int) -> None:
-    """Check type, rank and sizes, in this order."""
+    """Check the array's type, rank and sizes against the tensor's, in this order."""
     found, expected = _type_name(array.dtype), tensor.type.name
     where = f"for input {index}"
     if found != expected:
@@ -325,7 +326,7 @@ def _check_fits(array: NDArray[Any], tensor: Tensor, index: int) -> None:
 
 
 def _type_name(dtype: np.dtype[Any]) -> str:
-    """TFLM's name of a NumPy type; ``NOTYPE`` for a type that TFLM does not have."""
+    """Return TFLM's name of a NumPy type; ``NOTYPE`` for a type that TFLM does not have."""
     if dtype.kind in "OSU":
         return "STRING"
     return dtype.name.upper() if dtype.name in _KNOWN else "NOTYPE"

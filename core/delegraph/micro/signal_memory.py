@@ -37,16 +37,16 @@ _PARAMETERS = {
     "SignalStacker": (36, 56),
     "SignalWindow": (8, 8),
 }
-"""Bytes of each operator's own data where pointers have 32 bits, and 64."""
+"""Mapping from an operator to the bytes of its data with 32-bit and 64-bit pointers."""
 
 
 def signal_memory(
     operator: OperatorSpec, tensors: _Tensors, target: MicroTarget
 ) -> tuple[list[int], list[int]] | None:
-    """Return the bytes of persistent and of scratch buffers; None for any other operator.
+    """Return the sizes of an operator's persistent and scratch buffers; None for other operators.
 
-    What an operator keeps for each of several streams is one buffer here. Nothing is counted of
-    options that its kernel refuses.
+    The data for all streams of an operator count as one buffer. The lists are empty for options
+    that the kernel rejects.
     """
     parameters = _PARAMETERS.get(operator.name)
     if parameters is None:
@@ -63,7 +63,7 @@ def signal_memory(
 
 
 def _sizes(options: dict[str, Any]) -> _Options:
-    """Return the options that are whole numbers from 0 up."""
+    """Return the options that are whole numbers from 0 on."""
     return {k: v for k, v in options.items() if isinstance(v, int) and v >= 0}
 
 
@@ -72,7 +72,7 @@ def _nothing(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _fft_state(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
-    """Size of the state of a real transform: complex state, working memory and roots."""
+    """Return the size of a real FFT's state: complex state, working memory and roots."""
     n = options["fft_length"] // 2
     header = 3 * pointer + 8 + 4 * 64
     return [header + 2 * _item_bytes(tensors) * (n + 3 * n // 2)]
@@ -97,7 +97,7 @@ def _noise(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _ring(samples: int, pointer: int) -> int:
-    """Size in bytes of a circular buffer, which stores each sample twice."""
+    """Return the size in bytes of a circular buffer, which stores each sample twice."""
     return 4 * pointer + 8 + 4 * samples
 
 
@@ -119,7 +119,7 @@ def _overlaps(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _streams(count: int, tables: int, each: int, pointer: int) -> list[int]:
-    """Return *tables* of pointers to *count* buffers of *each* bytes, and all of the buffers."""
+    """Return sizes for several streams: *tables* of *count* pointers, and the *count* buffers."""
     return [*[count * pointer] * tables, count * align(each, ARENA_ALIGNMENT)]
 
 

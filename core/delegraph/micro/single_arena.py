@@ -18,13 +18,13 @@ def align_down(address: int, alignment: int) -> int:
 
 
 class PersistentBufferAllocator(Protocol):
-    """Allocates memory that stays until the model is closed."""
+    """Allocates persistent memory, which stays until the model is closed."""
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of *size* bytes that are never taken back.
+        """Return the address of *size* bytes that are never freed.
 
         Raises:
-            ArenaTooSmallError: the arena has not that much left.
+            ArenaTooSmallError: the arena has fewer free bytes.
         """
 
     @property
@@ -39,42 +39,43 @@ class NonPersistentBufferAllocator(Protocol):
         """Allocate the only resizable buffer, at the start of the arena; return its address.
 
         Raises:
-            ArenaTooSmallError: the arena has not that much left.
-            StateError: temporary memory lies after it.
+            ArenaTooSmallError: the arena has fewer free bytes.
+            StateError: there is temporary memory after it.
         """
 
     def resize_buffer(self, address: int, size: int, alignment: int) -> None:
-        """Give the resizable buffer another size.
+        """Change the size of the resizable buffer.
 
         Raises:
-            ArenaTooSmallError: the arena has not that much left.
-            StateError: temporary memory lies after it, or *address* is not the buffer's.
+            ArenaTooSmallError: the arena has fewer free bytes.
+            StateError: there is temporary memory after it, or *address* is not the buffer's.
         """
 
     def deallocate_resizable_buffer(self, address: int) -> None:
         """Set the size of the resizable buffer to 0.
 
         Raises:
-            StateError: as for :meth:`resize_buffer`; also if the buffer is not at the very start.
+            StateError: as for :meth:`resize_buffer`; also if the buffer is not at the start of the
+                arena.
         """
 
     def reserve_non_persistent_overlay_memory(self, size: int, alignment: int) -> None:
         """Set the size of the resizable buffer to *size* bytes; old contents may be overwritten.
 
         Raises:
-            ArenaTooSmallError: the arena has not that much left.
-            StateError: temporary memory lies after it.
+            ArenaTooSmallError: the arena has fewer free bytes.
+            StateError: there is temporary memory after it.
         """
 
     def allocate_temp(self, size: int, alignment: int) -> int:
-        """Return the address of *size* bytes that are taken back by :meth:`reset_temp_allocations`.
+        """Return the address of *size* bytes, which :meth:`reset_temp_allocations` frees.
 
         Raises:
-            ArenaTooSmallError: the arena has not that much left.
+            ArenaTooSmallError: the arena has fewer free bytes.
         """
 
     def deallocate_temp(self, address: int) -> None:
-        """Record that temporary memory is unused; the reset frees all of it at once."""
+        """Record that a piece of temporary memory is unused; the reset frees all pieces at once."""
 
     def is_all_temp_deallocated(self) -> bool:
         """Return whether every temporary allocation was deallocated."""
@@ -83,7 +84,7 @@ class NonPersistentBufferAllocator(Protocol):
         """Free all temporary memory.
 
         Raises:
-            StateError: some of it was not deallocated.
+            StateError: a piece of it was not deallocated.
         """
 
     def available_memory(self, alignment: int) -> int:
@@ -91,22 +92,22 @@ class NonPersistentBufferAllocator(Protocol):
 
     @property
     def overlay_memory_address(self) -> int:
-        """Where the head of the arena starts."""
+        """Address at which the head of the arena starts."""
 
     @property
     def non_persistent_used_bytes(self) -> int:
-        """Bytes of the resizable buffer and the temporary memory, alignment included."""
+        """Number of bytes of the resizable buffer and the temporary memory, alignment included."""
 
 
 class TempCount:
-    """Which temporary allocations are in use: their number, and a checksum of their addresses."""
+    """Counts the temporary allocations in use, with a checksum of their addresses."""
 
     def __init__(self) -> None:
         self._count = 0
         self._checksum = 0
 
     def allocated(self, address: int) -> None:
-        """Add *address* to the count of temporary allocations."""
+        """Count a new temporary allocation at *address*."""
         self._count += 1
         self._checksum ^= address
 
@@ -116,7 +117,7 @@ class TempCount:
         self._checksum ^= address
 
     def is_balanced(self) -> bool:
-        """Return whether all that were counted in were counted out."""
+        """Return whether every counted allocation was deallocated."""
         return self._count == 0 and self._checksum == 0
 
 
@@ -134,7 +135,7 @@ class Head:
         self._temps = TempCount()
 
     def resize(self, address: int, size: int, alignment: int, end: int) -> None:
-        """Do ``resize_buffer`` where memory ends at *end*."""
+        """Change the size of the buffer, as ``resize_buffer`` does; the memory ends at *end*."""
         expected = align(self.start, alignment)
         if self.head != self.temp:
             raise StateError("temporary memory is in use; reset_temp_allocations() comes first")
@@ -145,7 +146,7 @@ class Head:
         self.head = self.temp = expected + size
 
     def allocate_temp(self, size: int, alignment: int, end: int) -> int:
-        """Do ``allocate_temp`` where memory ends at *end*."""
+        """Allocate temporary memory, as ``allocate_temp`` does; the memory ends at *end*."""
         address = align(self.temp, alignment)
         if size > end - address:
             raise too_small("temporary memory", size, end - address)
@@ -169,12 +170,12 @@ class Head:
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of buffer and temporary memory."""
+        """Number of bytes of the buffer and the temporary memory."""
         return max(self.head, self.temp) - self.start
 
 
 def too_small(what: str, size: int, available: int) -> ArenaTooSmallError:
-    """Return the error that names the failed allocation and the number of missing bytes."""
+    """Return the error that names a failed allocation and the number of missing bytes."""
     missing = size - available
     return ArenaTooSmallError(
         f"{what}: {size} bytes requested, {max(available, 0)} available, {missing} missing",
@@ -186,8 +187,8 @@ class HeadMemory:
     """The head of an arena: one resizable buffer, then temporary memory, up to the tail.
 
     Args:
-        size: bytes of the arena.
-        start: its address.
+        size: size of the arena in bytes.
+        start: address of the arena.
     """
 
     def __init__(self, size: int, start: int = 0) -> None:
@@ -211,7 +212,10 @@ class HeadMemory:
         return self._head.used_bytes
 
     def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
-        """See :class:`NonPersistentBufferAllocator`; may be called again."""
+        """Allocate the resizable buffer; several calls are allowed.
+
+        See :class:`NonPersistentBufferAllocator`.
+        """
         address = align(self._head.start, alignment)
         self.resize_buffer(address, size, alignment)
         return address
@@ -266,7 +270,7 @@ class HeadMemory:
         self._head.reset_temp()
 
     def available_memory(self, alignment: int) -> int:
-        """See :class:`NonPersistentBufferAllocator`; 0 where TFLM's unsigned result wraps."""
+        """Return the number of free bytes; 0 where TFLM's unsigned result wraps."""
         free = align_down(self._tail, alignment) - align(self._head.temp, alignment)
         return max(free, 0)
 
@@ -275,12 +279,12 @@ class SingleArenaBufferAllocator(HeadMemory):
     """Allocates addresses in one arena without touching its memory.
 
     Persistent memory grows from the end (the tail) towards the head, which is one resizable buffer
-    followed by temporary memory. As in TFLM, the tail is checked against the resizable buffer
-    alone: it can grow over temporary memory that is still in use.
+    followed by temporary memory. As in TFLM, the tail is checked against the resizable buffer only,
+    so it can grow over temporary memory that is still in use.
 
     Args:
-        size: bytes of the arena.
-        start: its address; alignment is that of addresses.
+        size: size of the arena in bytes.
+        start: address of the arena; addresses, not offsets, are aligned.
 
     >>> arena = SingleArenaBufferAllocator(256)
     >>> arena.allocate_persistent_buffer(20, alignment=16), arena.persistent_used_bytes

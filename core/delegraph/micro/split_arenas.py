@@ -12,11 +12,11 @@ from delegraph.micro.single_arena import HeadMemory, align_down, too_small
 
 
 class PersistentArenaBufferAllocator:
-    """Allocates persistent memory from the end of an arena of its own.
+    """Allocates persistent memory from the end of its own arena.
 
     Args:
-        size: bytes of the arena.
-        start: its address.
+        size: size of the arena in bytes.
+        start: address of the arena.
     """
 
     def __init__(self, size: int, start: int = 0) -> None:
@@ -29,10 +29,10 @@ class PersistentArenaBufferAllocator:
         return self._end - self._tail
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of *size* bytes that are never taken back.
+        """Return the address of *size* bytes that are never freed.
 
         Raises:
-            ArenaTooSmallError: the arena has not that much left.
+            ArenaTooSmallError: the arena has fewer free bytes.
         """
         address = align_down(self._tail - size, alignment)
         if address < self._start:
@@ -42,14 +42,14 @@ class PersistentArenaBufferAllocator:
 
 
 class NonPersistentArenaBufferAllocator(HeadMemory):
-    """Allocates one resizable buffer and temporary memory in an arena of their own.
+    """Allocates one resizable buffer and temporary memory in their own arena.
 
     Unlike in the single arena, a second resizable buffer is refused. The methods are those of
     :class:`~delegraph.micro.single_arena.NonPersistentBufferAllocator`.
 
     Args:
-        size: bytes of the arena.
-        start: its address.
+        size: size of the arena in bytes.
+        start: address of the arena.
     """
 
     def __init__(self, size: int, start: int = 0) -> None:
@@ -61,7 +61,7 @@ class NonPersistentArenaBufferAllocator(HeadMemory):
 
         Raises:
             ArenaTooSmallError: the arena is smaller.
-            StateError: there is one already, or temporary memory lies after it.
+            StateError: there is a buffer already, or temporary memory after it.
         """
         if self._has_resizable_buffer:
             raise StateError("there is a resizable buffer; deallocate_resizable_buffer() first")
@@ -70,6 +70,6 @@ class NonPersistentArenaBufferAllocator(HeadMemory):
         return address
 
     def deallocate_resizable_buffer(self, address: int) -> None:
-        """Make the resizable buffer empty; another may follow."""
+        """Set the size of the resizable buffer to 0; another buffer may then be allocated."""
         super().deallocate_resizable_buffer(address)
         self._has_resizable_buffer = False

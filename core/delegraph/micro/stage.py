@@ -1,4 +1,4 @@
-"""Stages in the life of a micro interpreter, and the calls that each stage allows."""
+"""Stages of a micro interpreter, and the calls that each stage allows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from delegraph.errors import StateError
 
 
 class MicroState(Enum):
-    """Stages, in this order. Source: MicroInterpreterContext::InterpreterState of TFLM.
+    """Stages of an interpreter, in this order. Source: TFLM's InterpreterState.
 
     Attributes:
-        INIT: kernels set themselves up; they may keep memory.
-        PREPARE: kernels look at their tensors; they may keep memory and ask for scratch buffers.
+        INIT: kernels initialise themselves; they may allocate persistent memory.
+        PREPARE: kernels check their tensors; they may allocate persistent memory and request
+            scratch buffers.
         MEMORY_PLANNING: tensors and scratch buffers get their places; no kernel runs.
         INVOKE: kernels compute; they allocate nothing.
     """
@@ -24,7 +25,7 @@ class MicroState(Enum):
 
 
 class Stage:
-    """The present state, shared by the contexts of all subgraphs.
+    """The present stage, shared by the contexts of all subgraphs.
 
     Attributes:
         state: the present state.
@@ -34,7 +35,7 @@ class Stage:
         self.state = MicroState.INIT
 
     def require(self, call: str, *allowed: MicroState) -> None:
-        """Check that *call* may be made now.
+        """Check that *call* is allowed in the present stage.
 
         Raises:
             StateError: the state is not among *allowed*.

@@ -1,4 +1,4 @@
-"""A subgraph of a micro interpreter: shapes as declared, memory given once."""
+"""A subgraph of a micro interpreter: fixed shapes, memory assigned once."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class MicroSubgraph:
     """Tensors, nodes and steps of one subgraph of a micro interpreter.
 
     Attributes:
-        spec: what the model declares.
+        spec: the subgraph as the model declares it.
         tensors: its tensors, by index.
-        context: what its kernels see.
+        context: context of its kernels.
     """
 
     def __init__(self, spec: SubgraphSpec, run: MicroRun, resolver: OpResolver) -> None:
@@ -39,7 +39,7 @@ class MicroSubgraph:
         self._run = run
         self._registrations = [resolver.resolve(operator) for operator in spec.operators]
         self._nodes = [Node.from_operator(operator) for operator in spec.operators]
-        self._steps: StepRunner | None = None  # once preparation has begun
+        self._steps: StepRunner | None = None  # set when preparation has begun
 
     @property
     def uses_blas(self) -> bool:
@@ -58,7 +58,7 @@ class MicroSubgraph:
 
     @cached_property
     def callee(self) -> MicroCallee:
-        """Control-flow view of this subgraph, available after prepare."""
+        """The subgraph as control-flow operators see it, available after prepare."""
         return MicroCallee(self.spec, self.tensors, self.context.resize_tensor, self.invoke)
 
     @property
@@ -69,7 +69,7 @@ class MicroSubgraph:
     # -- allocation ------------------------------------------------------------------------------
 
     def init(self, layout: Layout) -> None:
-        """Let the kernels set themselves up."""
+        """Call each kernel's ``init``."""
         for operator, node, registration in self._calls():
             layout.init(self.spec.index, operator)
             if registration.init is not None:
@@ -82,7 +82,7 @@ class MicroSubgraph:
         """Prepare the nodes; subgraphs that a node calls are prepared before the node.
 
         Raises:
-            NodeError: a kernel refuses its node, or leaves a shape open.
+            NodeError: a kernel rejects its node, or a shape stays unknown.
             ArenaTooSmallError: the arena is too small.
         """
         if self._steps is None:
@@ -107,9 +107,10 @@ class MicroSubgraph:
         return self._writing_known_outputs(node, step)
 
     def _writing_known_outputs(self, node: Node, step: Eval) -> Eval:
-        """Return *step*, or a step that copies output values known since prepare.
+        """Return *step*, or for outputs known since prepare a step that copies their values.
 
-        Kernels of Delegraph compute such values once; their places in the arena are shared.
+        Delegraph's kernels compute such values once, but other tensors may overwrite them in the
+        arena.
         """
         outputs = [self.tensors[index] for index in node.outputs if index >= 0]
         known = [
@@ -168,10 +169,10 @@ class MicroSubgraph:
     # -- invoke ----------------------------------------------------------------------------------
 
     def invoke(self) -> None:
-        """Run the nodes; temporary memory is taken back after each.
+        """Run the nodes; temporary memory is freed after each node.
 
         Raises:
-            NodeError: a node failed; the following ones have not run.
+            NodeError: a node failed; later nodes have not run.
         """
         assert self._steps is not None, "prepare() comes first"
         self._steps.run()

@@ -1,35 +1,36 @@
-"""Sizes of TFLM's own structs in the arena of a device."""
+"""Sizes of TFLM's own structures in the arena of a device."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 ARENA_ALIGNMENT = 16
-"""Bytes that addresses of tensors and of persistent buffers are multiples of."""
+"""Number of bytes to which tensors and persistent buffers are aligned."""
 
 MOST_SCRATCH_BUFFERS_PER_NODE = 12
-"""Scratch buffers that one operator may request."""
+"""Largest number of scratch buffers that one operator may request."""
 
 _INT = 4
 
 
 @dataclass(frozen=True, slots=True)
 class MicroTarget:
-    """Sizes of TFLM's structs in bytes, for one pointer width.
+    """Sizes of TFLM's structures in bytes, for one pointer width.
 
     The sizes are those of a build with ``TF_LITE_STATIC_MEMORY``, as devices have it.
 
     Attributes:
-        pointer: a pointer, and what structures that hold one are aligned to.
+        pointer: a pointer, and the alignment of structures with pointers.
         eval_tensor: TfLiteEvalTensor, one for each tensor.
-        tensor: TfLiteTensor, one for each graph input and output; temporary ones while preparing.
+        tensor: TfLiteTensor, one for each graph input and output, and for temporary tensors while
+            preparing.
         affine_quantization: TfLiteAffineQuantization, without its zero points.
         node_and_registration: NodeAndRegistration, one for each operator.
         subgraph_allocations: SubgraphAllocations, one for each subgraph.
-        scratch_request: ScratchBufferRequest, while preparing.
+        scratch_request: ScratchBufferRequest, used while preparing.
         scratch_handle: ScratchBufferHandle, one for each scratch buffer.
         allocation_info: AllocationInfo, one for each tensor and scratch buffer while planning.
-        single_arena: SingleArenaBufferAllocator, in the arena it serves.
+        single_arena: SingleArenaBufferAllocator, which is stored in its own arena.
         persistent_arena: PersistentArenaBufferAllocator.
         non_persistent_arena: NonPersistentArenaBufferAllocator.
         greedy_planner: GreedyMemoryPlanner.
@@ -86,7 +87,7 @@ TARGET_32 = MicroTarget(
     micro_allocator=36,
     builtin_data_allocator=8,
 )
-"""Microcontrollers with 32-bit pointers, such as Cortex-M."""
+"""Sizes on microcontrollers with 32-bit pointers, such as Cortex-M."""
 
 TARGET_64 = MicroTarget(
     pointer=8,
@@ -106,4 +107,4 @@ TARGET_64 = MicroTarget(
     micro_allocator=72,
     builtin_data_allocator=16,
 )
-"""A host with 64-bit pointers."""
+"""Sizes on a host with 64-bit pointers."""

@@ -1,8 +1,8 @@
-"""TFLite's C interface through ctypes: LiteRT's delegates in Delegraph, Delegraph's in LiteRT.
+"""TFLite's C interface by ctypes: compiled delegates in Delegraph, Python delegates in LiteRT.
 
-Open first: ``litert/delegate.py`` for our delegates in the official interpreters,
-``compiled/external_delegate.py`` for compiled delegates in ours, ``abi.py`` for the C structs that
-both need. Names are loaded when they are first used.
+Open first: ``litert/delegate.py`` for Delegraph's delegates in the official interpreters,
+``compiled/external_delegate.py`` for compiled delegates in Delegraph's interpreter, ``abi.py`` for
+the C structs of both directions. Names are loaded when they are first used.
 """
 
 from delegraph.exports import exports_of

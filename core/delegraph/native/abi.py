@@ -1,10 +1,10 @@
 """C structs and function types of TFLite as ctypes, for both directions of ``native``.
 
-They hold for the full runtime (not for microcontrollers) of tflite-runtime 2.14, TensorFlow 2.14 to
-2.21 and ai-edge-litert 1.0 to 2.3 on 64-bit little-endian Linux and macOS. In these versions no
-field changed its place. On Windows, newer versions have two more functions at the end of the
-context. :mod:`delegraph.native.litert.guard` checks a runtime against these definitions before a
-delegate of ours gets into it.
+The definitions hold for the full runtime (not for microcontrollers) of tflite-runtime 2.14,
+TensorFlow 2.14 to 2.21 and ai-edge-litert 1.0 to 2.3 on 64-bit little-endian Linux and macOS. In
+these versions no field changed its place. On Windows, newer versions have two more functions at the
+end of the context. :mod:`delegraph.native.litert.guard` checks a runtime against these definitions
+before it gets a delegate of Delegraph.
 
 Source:
     tflite/core/c/common.h, c_api_types.h.
@@ -50,16 +50,16 @@ class TfLiteStatus(IntEnum):
 
 
 NULL_BUFFER_HANDLE = -1
-"""A tensor without a delegate's buffer."""
+"""Buffer handle of a tensor that has no buffer of a delegate."""
 
 OPTIONAL_TENSOR = -1
-"""The index that stands for an optional input left out."""
+"""Tensor index that stands for an absent optional input."""
 
 DELEGATE_CODE = 51
-"""The builtin code of a delegate's node."""
+"""Builtin operator code of a delegate node."""
 
 AFFINE_QUANTIZATION = 1
-"""The ``TfLiteQuantization.type`` whose params are a :class:`TfLiteAffineQuantization`."""
+"""Value of ``TfLiteQuantization.type`` if the params are a :class:`TfLiteAffineQuantization`."""
 
 
 # -- structs -----------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class TfLiteTensor(Structure):
 
 
 class TfLiteNode(Structure):
-    """An operator call; the first four fields are ``TfLiteIntArray*``."""
+    """A node; its first four fields are ``TfLiteIntArray*``."""
 
     _fields_ = [
         ("inputs", c_void_p),
@@ -251,11 +251,14 @@ CONTEXT_FUNCTIONS: dict[str, Signature] = {
 }
 
 CALLED = {name: PYFUNCTYPE(*signature) for name, signature in CONTEXT_FUNCTIONS.items()}
-"""Types for calling a runtime's context functions: the GIL stays held, they call us back."""
+"""Function types for calling a runtime's context functions.
+
+The GIL stays held, because these functions call Python back.
+"""
 
 
 def callback(signature: Signature) -> Any:
-    """Return the ctypes type of a Python function that C calls; a call takes the GIL."""
+    """Return the ctypes type for a Python function that C calls; each call takes the GIL."""
     return CFUNCTYPE(*signature)
 
 
@@ -264,7 +267,7 @@ def callback(signature: Signature) -> Any:
 
 @cache
 def libc() -> ctypes.CDLL:
-    """Return the process's C library, whose ``malloc`` and ``free`` the runtime uses, too."""
+    """Return the process's C library, whose ``malloc`` and ``free`` the runtime also uses."""
     library = ctypes.CDLL(None)
     library.malloc.restype, library.malloc.argtypes = c_void_p, [c_size_t]
     library.free.restype, library.free.argtypes = None, [c_void_p]
@@ -272,7 +275,7 @@ def libc() -> ctypes.CDLL:
 
 
 def ints_at(address: int | None) -> tuple[int, ...]:
-    """Return the elements of a ``TfLiteIntArray``; none for a null pointer."""
+    """Return the elements of a ``TfLiteIntArray``; an empty tuple for a null pointer."""
     if not address:
         return ()
     count = c_int.from_address(address).value
@@ -280,7 +283,7 @@ def ints_at(address: int | None) -> tuple[int, ...]:
 
 
 def floats_at(address: int | None) -> tuple[float, ...]:
-    """Return the elements of a ``TfLiteFloatArray``; none for a null pointer."""
+    """Return the elements of a ``TfLiteFloatArray``; an empty tuple for a null pointer."""
     if not address:
         return ()
     count = c_int.from_address(address).value
@@ -288,12 +291,12 @@ def floats_at(address: int | None) -> tuple[float, ...]:
 
 
 def int_array(values: Sequence[int]) -> Any:
-    """Return a ``TfLiteIntArray`` that Python owns, for callees that copy it."""
+    """Return a ``TfLiteIntArray`` in Python's memory, for C functions that copy it."""
     return (c_int * (len(values) + 1))(len(values), *values)
 
 
 def malloc_int_array(values: Sequence[int]) -> int:
-    """Return the address of a ``TfLiteIntArray`` from ``malloc``, for callees that free it."""
+    """Return the address of a ``TfLiteIntArray`` from ``malloc``, for C functions that free it."""
     address = malloc(4 * (len(values) + 1))
     (c_int * (len(values) + 1)).from_address(address)[:] = [len(values), *values]
     return address
@@ -303,7 +306,7 @@ def malloc(size: int) -> int:
     """Return the address of *size* bytes of C memory.
 
     Raises:
-        MemoryError: there are none.
+        MemoryError: there is not enough memory.
     """
     address: int | None = libc().malloc(max(size, 1))
     if address is None:

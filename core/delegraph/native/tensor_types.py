@@ -31,7 +31,7 @@ C_TYPES = {
     TensorType.INT2: 20,
     TensorType.UINT4: 21,
 }
-"""``TfLiteType`` by the schema's type; types that C has no number for are missing."""
+"""Mapping from the schema's type to ``TfLiteType``; types without a C number are missing."""
 
 FROM_C = {number: type for type, number in C_TYPES.items()}
-"""The schema's type by ``TfLiteType``."""
+"""Mapping from ``TfLiteType`` to the schema's type."""

@@ -1,10 +1,11 @@
 """Batches: a predictor, jobs over processes, Ray and Beam, and a server.
 
-Open first: ``predictor.py``; ``batching.py`` for how rows become calls, ``computing.py`` for bad
-rows and rows that kill their process. For jobs ``job.py``; ``job_work.py`` is what runs in its
-processes, ``job_folder.py`` what is done so far, ``opening.py`` and ``outputs.py`` the formats.
-For clusters ``ray.py`` and ``beam.py``.
-For many clients ``serve.py``.
+A row is one sample: one value of each input. A piece is a run of consecutive rows of a job. Open
+first ``predictor.py``. ``batching.py`` turns rows into calls of the model; ``computing.py`` handles
+bad rows and rows that kill their process. ``job.py`` runs jobs: ``job_work.py`` is the work of its
+processes, ``job_folder.py`` keeps finished pieces, ``opening.py`` and ``outputs.py`` read and write
+the formats. ``ray.py`` and ``beam.py`` are for clusters. ``serve.py`` serves a model to many
+clients.
 """
 
 from delegraph.exports import exports_of

@@ -20,20 +20,21 @@ if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
 
 Batching = Literal["auto", "resize", "pad", "rows"]
-"""How rows become calls; see :class:`~delegraph.scale.predictor.Predictor`."""
+"""Way in which rows become calls; see :class:`~delegraph.scale.predictor.Predictor`."""
 
 SIZES_KEPT = 8
-"""Batch sizes for which an interpreter is kept ready."""
+"""Number of batch sizes for which an allocated interpreter is kept."""
 
 
 class BatchedModel:
     """A model that computes outputs for columns of rows.
 
     Args:
-        setup: the model and what runs it.
-        signature: signature to call; None for the only one, or for the whole model without any.
+        setup: the model, and the runtime, delegates and threads that run it.
+        signature: signature to call. None means the only one, or the whole model if it has no
+            signature.
         batching: how rows become calls of the model.
-        max_batch: most rows of a call.
+        max_batch: largest number of rows in a call.
 
     Raises:
         ArgumentError: there is no such signature, or the model cannot be batched in this way.
@@ -60,11 +61,11 @@ class BatchedModel:
 
     @property
     def batching(self) -> Batching:
-        """How rows become calls; ``"auto"`` until the first batch of several rows was computed."""
+        """Way in which rows become calls; ``"auto"`` until a batch of several rows decides it."""
         return self._batching
 
     def _possible(self, batching: Batching) -> Batching:
-        """Return the batching for the shapes that the model declares."""
+        """Return the requested batching, or another one if the model's shapes do not allow it."""
         sizes = {(declared_shape(entry) or [0])[0] for entry in self.inputs}
         size = sizes.pop() if len(sizes) == 1 else 0
         if batching == "pad" and size < 1:
@@ -81,12 +82,12 @@ class BatchedModel:
             self._spare.close()
 
     def incidents(self) -> int:
-        """Return how often a delegate failed and Delegraph went on."""
+        """Return the number of delegate failures after which Delegraph went on."""
         present = sum(len(ready.interpreter.incidents) for ready in self._ready.values())
         return self._past_incidents + present
 
     def placement(self) -> dict[str, Any]:
-        """Return the placement of nodes for JSON, from an interpreter for single rows."""
+        """Return the placement of nodes as JSON data, taken from an interpreter for single rows."""
         if self._spare is None:
             return dict(next(iter(self._ready.values())).interpreter.placement.to_json())
         self._spare.allocate_tensors()
@@ -123,7 +124,7 @@ class BatchedModel:
         return [[values[i : i + size] for values in given] for i in range(0, rows, size)]
 
     def _piece(self, given: Sequence[NDArray[Any]], batching: Batching) -> Columns:
-        """Return the outputs of rows that a single call computes."""
+        """Return the outputs of a piece: rows that a single call computes."""
         if batching == "rows":
             return self._row(given)
         rows = len(given[0])
@@ -153,10 +154,10 @@ class BatchedModel:
         }
 
     def _tried(self, given: Sequence[NDArray[Any]]) -> Columns:
-        """Compute rows singly and together; if results agree, use the faster way from now on.
+        """Compute the rows singly and together; keep the faster way if the results agree.
 
-        A model may take several rows and mix them, by a constant shape or a sum over all. Rows that
-        all get the same answer cannot show it.
+        A model may accept several rows and yet mix them, by a constant shape or a sum over all
+        rows. Rows that all have the same answer cannot show such mixing.
         """
         one_by_one = joined([self._piece(piece, "rows") for piece in self._pieces(given, "rows")])
         if all(_all_alike(values) for values in one_by_one.values()):
@@ -179,7 +180,7 @@ class BatchedModel:
             _, oldest = self._ready.popitem(last=False)
             self._past_incidents += len(oldest.interpreter.incidents)
             oldest.interpreter.close()
-        ready.interpreter.reset_all_variables()  # a row's answer is the same in any order
+        ready.interpreter.reset_all_variables()  # the answer of a row does not depend on the order
         ready.call.fill(values)
         ready.call.invoke()
         return {details["name"]: output for details, output in ready.call.outputs()}
@@ -193,7 +194,7 @@ class BatchedModel:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """An interpreter that is allocated for some input shapes, with its call."""
+    """An interpreter allocated for certain input shapes, with the function that calls it."""
 
     interpreter: Interpreter | LiteRtInterpreter
     call: ModelCall
@@ -202,7 +203,7 @@ class _Ready:
 def _called_signature(
     interpreter: Interpreter | LiteRtInterpreter, wanted: str | None
 ) -> str | None:
-    """Return the signature to call: *wanted*, the only one, or None."""
+    """Return the signature to call: *wanted*, the model's only one, or None if it has none."""
     known = sorted(interpreter.get_signature_list())
     if wanted is None and len(known) > 1:
         raise ArgumentError(f"the model has several signatures, name one: {', '.join(known)}")
@@ -216,12 +217,12 @@ def _row_shape(output: Details, has_rows: bool) -> list[int]:
 
 
 def _all_alike(values: NDArray[Any]) -> bool:
-    """Return whether no row differs from the first."""
+    """Return whether all rows equal the first row."""
     return bool(np.array_equal(values, np.repeat(values[:1], len(values), 0), equal_nan=False))
 
 
 def _same(found: Columns, expected: Columns) -> bool:
-    """Return whether values are equal: integers to the bit, floats to the order of additions."""
+    """Return whether outputs agree: integers exactly, floats but for the order of additions."""
     return all(_equal(found[name], values) for name, values in expected.items())
 
 

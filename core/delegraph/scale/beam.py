@@ -1,7 +1,7 @@
 """A model with delegates in Beam's ``RunInference``. Needs ``pip install 'delegraph[beam]'``.
 
-Beam groups the examples, runs the pipeline and tries again what was lost; bad rows are the
-predictor's, as Beam knows only whole batches.
+Beam groups the examples, runs the pipeline and repeats batches that were lost. The predictor
+handles bad rows, because Beam knows only whole batches.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ except ImportError as error:
     ) from error
 
 Example = Mapping[str, ArrayLike]
-"""A row: column to value, without the axis of the rows."""
+"""A row: mapping from column to value; the values have no axis of rows."""
 
 NAMESPACE = "Delegraph"
-"""Of the metrics: Beam's own of RunInference, and those of :data:`COUNTERS`."""
+"""Namespace of the metrics: Beam's own ones of RunInference, and those in :data:`COUNTERS`."""
 
 COUNTERS = {
     "errors": "bad_rows",
     "incidents": "delegate_incidents",
     "lost_processes": "lost_processes",
 }
-"""What a predictor counts, and Beam's counter of it."""
+"""Mapping from a count in the predictor's metrics to the name of its Beam counter."""
 
 
 class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
     """Beam model handler that computes examples by a predictor.
 
     An example is a dict with the model's inputs; ``KeyedModelHandler(DelegraphModelHandler(...))``
-    takes pairs of a key and an example. The ``inference`` of a ``PredictionResult`` is a dict of
-    the outputs, with ``error`` where the predictor has ``on_error="column"``; ``model_id`` is the
-    model's path. With ``on_error="raise"`` a bad row fails its batch, which Beam tries again, or
-    puts aside where ``RunInference(...).with_exception_handling()`` says so.
+    takes pairs of a key and an example instead. The ``inference`` of a ``PredictionResult`` is a
+    dict of the outputs, with ``error`` where the predictor has ``on_error="column"``; ``model_id``
+    is the model's path. With ``on_error="raise"`` a bad row fails its batch. Beam then repeats the
+    batch, or puts it aside under ``RunInference(...).with_exception_handling()``.
     """
 
     def __init__(self, predictor: Predictor, **options: Any) -> None:
-        """Store the predictor, whose model is loaded by each worker.
+        """Store the predictor; each worker loads its model.
 
         Args:
-            predictor: what is computed.
-            options: those of every ``ModelHandler``: ``min_batch_size``, ``max_batch_size``,
-                ``max_batch_duration_secs``, ``model_copies``, ``env_vars`` and so on. The most
-                examples of a batch are the predictor's ``max_batch`` by default.
+            predictor: the predictor that computes the examples.
+            options: options of every ``ModelHandler``: ``min_batch_size``, ``max_batch_size``,
+                ``max_batch_duration_secs``, ``model_copies``, ``env_vars`` and so on. By default,
+                ``max_batch_size`` is the predictor's ``max_batch``.
 
         Raises:
             ArgumentError: *predictor* drops bad rows: each example needs its result.
@@ -76,7 +76,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
         Raises:
             DelegraphError: the model cannot be loaded.
         """
-        predictor = copy(self._predictor)  # a copy has nothing loaded: Beam may ask for several
+        predictor = copy(self._predictor)  # Beam may ask for several loaded models
         predictor.warm_up()
         return predictor
 
@@ -88,11 +88,12 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
     ) -> list[PredictionResult]:
         """Return the result of each example.
 
-        No generator: Beam counts a failed batch only when the call itself fails.
+        This is not a generator, because Beam counts a failed batch only when the call itself fails.
 
         Raises:
             ArgumentError: examples differ in their columns, or do not fit the model.
-            PredictionError: the model failed on one, and the predictor has ``on_error="raise"``.
+            PredictionError: the model failed on an example, and the predictor has
+                ``on_error="raise"``.
         """
         before = counts(model.metrics)
         columns = model(columns_of_examples(batch))
@@ -106,15 +107,15 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
         ]
 
     def get_num_bytes(self, batch: Sequence[Example]) -> int:
-        """Return the bytes of the values of examples."""
+        """Return the number of bytes of the examples' values."""
         return sum(np.asarray(value).nbytes for example in batch for value in example.values())
 
     def get_metrics_namespace(self) -> str:
-        """Namespace of Beam's metrics of this handler."""
+        """Return the namespace of this handler's Beam metrics."""
         return NAMESPACE
 
     def validate_inference_args(self, inference_args: dict[str, Any] | None) -> None:
-        """Raise an error for arguments of single calls, which predictors do not have.
+        """Raise an error for arguments of single calls, because predictors have none.
 
         Raises:
             ArgumentError: there are arguments.
@@ -123,13 +124,13 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
             raise ArgumentError(f"inference_args {sorted(inference_args)}: a model takes none")
 
     def update_model_path(self, model_path: str | None = None) -> None:
-        """Set another model with the same inputs; Beam loads it next."""
+        """Set another model with the same inputs; Beam loads it afterwards."""
         if model_path:
             self._predictor = self._predictor.replaced(model=model_path)
 
 
 def columns_of_examples(batch: Sequence[Example]) -> Columns:
-    """Return examples as columns of rows; different shapes give columns of arrays.
+    """Return examples as columns of rows; values of different shapes give a column of arrays.
 
     Raises:
         ArgumentError: the examples have different columns.
@@ -147,5 +148,5 @@ def _column(values: Sequence[ArrayLike]) -> NDArray[Any]:
 
 
 def counts(metrics: PredictorMetrics) -> dict[str, int]:
-    """Return the counts of a predictor so far, by the names of Beam's counters."""
+    """Return a predictor's counts so far: mapping from the name of Beam's counter to the count."""
     return {name: int(getattr(metrics, field)) for field, name in COUNTERS.items()}

@@ -1,4 +1,7 @@
-"""Computers of rows: an interpreter in this process, or in a child process."""
+"""Computers: objects that compute rows by an interpreter in this process or a child process.
+
+A bad row is one without outputs: the model fails on it, or it kills its process or takes too long.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from delegraph.tools.model_call import Details
 from delegraph.tools.setup import Setup
 
 RESTARTS = 100
-"""How often a process that rows have ended is started again, unless the caller says otherwise."""
+"""Default number of times that a child process killed by a row is started again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +26,10 @@ class Recipe:
     """A picklable description of the computation: set-up, signature and batching.
 
     Attributes:
-        setup: the model and what runs it.
-        signature: signature to call; None for the only one.
+        setup: the model, and the runtime, delegates and threads that run it.
+        signature: signature to call; None means the only one.
         batching: how rows become calls.
-        max_batch: most rows of a call.
+        max_batch: largest number of rows in a call.
     """
 
     setup: Setup
@@ -40,9 +43,9 @@ class Facts:
     """Facts about a loaded model: inputs, outputs and batching.
 
     Attributes:
-        inputs: details of each.
-        outputs: details of each.
-        nothing: the outputs of no rows, with their types.
+        inputs: details of each input.
+        outputs: details of each output.
+        nothing: outputs of a batch without rows: empty arrays of the right types.
         batching: how rows become calls.
     """
 
@@ -58,9 +61,9 @@ class Computed:
 
     Attributes:
         outputs: outputs of the good rows, in order.
-        errors: place of a bad row to why it has none.
-        batching: how rows become calls, as far as it is known by now.
-        incidents: failures of delegates so far after which Delegraph went on.
+        errors: mapping from the index of a bad row to the reason why it has no outputs.
+        batching: how rows become calls, as far as this is known.
+        incidents: number of delegate failures so far after which Delegraph went on.
     """
 
     outputs: Columns
@@ -74,7 +77,7 @@ class Computer(Protocol):
 
     @property
     def lost(self) -> int:
-        """Number of processes that rows have ended."""
+        """Number of child processes that rows have killed."""
 
     def load(self) -> Facts:
         """Load the model, unless it is loaded.
@@ -88,15 +91,15 @@ class Computer(Protocol):
 
         Args:
             given: column of each input, by its name.
-            stop: whether the first bad row is an error.
+            stop: whether the first bad row raises an error.
 
         Raises:
             PredictionError: a row is bad, and *stop* is True.
-            ArgumentError: no row is to blame.
+            ArgumentError: the computation failed, but no single row is to blame.
         """
 
     def placement(self) -> dict[str, Any]:
-        """Return the placement of nodes, for JSON."""
+        """Return the placement of nodes as JSON data."""
 
     def close(self) -> None:
         """Release the model."""
@@ -125,13 +128,13 @@ class RowComputer:
         return Facts(model.inputs, model.outputs, model.nothing(), model.batching)
 
     def placement(self) -> dict[str, Any]:
-        """Return the placement of nodes, for JSON."""
+        """Return the placement of nodes as JSON data."""
         return self._loaded().placement()
 
     def compute(self, given: Columns, stop: bool) -> Computed:
         """Compute the rows of a batch, and find the bad rows.
 
-        A batch on which the model fails is halved until each row to blame is found.
+        A batch on which the model fails is halved again and again until each bad row is found.
         """
         model = self._loaded()
         errors: dict[int, str] = {}
@@ -141,7 +144,7 @@ class RowComputer:
             rows = waiting.pop()
             try:
                 parts.append(model({name: v[rows.start : rows.stop] for name, v in given.items()}))
-            except ArgumentError:  # no row is to blame
+            except ArgumentError:  # the computation failed, but no single row is to blame
                 raise
             except DelegraphError as error:
                 if len(rows) > 1:
@@ -162,15 +165,15 @@ class RowComputer:
 
 
 class IsolatedComputer:
-    """Computes rows in a child process, which a row may end, or keep for too long.
+    """Computes rows in a child process, which a row may kill or block for too long.
 
-    When that happens with a batch, its rows are asked for one by one: the one that was asked for
-    when a process ended is bad.
+    When a batch kills or blocks the child, its rows are computed one by one in a new child. The row
+    during which that child ends is bad.
 
     Args:
-        recipe: of the model.
-        timeout: seconds that ``max_batch`` rows may take; None for any.
-        max_restarts: how often a process that was lost is started again.
+        recipe: description of the computation.
+        timeout: seconds that ``max_batch`` rows may take; None means no limit.
+        max_restarts: how often a child that died is started again.
     """
 
     def __init__(self, recipe: Recipe, timeout: float | None, max_restarts: int) -> None:
@@ -180,7 +183,7 @@ class IsolatedComputer:
         self._process = Worker(RowComputer, recipe, time_limit=timeout, records=(Facts, Computed))
         self._facts: Facts | None = None
         self._batching = recipe.batching
-        self._past_incidents = 0  # of children that were lost
+        self._past_incidents = 0  # incidents of child processes that died
         self._incidents = 0
 
     def load(self) -> Facts:
@@ -190,7 +193,7 @@ class IsolatedComputer:
         return self._facts
 
     def placement(self) -> dict[str, Any]:
-        """Return the placement of nodes, for JSON."""
+        """Return the placement of nodes as JSON data."""
         found: dict[str, Any] = self._patiently("placement")
         return found
 
@@ -223,7 +226,7 @@ class IsolatedComputer:
     def _answers(self, given: Columns) -> Iterator[tuple[int, Computed | Death]]:
         """Yield the child's answers, each with the index of its first row.
 
-        When they end it, that is what it says to each row by itself.
+        If the whole batch ends the child, its rows are sent one by one, with an answer for each.
         """
         answer = self._asked(given)
         if isinstance(answer, Computed) or row_count(given) == 1:
@@ -233,7 +236,7 @@ class IsolatedComputer:
             yield row, self._asked({name: v[row : row + 1] for name, v in given.items()})
 
     def _asked(self, given: Columns) -> Computed | Death:
-        """Return the child's answer, or its death."""
+        """Return the child's answer to a batch, or the description of its death."""
         self.load()
         answer: Computed | Death = self._process.ask("compute", given, False)
         if isinstance(answer, Computed):
@@ -255,5 +258,5 @@ class IsolatedComputer:
 
 
 def bad_row(row: int, reason: str) -> PredictionError:
-    """Return the error for a batch with a bad row."""
+    """Return the error that names a bad row of a batch and the reason."""
     return PredictionError(f"row {row}: {reason}", row=row)

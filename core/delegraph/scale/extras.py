@@ -11,9 +11,9 @@ def require_extra(what: str, extra: str, *packages: str) -> None:
     """Check that the packages of an extra are installed, without importing any.
 
     Args:
-        what: needs them, for the message.
-        extra: its name.
-        packages: that it brings.
+        what: name of the feature that needs the packages, for the message.
+        extra: name of the extra.
+        packages: names of the packages that the extra installs.
 
     Raises:
         ArgumentError: a package is missing.

@@ -1,4 +1,4 @@
-"""A job on one machine: computes all rows of a source in processes, and writes a file."""
+"""Jobs on one machine: compute all rows of a source in several processes and write a file."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from delegraph.tools.progress import Progress, untold
 from delegraph.tools.whole_file import whole_file
 
 MOST_PIECE_ROWS = 1024
-"""Rows of a piece, what a job that is killed loses at most in each process."""
+"""Largest number of rows in a piece; each process of a killed job loses at most one piece."""
 
 PIECES = 64
-"""As many pieces a job has, if they do not get larger than that."""
+"""Number of pieces into which a job is cut, if they then have at most MOST_PIECE_ROWS rows."""
 
 TRIED_ROWS = 8
-"""Rows by which a job finds out whether the model takes several at a time."""
+"""Number of rows with which a job finds out whether the model accepts several rows at a time."""
 
 
 def _rows(bad: Mapping[int, str]) -> list[dict[str, Any]]:
@@ -44,16 +44,16 @@ class JobResult(JsonRecord):
     """Result of a job.
 
     Attributes:
-        output: path of the file.
-        rows: number of rows in the data.
-        written: number of rows in the file.
-        bad: number of a bad row to why it is bad.
-        resumed: rows that an earlier run had done.
-        seconds: duration of this run.
+        output: path of the output file.
+        rows: number of rows in the source.
+        written: number of rows in the output file.
+        bad: mapping from the number of a bad row to the reason why it is bad.
+        resumed: number of rows that earlier runs had computed.
+        seconds: duration of this run, in seconds.
         processes: number of processes.
         batching: how rows became calls.
-        incidents: failures of delegates after which Delegraph went on, in all runs.
-        lost_processes: number of processes that rows have ended, in all runs.
+        incidents: number of delegate failures after which Delegraph went on, in all runs.
+        lost_processes: number of child processes that rows have killed, in all runs.
         fingerprint: fingerprint of the predictor.
     """
 
@@ -73,7 +73,7 @@ class JobResult(JsonRecord):
 
     @property
     def rate(self) -> float:
-        """Rows a second, of this run."""
+        """Number of rows per second in this run."""
         return (self.rows - self.resumed) / self.seconds
 
 
@@ -88,27 +88,28 @@ def predict(
 ) -> JobResult:
     """Compute all rows of a source, and write the results to a file in the same order.
 
-    The file has the number of each row, the source's columns but for the inputs, the outputs, and
-    the reasons of bad rows, as ``predictor.on_error`` says. It is written whole when all is done;
-    until then what is done lies in the folder ``OUTPUT.job``. Rows become calls in the same way in
-    every process and after every interruption, so the file does not depend on them.
+    The file has these columns: the number of each row, the source's columns except the model's
+    inputs, the outputs, and the errors if ``predictor.on_error`` is ``"column"``. The file is
+    written whole at the end; until then, finished rows are in the folder ``OUTPUT.job``. Rows
+    become calls in the same way in every process and after every interruption, so the file does not
+    depend on the number of processes or on interruptions.
 
-    The processes are new ones. They import the main module if the source is of a class defined
-    there: such a script calls this under ``if __name__ == "__main__":``.
+    Each process is a new Python process. It imports the main module if the source's class is
+    defined there: such a script must call this under ``if __name__ == "__main__":``.
 
     Args:
-        predictor: computes; its processes get the arguments of it.
-        source: of the rows, see :func:`~delegraph.scale.opening.open_source`.
+        predictor: the predictor; each process makes one with the same arguments.
+        source: source of the rows, see :func:`~delegraph.scale.opening.open_source`.
         output: a ``.jsonl``, ``.npz`` or ``.parquet`` file.
-        processes: that compute; None for one a core.
-        resume: whether a job that was interrupted goes on.
-        progress: is told the rows that are done.
+        processes: number of processes that compute; None means one per core.
+        resume: whether to continue an interrupted job.
+        progress: is called with the number of finished rows.
 
     Raises:
-        ArgumentError: a file of another kind, data that are not for the model, or a job that was
-            interrupted is there and is not to go on, or is another.
-        PredictionError: a row is bad and ``predictor.on_error`` is ``"raise"``, or one has ended a
-            process.
+        ArgumentError: the output's suffix is unknown, the data do not fit the model, an interrupted
+            job exists and *resume* is False, or the interrupted job is a different one.
+        PredictionError: a row is bad and ``predictor.on_error`` is ``"raise"``, or a row has killed
+            its process.
         DelegraphError: the model cannot be loaded.
     """
     path = os.path.abspath(output)
@@ -154,23 +155,23 @@ def predict(
 
 
 def _cores() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def _piece_rows(rows: int, max_batch: int) -> int:
-    """Return the number of rows in a piece: whole batches, independent of the processes."""
+    """Return the number of rows in a piece: whole batches, whatever the number of processes."""
     wanted = min(rows // PIECES, MOST_PIECE_ROWS)
     return max(1, wanted // max_batch) * max_batch
 
 
 def _batching(predictor: Predictor, source: Source) -> Batching:
-    """Return how rows become calls in all processes, by the first rows.
+    """Return how all processes turn rows into calls, decided by the first rows.
 
     Raises:
-        ArgumentError: the data are not for the model.
+        ArgumentError: the data do not fit the model.
     """
     if predictor.batching == "auto":
         rows = source.read(0, min(TRIED_ROWS, len(source)))
@@ -178,14 +179,14 @@ def _batching(predictor: Predictor, source: Source) -> Batching:
         with marking:
             if rows.given:
                 good = marking(rows.given)[ERROR] == ""
-                if not good.all():  # a bad row among them has kept the others apart
+                if not good.all():  # a bad row among them has kept the other rows apart
                     marking({name: values[good] for name, values in rows.given.items()})
             return "rows" if marking.batching == "auto" else marking.batching
     return predictor.batching
 
 
 class _Told:
-    """Tells progress with the rate of this run."""
+    """Reports progress together with the rate of this run."""
 
     def __init__(self, progress: Progress, done: int, total: int) -> None:
         self._progress = progress
@@ -205,10 +206,10 @@ class _Told:
 def _computed(
     work: Work, folder: JobFolder, pending: Iterable[int], processes: int
 ) -> Iterator[tuple[int, Record]]:
-    """Yield pieces in the order in which they are finished.
+    """Yield the number and record of each piece, in the order in which pieces are finished.
 
     Raises:
-        PredictionError: a process was lost.
+        PredictionError: a process died.
     """
     if not processes:
         return
@@ -228,7 +229,7 @@ def _computed(
 
 
 def _lost(death: Death, row: int) -> PredictionError:
-    """Return the error for a process that died on the piece starting at *row*."""
+    """Return the error for a process that died while it computed the piece that starts at *row*."""
     return PredictionError(
         f"a process that computes was lost ({death.how}); it had rows from {row} on. "
         "--isolate-rows (isolation='process') finds and marks rows that end their process; "
@@ -260,5 +261,5 @@ def _pool(work: Work, processes: int) -> Iterator[Callable[[int, str], Future[Re
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
             for worker in workers:
-                worker.kill()  # so that the threads need not wait for them
+                worker.kill()  # so that the threads need not wait for the processes
             raise

@@ -1,7 +1,7 @@
-"""Job folder: finished pieces beside the output, from which a killed job continues.
+"""Job folder: finished pieces, from which a killed job continues; it is beside the output.
 
-A piece is some rows after each other. Its file is written first, then its record, each whole or
-not at all; a piece with a record is done.
+A piece is a run of consecutive rows. Its file is written first, then its record, each whole or not
+at all. So a piece with a record is finished.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Record:
     """Record of a finished piece.
 
     Attributes:
-        start: number of its first row.
+        start: number of the piece's first row.
         rows: number of rows, good or bad.
         written: number of rows in the piece's file.
-        bad: number of a bad row, as text, to why it is bad.
-        seconds: duration of reading, computing and writing.
-        incidents: failures of delegates after which Delegraph went on.
-        lost_processes: number of processes that its rows have ended.
+        bad: mapping from the number of a bad row, as text, to the reason why it is bad.
+        seconds: duration of reading, computing and writing, in seconds.
+        incidents: number of delegate failures after which Delegraph went on.
+        lost_processes: number of child processes that the piece's rows have killed.
     """
 
     start: int
@@ -48,12 +48,14 @@ class JobFolder:
     """Folder of a job; call ``leave`` when the job stops early, ``remove`` when it is complete.
 
     Args:
-        output: of the job; the folder is ``OUTPUT.job``.
-        identity: what decides the results, as JSON: parts by their names.
-        resume: whether it may be there already.
+        output: path of the job's output; the folder is ``OUTPUT.job``.
+        identity: mapping from the name of each part that decides the results to the part, as JSON
+            data.
+        resume: whether the folder may exist already.
 
     Raises:
-        ArgumentError: the folder exists but may not, belongs to another job, or is in use.
+        ArgumentError: the folder exists but *resume* is False, belongs to another job, or is in
+            use.
     """
 
     def __init__(self, output: str, identity: Mapping[str, Any], *, resume: bool) -> None:
@@ -130,7 +132,7 @@ class JobFolder:
 
 
 def _differing(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the parts that differ, with the names of their differing fields."""
+    """Yield the name of each part of the identity that differs, with its differing fields."""
     for name in _unequal(kept, wanted):
         before, now = kept.get(name), wanted.get(name)
         if isinstance(before, dict) and isinstance(now, dict):

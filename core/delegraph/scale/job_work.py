@@ -1,4 +1,4 @@
-"""Work of a job's processes: computes pieces of rows, one after the other."""
+"""Work of a job's processes: each computes pieces of rows, one piece after the other."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Work:
     """Description of a job that every process gets.
 
     Attributes:
-        predictor: computes; bad rows get a reason from it.
+        predictor: computes the rows; it keeps bad rows, with a reason.
         source: source of the rows.
-        on_error: what becomes of bad rows in the output.
-        piece_rows: rows of a piece.
+        on_error: how the output treats bad rows: an error, a column with reasons, or no such row.
+        piece_rows: number of rows in a piece.
         output: path of the job's output.
     """
 
@@ -42,8 +42,8 @@ class Work:
         """Compute a piece, write its file, and return its record.
 
         Raises:
-            PredictionError: a row is bad, and is to end the job.
-            DelegraphError: the model cannot be loaded, or the data are not for it.
+            PredictionError: a row is bad and *on_error* is ``"raise"``.
+            DelegraphError: the model cannot be loaded, or the data do not fit it.
         """
         begin = time.perf_counter()
         before = self.predictor.metrics.incidents, self.predictor.metrics.lost_processes
@@ -69,7 +69,7 @@ class Work:
         )
 
     def _batch(self, start: int, stop: int) -> tuple[Columns, dict[int, str]]:
-        """Return the output columns for rows *start* to *stop*, and the reasons of bad rows."""
+        """Return the outputs of rows *start* to *stop*, and the reason of each bad row."""
         rows = self.source.read(start, stop)
         reasons = [rows.unread.get(place, "") for place in range(stop - start)]
         read = np.array([place for place, reason in enumerate(reasons) if not reason], np.intp)

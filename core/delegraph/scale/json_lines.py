@@ -24,12 +24,12 @@ class JsonRows(Table):
         inputs: inputs of the model.
 
     Raises:
-        ArgumentError: its first line is no object, or lacks an input.
+        ArgumentError: the first line is no JSON object, or lacks an input.
     """
 
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(path, inputs)
-        self._starts = array("q", [0])  # where lines begin, and the end of the last
+        self._starts = array("q", [0])  # offsets at which lines begin, and the end of the last line
         with open(path, "rb") as file:
             for line in file:
                 self._starts.append(self._starts[-1] + len(line))
@@ -72,7 +72,7 @@ class JsonRows(Table):
         )
 
     def _given(self, row: Mapping[str, Any]) -> Columns:
-        """Return the inputs of a line.
+        """Return the model's inputs from a line.
 
         Raises:
             ValueError: the keys differ from the first line's, or a value does not fit its input.
@@ -83,7 +83,7 @@ class JsonRows(Table):
 
 
 def _object(line: bytes) -> dict[str, Any]:
-    """Return the object of a line.
+    """Return the JSON object in a line.
 
     Raises:
         ValueError: the line is no JSON object.
@@ -105,7 +105,7 @@ def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
 
 
 def _column(values: list[Any]) -> NDArray[Any]:
-    """Return values as a column; of dtype object if they are not all numbers or texts."""
+    """Return values as a column, whose dtype is object unless all are numbers or all are texts."""
     column: NDArray[Any]
     try:
         column = np.asarray(values)

@@ -1,4 +1,4 @@
-"""Metrics of a predictor in its process."""
+"""Metrics that a predictor collects in its process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delegraph.json_records import JsonRecord
 from delegraph.tools.latency import Latency
 
 KEPT = 10_000
-"""Batches of which the times are kept: the last ones."""
+"""Number of latest batches whose times are kept."""
 
 
 def _latency(seconds: Collection[float]) -> Latency | None:
@@ -22,13 +22,13 @@ class Metrics(JsonRecord):
     """Counts and times of a predictor in this process.
 
     Attributes:
-        rows: computed, good or bad.
-        batches: calls of the predictor.
-        errors: rows on which the model failed.
-        incidents: failures of delegates after which Delegraph went on.
-        lost_processes: that rows have ended.
-        load_seconds: what loading the model and its delegates took.
-        seconds: of each batch, the last :data:`KEPT`.
+        rows: number of computed rows, good or bad.
+        batches: number of calls of the predictor.
+        errors: number of rows on which the model failed.
+        incidents: number of delegate failures after which Delegraph went on.
+        lost_processes: number of child processes that rows have killed.
+        load_seconds: time to load the model and its delegates, in seconds.
+        seconds: duration of each batch in seconds, for the latest :data:`KEPT` batches.
     """
 
     rows: int = 0

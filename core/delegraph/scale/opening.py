@@ -19,7 +19,7 @@ def open_source(path: str, inputs: Inputs, described: TensorMetadata = NOTHING_S
     Args:
         path: a folder of pictures or ``.npy`` files, or a ``.npz``, ``.parquet``, ``.jsonl`` file.
         inputs: inputs of the model.
-        described: what the model's metadata says of its first input, for pictures.
+        described: what the model's metadata says about its first input; used to convert pictures.
 
     Raises:
         ArgumentError: the path does not exist, has an unknown suffix, is empty, or cannot be read.

@@ -1,4 +1,4 @@
-"""Output files of a job: pieces of rows, joined to one file at the end."""
+"""Output files of a job: pieces of rows, joined into one file at the end."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class OutputFormat:
     """A format of output files.
 
     Attributes:
-        write: writes columns to a file; raises ArgumentError for those that it cannot.
-        join: writes the rows of some files, in their order, to one.
-        require: raises ArgumentError where what it needs is not installed.
+        write: writes columns to a file; raises ArgumentError for columns that the format does not
+            have.
+        join: writes the rows of several files, in their order, to one file.
+        require: raises ArgumentError if a package that the format needs is not installed.
     """
 
     write: Callable[[str, Columns], object]
@@ -37,7 +38,7 @@ def output_format(path: str) -> OutputFormat:
     """Return the output format for the suffix of a path.
 
     Raises:
-        ArgumentError: of none, or what it needs is not installed.
+        ArgumentError: no format has this suffix, or a package that it needs is not installed.
     """
     found = FORMATS.get(Path(path).suffix.lower())
     if found is None:
@@ -63,7 +64,7 @@ def _json_values(values: NDArray[Any]) -> list[Any]:
         return [_json_object(value) for value in values]
     if values.dtype.kind == "S":
         return list(np.char.decode(values, "utf-8", "backslashreplace").tolist())
-    if values.dtype.kind == "V":  # bfloat16 and its like
+    if values.dtype.kind == "V":  # bfloat16 and other types of ml_dtypes
         values = values.astype(np.float64)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         real = values.astype(object)
@@ -136,7 +137,7 @@ def join_npz(pieces: Sequence[str], path: str) -> None:
 
 
 def _whole(name: str, pieces: Sequence[str]) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """Return dtype and shape of the rows of all pieces."""
+    """Return the dtype and shape that a column's rows share in all pieces."""
     columns = [_described(_column(piece, name)) for piece in pieces]
     rows = {shape[1:] for _, shape in columns}
     if len(rows) > 1:

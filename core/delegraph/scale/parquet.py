@@ -109,7 +109,7 @@ def _plain(value: Any) -> Any:
 
 
 def join_parquet(pieces: Sequence[str], path: str) -> None:
-    """Write the rows of several Parquet files into one, each as a row group."""
+    """Write the rows of several Parquet files into one file, with a row group for each."""
     arrow = require_pyarrow()
     schemas = [arrow.parquet.read_schema(piece) for piece in pieces]
     schema = arrow.unify_schemas(schemas, promote_options="permissive")

@@ -40,25 +40,25 @@ from delegraph.tools.model_call import Details, declared_shape, input_name
 from delegraph.tools.setup import Setup
 
 OnError = Literal["raise", "column", "drop"]
-"""What becomes of a row that the model fails on."""
+"""What happens to a row on which the model fails; see :class:`Predictor`."""
 
 RowIsolation = Literal["none", "process"]
-"""Whether rows are computed in a process of their own, which they may end."""
+"""Whether rows are computed in a child process, so that a crash ends only the child."""
 
 _Value = TypeVar("_Value")
 
 ERROR = "error"
-"""Column of the reasons why rows have no outputs."""
+"""Name of the column with the reason why a row has no outputs."""
 
 
 class Predictor:
     """Computes batches of rows by a model with delegates, in any process.
 
-    A pickled one is its arguments: each process that calls it makes its own interpreter at the
-    first call. So name delegates: objects of them cannot be sent.
+    A pickled predictor holds its arguments only: each process makes its own interpreter at the
+    first call. So delegates are given by name, because delegate objects cannot be pickled.
 
-    Columns with the names of inputs are computed, all others passed through, and outputs added. The
-    rows keep their order. Inputs are never written.
+    Columns with the names of inputs go to the model. The result has all other columns unchanged,
+    and a column for each output. The rows keep their order. Input arrays are never changed.
 
     >>> import numpy as np
     >>> predictor = Predictor("docs/demo/models/sines.tflite", delegates=["sin"])
@@ -67,9 +67,9 @@ class Predictor:
     ['PartitionedCall:0', 'id', 'x']
 
     Attributes:
-        setup: the model and what runs it.
-        on_error: what becomes of rows on which the model fails.
-        metrics: of this process.
+        setup: the model, and the runtime, delegates and threads that run it.
+        on_error: what happens to rows on which the model fails.
+        metrics: counts and times in this process.
     """
 
     def __init__(
@@ -91,28 +91,32 @@ class Predictor:
         """Store the description of a model; it is loaded at the first call.
 
         Args:
-            model: the file, or a set-up with more of what ``Interpreter`` takes.
+            model: path of the model file, or a set-up with further arguments of ``Interpreter``.
             delegates: names of installed delegates, ``"name:option=value"``.
-            signature: which one to call.
-            inputs: input to the column that it takes; the column of its own name by default.
-            outputs: output to the column that it makes; only these are made. All by default.
-            batching: how rows become calls. ``"auto"``: several together where the model takes
-                that by a resize and gives the same, which the first batch shows; padded to the size
-                where it declares one; else one by one. ``"resize"``, ``"pad"``, ``"rows"``: that.
-            max_batch: most rows of a call; >= 1.
-            num_threads: of an interpreter; 1, as there is a process for each core.
-            on_error: what becomes of rows on which the model fails: ``"raise"`` ends the batch,
-                ``"column"`` gives the reason in the column ``error`` (else ``""``) and zeros or NaN
-                as outputs, ``"drop"`` leaves them out.
-            isolation: ``"process"`` computes in a child process. A row that ends it, or takes too
-                long, is bad like one on which the model fails.
-            timeout: seconds that ``max_batch`` rows may take there; the first ones of a size have
-                it prepared too.
-            max_restarts: how often a child that was lost is started again; >= 0. A bad row of a
-                batch costs two.
+            signature: name of the signature to call.
+            inputs: mapping from an input to its column; by default the column of the same name.
+            outputs: mapping from an output to its column; other outputs are left out. By default,
+                all outputs have columns of their names.
+            batching: how rows become calls. ``"resize"`` computes several rows together by resizing
+                the inputs. ``"pad"`` pads to the batch size that the model declares. ``"rows"``
+                computes each row alone. ``"auto"`` pads if the model declares a batch size.
+                Otherwise it resizes if the first batch shows that this gives the same results, and
+                else computes single rows.
+            max_batch: largest number of rows in a call; >= 1.
+            num_threads: threads of an interpreter; 1 by default, because jobs use a process per
+                core.
+            on_error: what happens to rows on which the model fails. ``"raise"`` ends the batch with
+                an error. ``"column"`` gives the reason in the column ``error`` (``""`` for good
+                rows) and zeros or NaN as outputs. ``"drop"`` leaves these rows out.
+            isolation: ``"process"`` computes in a child process. A row that kills the child, or
+                takes too long, is treated like a row on which the model fails.
+            timeout: seconds that ``max_batch`` rows may take in the child; the first batch of a
+                size also prepares the model in this time.
+            max_restarts: how often a child that died is started again; >= 0. A bad row in a batch
+                needs two restarts.
 
         Raises:
-            ArgumentError: an argument of another value.
+            ArgumentError: an argument has an invalid value.
         """
         if max_batch < 1:
             raise ArgumentError(f"max_batch is {max_batch}, expected 1 or more")
@@ -149,7 +153,7 @@ class Predictor:
             self._computer = IsolatedComputer(self._recipe, self._timeout, self._max_restarts)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling: the arguments only."""
+        """Return the state for pickling: the arguments without the loaded model."""
         loaded = ("metrics", "_facts", "_batching", "_process", "_lock", "_computer")
         return {name: value for name, value in vars(self).items() if name not in loaded}
 
@@ -162,17 +166,17 @@ class Predictor:
         """Return a batch with the outputs of each row.
 
         Args:
-            batch: column to values of shape ``[rows, ...]``. A row of an input's column has the
-                shape that the input declares, or that without a first dimension.
+            batch: mapping from a column to its values of shape ``[rows, ...]``. A row of an input's
+                column has the input's declared shape, with or without its first dimension.
 
         Returns:
-            Column to values of shape ``[rows, ...]``; of outputs whose shape differs by the row, a
-            column of arrays.
+            Mapping from a column to its values of shape ``[rows, ...]``. An output whose shape
+            differs between rows is a column of arrays.
 
         Raises:
             ArgumentError: a column is missing, or its rows have another dtype or shape.
             DelegraphError: the model cannot be loaded, or failed on a row and ``on_error`` is
-                ``"raise"``; the message says which.
+                ``"raise"``; the message names the row.
         """
         columns = columns_of(batch)
         with self._ready() as facts:
@@ -191,7 +195,7 @@ class Predictor:
 
     @property
     def batching(self) -> Batching:
-        """Batching of rows; ``"auto"`` until a batch of several rows has decided it."""
+        """Way in which rows become calls; ``"auto"`` until a batch of several rows decides it."""
         return self._batching
 
     def replaced(
@@ -201,7 +205,7 @@ class Predictor:
         batching: Batching | None = None,
         on_error: OnError | None = None,
     ) -> Predictor:
-        """Return a copy with the given arguments changed, and nothing loaded."""
+        """Return a copy of the predictor with the given arguments changed and no model loaded."""
         other = copy(self)
         if on_error is not None:
             other.on_error = on_error
@@ -215,7 +219,7 @@ class Predictor:
 
     @property
     def signature(self) -> str | None:
-        """Name of the called signature; None for the model's only one."""
+        """Name of the signature to call; None means the model's only one."""
         return self._recipe.signature
 
     @property
@@ -224,7 +228,7 @@ class Predictor:
         return self._recipe.max_batch
 
     def input_columns(self) -> dict[str, Details]:
-        """Return the details of each input, by column name.
+        """Return a mapping from each input's column to the details of the input.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -233,7 +237,7 @@ class Predictor:
             return {self._column_of(entry): entry for entry in facts.inputs}
 
     def output_columns(self) -> dict[str, Details]:
-        """Return the details of each output, by column name.
+        """Return a mapping from each output's column to the details of the output.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -242,7 +246,7 @@ class Predictor:
             return self._renamed({entry["name"]: entry for entry in facts.outputs})
 
     def no_rows(self) -> Columns:
-        """Return an empty batch with all input columns.
+        """Return an empty batch that has all input columns.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -262,7 +266,10 @@ class Predictor:
             pass
 
     def close(self) -> None:
-        """Close the interpreter or the child; the next call makes a new one. Metrics stay."""
+        """Close the interpreter or the child process; the next call makes a new one.
+
+        Metrics are kept.
+        """
         if os.getpid() == self._process:
             self._computer.close()
         metrics = self.metrics
@@ -276,7 +283,7 @@ class Predictor:
         self.close()
 
     def identity(self) -> dict[str, Any]:
-        """Return the named parts that results depend on, for JSON.
+        """Return the parts that decide results: mapping from the part's name to JSON data.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -304,9 +311,9 @@ class Predictor:
     def fingerprint(self) -> str:
         """Return a digest of :meth:`identity`, 64 hexadecimal digits.
 
-        That covers the model's bytes, the versions of Delegraph and of the delegates, their
-        options, the placement, and the arguments. Predictors with the same one may share a job's
-        results.
+        The digest covers the model's bytes, the versions of Delegraph and of the delegates, the
+        delegates' options, the placement, and the predictor's arguments. Predictors with equal
+        fingerprints may share a job's results.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -316,7 +323,7 @@ class Predictor:
     @contextmanager
     def _ready(self) -> Iterator[Facts]:
         """Yield the facts of the loaded model, with exclusive use of it."""
-        if os.getpid() != self._process:  # a fork has the parent's interpreter, not its threads
+        if os.getpid() != self._process:  # a forked process lacks the parent's threads
             self._forget()
         with self._lock:
             if self._facts is None:
@@ -368,7 +375,7 @@ class Predictor:
         return {column: outputs[name] for name, column in self._outputs.items()}
 
     def _answer(self, columns: Columns, made: Columns, errors: Mapping[int, str]) -> Columns:
-        """Return all columns with the rows that ``on_error`` selects."""
+        """Return unchanged columns, outputs and errors for the rows that ``on_error`` keeps."""
         rows = row_count(columns)
         good = np.array([row for row in range(rows) if row not in errors], np.intp)
         if self.on_error == "drop":

@@ -1,7 +1,7 @@
 """Batch jobs on a Ray cluster, by Ray Data. Needs ``pip install 'delegraph[ray]'``.
 
-Ray reads and writes the data, places the actors, and starts again what was lost; bad rows are the
-predictor's, as Ray knows only whole blocks.
+Ray reads and writes the data, places the actors, and restarts lost work. The predictor handles bad
+rows, because Ray knows only whole blocks.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ def predict(
     the order of rows only if ``execution_options.preserve_order`` is set; use a column of ids.
 
     Args:
-        dataset: with a column for each input of the model.
-        predictor: what is computed. With ``on_error="raise"`` a bad row ends the whole job.
-        batch_size: rows of a call of the predictor, which computes at most ``max_batch`` of them
-            together; None for those of a block.
-        compute: how many actors, ``ray.data.ActorPoolStrategy(size=2)``; by default Ray starts as
-            many as the cluster has room for.
-        num_cpus: that an actor takes; the threads of its interpreter by default.
-        fingerprint: an actor that finds another one fails, as its node has another model
-            or delegate.
+        dataset: a dataset with a column for each input of the model.
+        predictor: the predictor that computes the rows. With ``on_error="raise"`` a bad row ends
+            the whole job.
+        batch_size: rows in a call of the predictor, which computes at most ``max_batch`` of them
+            together; None means all rows of a block.
+        compute: number of actors, such as ``ray.data.ActorPoolStrategy(size=2)``; by default Ray
+            starts as many as the cluster has room for.
+        num_cpus: processors that an actor reserves; by default the threads of its interpreter.
+        fingerprint: expected fingerprint of the predictor. An actor with another one fails, because
+            its node has another model or delegate.
         options: other arguments of ``Dataset.map_batches``: ``num_gpus``, ``resources`` and so on.
 
     Raises:
@@ -69,14 +70,14 @@ def checkpoint_config(
 ) -> CheckpointConfig:
     """Return the configuration with which a job continues after its driver was killed.
 
-    Set it as ``ray.data.DataContext.get_current().checkpoint_config`` before the data is read. Ids
-    of rows that are written lie in the folder of the predictor's fingerprint, so that those of
-    another model, delegate or option do not count as done.
+    Set it as ``ray.data.DataContext.get_current().checkpoint_config`` before the data is read. The
+    ids of written rows are stored in a folder named by the predictor's fingerprint. So rows written
+    with another model, delegate or option do not count as done.
 
     Args:
-        predictor: of the job. It is loaded here, for its fingerprint.
+        predictor: predictor of the job; its model is loaded here, for the fingerprint.
         id_column: column that names each row; no two rows have the same.
-        checkpoint_path: folder of the job that all nodes reach, or a URI.
+        checkpoint_path: folder of the job, which all nodes can reach, or a URI.
         options: other arguments of ``ray.data.checkpoint.CheckpointConfig``.
 
     Raises:
@@ -104,8 +105,8 @@ class PredictorActor:
     """Callable class for ``Dataset.map_batches``, which Ray creates in each actor.
 
     Args:
-        predictor: what is computed.
-        fingerprint: that it must have here; None for any.
+        predictor: the predictor that computes the rows.
+        fingerprint: expected fingerprint of the predictor; None accepts any.
 
     Raises:
         ArgumentError: the fingerprint differs.

@@ -13,11 +13,11 @@ from delegraph.tools.model_call import Details, declared_shape, input_name
 from delegraph.tools.model_inputs import as_dtype_of
 
 Columns = dict[str, NDArray[Any]]
-"""Name to values; the first axis of each is the rows."""
+"""Mapping from a column's name to its values; the first axis of each counts the rows."""
 
 
 def columns_of(batch: Mapping[str, ArrayLike]) -> Columns:
-    """Return a batch as arrays of as many rows each.
+    """Return a batch as arrays, after a check that all have the same number of rows.
 
     Raises:
         ArgumentError: there is no column, one has no axis of rows, or numbers of rows differ.
@@ -49,7 +49,7 @@ def require_no_clash(passed: Iterable[str], made: Iterable[str]) -> None:
 
 
 def row_count(columns: Columns) -> int:
-    """Return how many rows columns have."""
+    """Return the number of rows in columns."""
     return len(next(iter(columns.values())))
 
 
@@ -59,16 +59,16 @@ def has_batch_axis(details: Details, column: NDArray[Any]) -> bool:
 
 
 def fitted_column(column: NDArray[Any], details: Details, name: str) -> NDArray[Any]:
-    """Return a column in the dtype of an input.
+    """Return a column converted to the dtype of an input.
 
     Args:
-        column: shape ``[rows, ...]``: a row has the input's shape, or that without its first axis;
-            a column of arrays where the shapes of rows differ.
-        details: which input.
-        name: of the column.
+        column: shape ``[rows, ...]``. A row has the input's shape, with or without its first axis.
+            A column of arrays holds rows of different shapes.
+        details: details of the input.
+        name: name of the column, for the message.
 
     Raises:
-        ArgumentError: rows of another dtype or shape than the input takes.
+        ArgumentError: the rows have a dtype or shape that the input does not take.
     """
     if is_ragged(column):
         return stacked([fitted_column(row[np.newaxis], details, name)[0] for row in column])
@@ -92,7 +92,7 @@ def is_ragged(column: NDArray[Any]) -> bool:
 
 
 def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return rows stacked as one column; different shapes give a column of arrays."""
+    """Return rows stacked as one column; rows of different shapes give a column of arrays."""
     if len({row.shape for row in rows}) == 1:
         return np.stack(rows)
     column = np.empty(len(rows), object)
@@ -102,7 +102,7 @@ def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def joined(parts: Sequence[Columns]) -> Columns:
-    """Return the columns of several pieces concatenated; empty without pieces."""
+    """Return the columns of several pieces concatenated; no columns if there are no pieces."""
     if not parts:
         return {}
     columns = {}
@@ -116,7 +116,7 @@ def joined(parts: Sequence[Columns]) -> Columns:
 
 
 def spread(values: NDArray[Any], places: NDArray[np.intp], rows: int) -> NDArray[Any]:
-    """Return a column of some rows as one of all rows, with NaN, None or 0 elsewhere.
+    """Return a column for all rows from the values of some, with NaN, None or 0 in the others.
 
     >>> spread(np.array([1.0, 2.0]), np.array([0, 2]), 3)
     array([ 1., nan,  2.])

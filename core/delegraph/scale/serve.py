@@ -1,8 +1,9 @@
-"""Serves a model by the Open Inference Protocol: KServe's endpoints before Ray Serve's replicas.
+"""Serves a model by the Open Inference Protocol: KServe's endpoints, Ray Serve's replicas.
 
-Needs ``pip install 'delegraph[serve]'``. :func:`serve` is what ``delegraph serve`` runs.
-``serve_protocol.py`` has the endpoints, ``serve_replica.py`` and ``serve_batches.py`` what
-computes; ``serve_tensors.py`` says what requests hold.
+Needs ``pip install 'delegraph[serve]'``. The command ``delegraph serve`` runs :func:`serve`. A
+replica is a process that computes requests. ``serve_protocol.py`` has the endpoints,
+``serve_replica.py`` and ``serve_batches.py`` the work of a replica, ``serve_tensors.py`` the
+tensors of requests.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
     from delegraph.scale.serve_protocol import ServedModel
 
 DEPLOYMENT = "delegraph"
-"""What Ray Serve calls the replicas."""
+"""Name of the replicas' deployment in Ray Serve."""
 
 MAX_MESSAGE = 64 * 2**20
-"""Bytes of a gRPC message; KServe's own limit of 8 MiB is less than some pictures take."""
+"""Largest gRPC message in bytes; KServe's own limit, 8 MiB, is too small for some pictures."""
 
 HEALTH_CHECK = 2.0
-"""Seconds after which Ray Serve sees that a replica has ended."""
+"""Seconds between Ray Serve's checks that a replica is alive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,14 @@ class ServeOptions:
 
     Attributes:
         name: name of the model in the protocol's paths.
-        max_latency: seconds that a request waits for others to be computed with it; >= 0.
-        max_queued: requests that wait for a replica; more are refused. >= 1.
-        replicas: processes that compute; >= 1.
+        max_latency: seconds that a request waits for other requests of its batch; >= 0.
+        max_queued: largest number of requests that wait for a replica; further ones are refused. >=
+            1.
+        replicas: number of processes that compute; >= 1.
         http_port: port of REST.
         grpc_port: port of gRPC.
         grace: whole seconds that requests may still take when the server is told to stop.
-        address: of a Ray cluster; None: what ``RAY_ADDRESS`` says, or this machine.
+        address: address of a Ray cluster. None means the value of ``RAY_ADDRESS``, or this machine.
     """
 
     name: str
@@ -70,23 +72,23 @@ def serve(
     """Serve a model until SIGTERM or SIGINT, then answer the pending requests.
 
     Args:
-        predictor: computes, in each replica; ``max_batch`` rows at most together.
+        predictor: computes in each replica, at most ``max_batch`` rows together.
         options: options of the server.
-        on_ready: is called once requests are answered.
+        on_ready: is called when the server starts to answer requests.
 
     Returns:
-        How many requests were ``"answered"``, ``"invalid"``, ``"refused"``, ``"failed"``.
+        Number of requests that were ``"answered"``, ``"invalid"``, ``"refused"`` and ``"failed"``.
 
     Raises:
-        ArgumentError: KServe or Ray is not installed, a port is taken, or the model has a tensor
-            that the protocol does not have.
+        ArgumentError: KServe or Ray is not installed, a port is taken, or the model has a tensor of
+            a type that the protocol does not have.
         DelegraphError: the model cannot be loaded.
         PredictionError: no replica can be made.
     """
     require_extra("serving", "serve", "kserve", "ray")
     _require_free(options.http_port)
     _require_free(options.grpc_port)
-    with predictor:  # what cannot work says so here, and compiled kernels are kept for the replicas
+    with predictor:  # errors show here, and replicas find compiled kernels in the cache
         signature = served_signature(
             predictor.input_columns(), predictor.output_columns(), predictor.max_batch
         )
@@ -95,7 +97,7 @@ def serve(
 
     model = ServedModel(options.name, signature)
     replicas = _Replicas(predictor, signature, options, model, on_ready)
-    replicas.connect()  # starts processes, which is not possible beside a gRPC server
+    replicas.connect()  # this starts processes, which is not possible while a gRPC server runs
     try:
         server = protocol_server(
             model, replicas.is_ready, options.http_port, options.grpc_port, options.grace
@@ -109,7 +111,7 @@ def serve(
 
 @contextmanager
 def _no_command_line() -> Iterator[None]:
-    """Hide the command line's arguments while the block runs, as KServe would parse them."""
+    """Hide the command line's arguments while the block runs, because KServe would parse them."""
     words = sys.argv
     sys.argv = [
         words[0],
@@ -134,7 +136,7 @@ def _require_free(port: int) -> None:
 
 
 class _Replicas:
-    """Ray Serve's replicas, which are started while the endpoints answer already."""
+    """Ray Serve's replicas, which start while the endpoints already answer."""
 
     def __init__(
         self,
@@ -163,16 +165,16 @@ class _Replicas:
 
         address, cpus = self._options.address or os.environ.get("RAY_ADDRESS"), None
         if not address:
-            address = "local"  # else it is any cluster that happens to run on this machine
+            address = "local"  # otherwise Ray joins any cluster that happens to run on this machine
             cpus = max(os.cpu_count() or 1, self._options.replicas * self._threads())
             os.environ.setdefault("RAY_worker_niceness", "0")  # else others are served first
         try:
             ray.init(address, num_cpus=cpus, include_dashboard=False, logging_level="WARNING")
-        except Exception as error:  # of many kinds
+        except Exception as error:  # Ray raises errors of many types
             raise PredictionError(f"Ray cannot be started or reached: {error}") from error
 
     def start(self) -> None:
-        """Start the replicas in a thread."""
+        """Start the replicas in a new thread."""
         threading.Thread(target=self._started, name="delegraph-replicas", daemon=True).start()
 
     def _started(self) -> None:
@@ -228,7 +230,7 @@ class _Replicas:
         return bool(states.get("RUNNING"))
 
     async def _compute(self, columns: Columns) -> Answer:
-        """Return the answer of a replica, which Ray Serve chooses."""
+        """Return the answer of a replica that Ray Serve chooses."""
         from kserve.errors import InferenceError
         from ray.exceptions import RayActorError, RayTaskError
         from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError

@@ -1,4 +1,4 @@
-"""Batches of requests: the work of a replica for each batch."""
+"""Batches of requests, computed by a replica."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class BatchFacts:
     """Facts about a batch: rows, seconds and incidents.
 
     Attributes:
-        rows: in it.
-        seconds: duration of the batch.
-        incidents: failures of delegates in it, after which Delegraph went on.
+        rows: number of rows in the batch.
+        seconds: duration of the batch, in seconds.
+        incidents: number of delegate failures in the batch after which Delegraph went on.
     """
 
     rows: int
@@ -34,9 +34,10 @@ class Answer:
     """Answer to a request: output rows, or an error.
 
     Attributes:
-        rows: column of each output; none where there is an error.
-        error: why there are none, or empty.
-        batch: of the first request of each batch only, so that each batch is counted once.
+        rows: column of each output; empty if there is an error.
+        error: reason why there are no rows, or empty.
+        batch: facts of the batch, set for its first request only, so that each batch is counted
+            once.
     """
 
     rows: Columns
@@ -45,10 +46,10 @@ class Answer:
 
 
 class ServedBatches:
-    """Computes requests together, each of some rows.
+    """Computes several requests together; each request has one or more rows.
 
     Args:
-        predictor: of which ``max_batch`` rows at most are computed together.
+        predictor: computes the rows, at most ``max_batch`` together.
         has_rows: whether a request's rows lie along the first axis of the model's inputs.
     """
 
@@ -80,10 +81,10 @@ class ServedBatches:
         """Return an answer to each request.
 
         Args:
-            requests: column of each input, at most ``max_batch`` rows in all.
+            requests: for each request, the column of each input; at most ``max_batch`` rows in all.
 
         Raises:
-            DelegraphError: no request is to blame.
+            DelegraphError: the batch failed, but no single request is to blame.
         """
         start, incidents = time.perf_counter(), self._predictor.metrics.incidents
         answers: dict[int, Answer] = {}
@@ -117,7 +118,7 @@ class ServedBatches:
 
 
 def batch_sizes(most: int) -> list[int]:
-    """Return the few sizes to which batches are padded; each has an allocated interpreter.
+    """Return the batch sizes to which batches are padded; each has an allocated interpreter.
 
     >>> batch_sizes(24)
     [1, 2, 4, 8, 16, 24]

@@ -1,7 +1,8 @@
 """The Open Inference Protocol for a served model: KServe's REST and gRPC. Needs KServe.
 
-KServe takes its options from the command line of whatever program imports it: import this module by
-:func:`delegraph.scale.serve.serve` only, which hides that of Delegraph.
+KServe parses the command line of any program that imports it. So only
+:func:`delegraph.scale.serve.serve` imports this module, and hides Delegraph's command line
+meanwhile.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _INCIDENTS = Counter(
 
 
 class Unavailable(ModelNotReady):
-    """Error: a request cannot be computed now, but may be sent again: 503, gRPC's UNAVAILABLE."""
+    """Error: a request cannot be computed now, but may be sent again (503, UNAVAILABLE)."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("")
@@ -68,7 +69,7 @@ class Unavailable(ModelNotReady):
 
 
 class Unsupported(NotImplementedError):
-    """Error: this server does not support the operation: 501, gRPC's UNIMPLEMENTED."""
+    """Error: this server does not support the operation (501, UNIMPLEMENTED)."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -79,12 +80,12 @@ class ServedModel(kserve.Model):
     """A KServe model whose requests are computed by replicas.
 
     Args:
-        name: in the protocol's paths.
-        signature: what requests hold.
+        name: name of the model in the protocol's paths.
+        signature: names, types and shapes of the tensors in requests and answers.
 
     Attributes:
-        compute: gives the rows of a request to a replica; None before there is one that is warm.
-        outcomes: how many requests were ``answered``, ``invalid``, ``refused``, ``failed``.
+        compute: sends the rows of a request to a replica; None until a replica is warm.
+        outcomes: number of requests that were ``answered``, ``invalid``, ``refused``, ``failed``.
     """
 
     def __init__(self, name: str, signature: ServedSignature) -> None:
@@ -183,18 +184,18 @@ _DAMAGED = (
     *(AttributeError, KeyError, OverflowError, TypeError, ValueError),  # InvalidInput is the last
     *(InferenceError, struct.error),
 )
-"""What KServe raises of requests that lack something or hold another thing."""
+"""Exceptions that KServe raises for requests with missing or wrong fields."""
 
 
 def _given(tensor: Any) -> GivenTensor:
     """Return a tensor of a request, after a check that its numbers fit its datatype.
 
     Raises:
-        InvalidInput: its data are of another datatype or size than it says.
+        InvalidInput: its data have another datatype or size than it states.
     """
     try:
         values = tensor.as_numpy()
-        numbers = tensor.data  # empty where gRPC has bytes
+        numbers = tensor.data  # an empty list where the gRPC request has bytes
         if values.dtype.kind in "biu" and isinstance(numbers, list) and numbers:
             _require_same(numbers, values)
         return GivenTensor(tensor.datatype, values)
@@ -206,17 +207,17 @@ def _given(tensor: Any) -> GivenTensor:
 
 
 def _require_same(numbers: list[Any], values: NDArray[Any]) -> None:
-    """Check that the conversion to integers changed no number, as 1.5 to 1."""
+    """Check that the conversion to integers changed no number, as it changes 1.5 to 1."""
     if not np.array_equal(np.ravel(numbers), np.ravel(values)):
         raise ValueError("it has other numbers")
 
 
 class ServedData(DataPlane):
-    """Data for KServe's endpoints, for a server that may not be ready.
+    """KServe's data plane for a server that may not be ready yet.
 
     Args:
-        model_registry: KServe's models.
-        is_ready: whether there is a replica that is warm.
+        model_registry: KServe's registry of models.
+        is_ready: returns whether a replica is warm.
     """
 
     def __init__(self, model_registry: Any, is_ready: Callable[[], Awaitable[bool]]) -> None:
@@ -233,8 +234,8 @@ class ServedData(DataPlane):
         return await self._is_ready()
 
     def decode_inference_request(self, body: Any, headers: Any, model_name: str) -> InferRequest:
-        """Return a REST request; a damaged one is reported as the client's error."""
-        if isinstance(body, bytes):  # it is all JSON where its length is not given
+        """Return a decoded REST request; a damaged request is reported as the client's error."""
+        if isinstance(body, bytes):  # without this header, the body is JSON only
             headers = {INFERENCE_CONTENT_LENGTH_HEADER: len(body), **headers}
         try:
             return super().decode_inference_request(body, headers, model_name)
@@ -245,7 +246,7 @@ class ServedData(DataPlane):
 
 
 class FixedModels(ModelRepositoryExtension):
-    """Refuses to load and unload models, which any client could ask for."""
+    """Refuses to load and unload models, which the protocol would let any client do."""
 
     async def load(self, model_name: str) -> Any:
         """Raise Unsupported, as requests cannot load models."""
@@ -271,7 +272,7 @@ _EXPECTED = (
     ServerNotReady,
     Unsupported,
 )
-"""What clients do wrong, or too early."""
+"""Exceptions that clients cause by wrong or early requests."""
 
 
 class _Expected(logging.Filter):
@@ -289,11 +290,11 @@ def protocol_server(
     grpc_port: int,
     grace: int,
 ) -> kserve.ModelServer:
-    """Return a server; ``start([])`` serves until the process is stopped.
+    """Return a server; its ``start([])`` serves until the process is stopped.
 
     Args:
-        model: that is served.
-        is_ready: whether there is a replica that is warm.
+        model: the model to serve.
+        is_ready: returns whether a replica is warm.
         http_port: port of REST.
         grpc_port: port of gRPC.
         grace: seconds that requests may still take when the server is told to stop.

@@ -1,4 +1,4 @@
-"""A replica of a served model: a process of Ray Serve that computes batches. Needs Ray."""
+"""Replica of a served model: a process of Ray Serve that computes batches. Needs Ray."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delegraph.scale.serve_batches import Answer, ServedBatches
 
 
 def _rows(requests: Sequence[Columns]) -> int:
-    """Return how many rows requests have, by which Ray Serve fills a batch."""
+    """Return the number of rows in requests, by which Ray Serve fills a batch."""
     return sum(map(row_count, requests))
 
 
@@ -21,9 +21,9 @@ class Replica:
     """Answers requests in batches; the model is warm before the first request.
 
     Args:
-        predictor: of which ``max_batch`` rows at most are computed together.
+        predictor: computes the rows, at most ``max_batch`` together.
         has_rows: whether a request's rows lie along the first axis of the model's inputs.
-        max_latency: seconds that a request waits for others to be computed with it.
+        max_latency: seconds that a request waits for other requests of its batch.
     """
 
     def __init__(self, predictor: Predictor, has_rows: bool, max_latency: float) -> None:
@@ -37,8 +37,8 @@ class Replica:
     async def answer(self, request: Columns) -> Answer:
         """Return the answer to a request, computed in a batch with others.
 
-        Ray Serve closes a batch when ``max_latency`` is over, even if the one before is still
-        computed. So who comes meanwhile waits here, and is then in the same batch.
+        Ray Serve closes a batch after ``max_latency`` seconds, even if the batch before is still
+        computed. So requests that arrive meanwhile wait here, and then share a batch.
         """
         await self._is_free.wait()
         answer: Answer = await self._together(request)

@@ -26,7 +26,7 @@ DATATYPES: Mapping[str, str] = {
         for bits in (8, 16, 32, 64)
     },
 }
-"""What the protocol calls a dtype; texts are ``BYTES``."""
+"""Mapping from a dtype's name to the protocol's name for it; texts are ``BYTES``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class ServedTensor(JsonRecord):
     """An input or output of the served model.
 
     Attributes:
-        name: column of the predictor.
+        name: name of the predictor's column.
         datatype: name of the datatype in the protocol.
-        shape: -1 where open.
+        shape: shape of the tensor; -1 for an open dimension.
     """
 
     name: str
@@ -57,11 +57,11 @@ class ServedSignature:
     """Inputs and outputs of the served model, in the protocol's terms.
 
     Attributes:
-        inputs: by their names.
-        outputs: by their names.
+        inputs: mapping from each input's name to the input.
+        outputs: mapping from each output's name to the output.
         has_rows: whether a request has several rows along the first axis of each tensor. Otherwise
-            its tensors have the model's shapes, and it is one row.
-        max_rows: most rows of a request.
+            a request is one row, and its tensors have the model's shapes.
+        max_rows: largest number of rows in a request.
     """
 
     inputs: Mapping[str, ServedTensor]
@@ -70,17 +70,17 @@ class ServedSignature:
     max_rows: int
 
     def columns(self, given: Mapping[str, GivenTensor]) -> Columns:
-        """Return the rows of a request.
+        """Return the rows of a request, as columns of the predictor.
 
         Args:
-            given: tensors by their names.
+            given: mapping from a tensor's name to the tensor.
 
         Returns:
-            Column to values of shape ``[rows, ...]``.
+            Mapping from a column to its values of shape ``[rows, ...]``.
 
         Raises:
-            ArgumentError: an input is missing, unknown, of another datatype or shape, or has
-                another number of rows, none, or more than :attr:`max_rows`.
+            ArgumentError: an input is missing or unknown, or has another datatype or shape; or the
+                inputs have different numbers of rows, no rows, or more than :attr:`max_rows`.
         """
         known = sorted(self.inputs)
         for name in given:
@@ -107,7 +107,7 @@ class ServedSignature:
             raise ArgumentError(f"a request of {rows} rows, expected 1 to {self.max_rows}")
 
     def wanted(self, names: Sequence[str]) -> list[str]:
-        """Return the outputs that a request names, or all if it names none.
+        """Return the names of the outputs that a request asks for; all if it names none.
 
         Raises:
             ArgumentError: there is no such output.
@@ -120,10 +120,10 @@ class ServedSignature:
         return list(names) or list(self.outputs)
 
     def tensors(self, rows: Columns) -> dict[str, NDArray[Any]]:
-        """Return the outputs of a request's rows, in the form that the protocol sends.
+        """Return the outputs of a request's rows as the arrays that the protocol sends.
 
         Raises:
-            PredictionError: the rows differ in the shape of an output.
+            PredictionError: the rows of an output have different shapes.
         """
         return {name: self._tensor(name, rows[name]) for name in self.outputs}
 
@@ -142,18 +142,18 @@ class ServedSignature:
 def served_signature(
     inputs: Mapping[str, Details], outputs: Mapping[str, Details], max_rows: int
 ) -> ServedSignature:
-    """Tensors of requests, from the details of a signature's tensors.
+    """Return the signature of a served model, from the details of its inputs and outputs.
 
-    A request may have several rows where the first dimension of every tensor is 1 or open.
+    A request may have several rows if the first dimension of every tensor is 1 or open.
 
     Args:
-        inputs: column to the details of an input.
-        outputs: column to the details of an output.
-        max_rows: most rows of a request.
+        inputs: mapping from a column to the details of its input.
+        outputs: mapping from a column to the details of its output.
+        max_rows: largest number of rows in a request.
 
     Raises:
-        ArgumentError: a tensor has a type that the protocol does not have, or a name that stands
-            for something else.
+        ArgumentError: a tensor has a type that the protocol does not have, or an output has the
+            reserved name ``error``.
     """
     if ERROR in outputs:
         raise ArgumentError(

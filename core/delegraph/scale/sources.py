@@ -1,6 +1,6 @@
-"""Where the rows of a job come from: a folder of files, ``.npz``, Parquet or JSON lines.
+"""Sources of a job's rows: a folder of files, ``.npz``, Parquet or JSON lines.
 
-A row that cannot be read is told with its reason, and the others go on.
+A row that cannot be read is reported with the reason; the other rows are computed.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from delegraph.tools.model_inputs import fitted
 from delegraph.tools.pictures import is_picture, picture_as_input
 
 FILE = "file"
-"""Column with the path of the file of each row, below the folder."""
+"""Name of the column with the path of each row's file, relative to the folder."""
 
 Inputs = Mapping[str, Details]
-"""Details of each input of a model, by the column that it takes."""
+"""Mapping from the column of each of a model's inputs to the details of the input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some rows of a source, with the errors of unreadable rows.
+    """A run of rows of a source, with the errors of unreadable rows.
 
     Attributes:
-        passed: columns that are no inputs, of all the rows.
-        given: columns of inputs, of the rows that can be read.
-        unread: place of another row to why it cannot be read.
+        passed: columns that are no inputs, with all the rows.
+        given: columns of inputs, with only the rows that can be read.
+        unread: mapping from the index of an unreadable row to the reason.
     """
 
     passed: Columns
@@ -49,7 +49,7 @@ class Rows:
 
 
 class Source(ABC):
-    """Rows by number; a pickled copy in another process reads the same rows.
+    """Numbered rows; a pickled copy in another process reads the same rows.
 
     Args:
         inputs: inputs of the model.
@@ -68,11 +68,11 @@ class Source(ABC):
 
     @abstractmethod
     def identity(self) -> str:
-        """Return the digest of the rows: of names, sizes and times of files."""
+        """Return a digest of the data: of the names, sizes and times of its files."""
 
 
 class Table(Source):
-    """A file with columns."""
+    """A source that is one file with columns."""
 
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(inputs)
@@ -150,7 +150,7 @@ class FileRows(Source):
     Args:
         folder: path of the folder.
         inputs: the single input of the model.
-        described: what the model's metadata says of it.
+        described: what the model's metadata says about the input.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ def _is_row(path: Path) -> bool:
 
 
 def stamp(path: str) -> str:
-    """Return size and time of a file."""
+    """Return the size and modification time of a file, as text."""
     status = os.stat(path)
     return f"{status.st_size} {status.st_mtime_ns}"
 

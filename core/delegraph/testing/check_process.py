@@ -1,4 +1,4 @@
-"""A process for checks that can be killed, even if a delegate crashes or hangs in it."""
+"""Process that runs checks and can be killed, because a delegate may crash or hang in it."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from delegraph.testing.conformance.run_reports import PhaseBegins, Sign, TimeIsL
 from delegraph.testing.pytest_plugin import TIME_LIMIT
 
 _PATIENCE = 3.0
-"""Seconds for a process to end by itself, or to say where it hangs."""
+"""Seconds in which a process may end by itself, or report where it hangs."""
 
 _NUMBERS = count()
 
 _FRAMES = 4
-"""Lines of a stack that are shown."""
+"""Number of stack lines that are shown."""
 
 
 @dataclass(frozen=True)
 class Death:
-    """How a process ended instead of giving an answer.
+    """Description of how a process ended instead of giving an answer.
 
     Attributes:
-        what: in words: ``crashed (SIGSEGV)``.
-        where: lines of its Python stack, the innermost first; none where that is unknown.
-        is_hang: whether it said nothing for too long.
-        is_end_of_test: whether the test as a whole had no time left.
+        what: the end in words, such as ``crashed (SIGSEGV)``.
+        where: lines of the process's Python stack, the innermost first; empty if unknown.
+        is_hang: whether the process sent no message for too long.
+        is_end_of_test: whether the time limit of the whole test was over.
     """
 
     what: str
@@ -63,13 +63,13 @@ _LIMIT_OF_ALL = (
 
 @dataclass(frozen=True)
 class _Limits:
-    """How long a process may take.
+    """Time limits of a process: for the next message, and for the whole test.
 
     Attributes:
-        what: what is said of one that says nothing for too long.
-        seconds: which is that long.
-        what_of_all: what is said when the test as a whole takes longer.
-        end: when that is so, by the monotonic clock; None for never.
+        what: description of a process that sends no message for too long.
+        seconds: seconds to wait for a message.
+        what_of_all: description of a test that takes too long as a whole.
+        end: time by the monotonic clock at which the whole test must end; None means no limit.
     """
 
     what: str
@@ -78,14 +78,14 @@ class _Limits:
     end: float | None = None
 
     def with_all(self, seconds: float | None) -> _Limits:
-        """Return the limits for a test that may take *seconds* in total, from now on."""
+        """Return limits for a test that may take *seconds* as a whole, from now on."""
         if seconds is None:
             return replace(self, end=None)
         what = _LIMIT_OF_ALL.format(seconds=seconds)
         return replace(self, what_of_all=what, end=time.monotonic() + seconds)
 
     def next(self) -> tuple[float, Death]:
-        """Return how many seconds to wait now, and the death to report if no message arrives."""
+        """Return the seconds to wait now, and the death to report if no message arrives."""
         left = math.inf if self.end is None else self.end - time.monotonic()
         if left < self.seconds:
             return max(left, 0), Death(self.what_of_all, is_end_of_test=True)
@@ -100,9 +100,10 @@ class CheckProcess:
     """A process that runs checks; it starts at the first request, and again after a death.
 
     Args:
-        params: the command line that it gets, and where.
-        folder: where models that show a failure are saved.
-        time_limit: seconds without an answer or a sign, after which it is ended.
+        params: arguments and folder of its pytest command line.
+        folder: folder in which models that show a failure are saved.
+        time_limit: seconds without an answer or a progress message after which the process is
+            ended.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class CheckProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether a process is running; :meth:`ask` starts one if not."""
+        """Whether a process is running; :meth:`ask` starts one otherwise."""
         return self._child is not None
 
     def ask(
@@ -125,13 +126,13 @@ class CheckProcess:
         heard: Callable[[Sign], object],
         patiently: bool = False,
     ) -> Any:
-        """Return the answer, or a :class:`Death`.
+        """Call a method in the process; return its answer, or a :class:`Death`.
 
         Args:
-            method: one of ``CheckServer``.
-            arguments: of it.
-            heard: is told of the signs that come before the answer.
-            patiently: whether it may take long, as imports do.
+            method: name of a method of ``CheckServer``.
+            arguments: arguments of the method.
+            heard: is called with each progress message that arrives before the answer.
+            patiently: whether the call may take long, as imports do.
         """
         limits = _limits(max(self._time_limit, TIME_LIMIT) if patiently else self._time_limit)
         if self._child is None:
@@ -158,7 +159,7 @@ class CheckProcess:
             return child.death(is_unreadable=error.is_unreadable)
 
     def another(self) -> CheckProcess:
-        """Return a new object with the same settings, which starts a process of its own."""
+        """Return a new object with the same settings, which starts its own process."""
         return CheckProcess(self._params, self._folder, self._time_limit)
 
     def close(self) -> None:
@@ -209,7 +210,7 @@ class _Child:
         self._stack.unlink(missing_ok=True)
 
     def _end_late(self, death: Death) -> None:
-        """Kill the process, after it has written its stack."""
+        """Let the process write its stack, then kill it."""
         self._late = death
         if sys.platform != "win32":
             self.line.child.send_signal(signal.SIGABRT)
@@ -218,7 +219,7 @@ class _Child:
 
 
 def _innermost(stack: str) -> tuple[str, ...]:
-    """Return the innermost frames of the crashed thread, from a stack of ``faulthandler``."""
+    """Return the innermost frames of the crashed thread, from a ``faulthandler`` stack."""
     _, _, rest = stack.partition("most recent call first):\n")
     frames = takewhile(lambda line: line.startswith("  File "), rest.splitlines())
     return tuple(frame.strip() for frame in frames)[:_FRAMES]

@@ -1,4 +1,4 @@
-"""Progress of checks on a terminal, after pytest's dots, so that long runs are not silent."""
+"""Shows the progress of checks on a terminal, after pytest's dots."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from collections.abc import Callable
 from delegraph.testing.conformance.run_reports import CheckBegins, ModelBegins, Sign
 
 PAUSE = 0.2
-"""Seconds between two texts, at least."""
+"""Least number of seconds between two texts."""
 
 _SHOW = "\x1b7{text}\x1b[K\x1b8"
-"""Leaves the cursor where it was, so that pytest writes on there."""
+"""Terminal codes that show a text and put the cursor back, so that pytest continues there."""
 
 
 class CheckProgress:
-    """Progress text after the cursor; empty if standard output is no terminal.
+    """Progress text after the cursor; nothing is shown if standard output is no terminal.
 
     Args:
-        column: returns how many columns of the line are full.
+        column: returns the number of columns of the line that pytest has filled.
     """
 
     def __init__(self, column: Callable[[], int]) -> None:
@@ -35,7 +35,7 @@ class CheckProgress:
         self._start, self._last = time.monotonic(), 0.0
 
     def hear(self, sign: Sign) -> None:
-        """Record a sign of progress, and show the progress from time to time."""
+        """Record a progress message, and show the progress from time to time."""
         if isinstance(sign, CheckBegins):
             self._what = f"{sign.note['delegate']}: {sign.note['check']}"
         self._models += isinstance(sign, ModelBegins)

@@ -1,12 +1,12 @@
 """Runs the tests of the kit in another process, so that a crash or hang affects one check.
 
-The process (``check_server.py``) is a pytest session with the same command line. It is told which
-test to run, and says which model a delegate gets. If it dies, the test fails with the name of that
-model, and another process does the rest.
+The process (``check_server.py``) is a pytest session with the same command line. This module sends
+it the name of each test; the process reports each model before a delegate gets it. If the process
+dies, the test fails with the name of that model, and a new process runs the other tests.
 
-A model that has killed a process while the kit was finding out what the delegate takes is left
-alone by the next one, which counts it as wrong, and the check begins again: so that one such
-model fails the check of its operator, and not all that need models of it.
+The kit first finds out which models the delegate takes. A model that kills the process in this
+phase counts as wrong. A new process begins the check again without it. So the model fails only the
+check of its operator, not all checks that need models of this operator.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from delegraph.testing.pytest_plugin import RESULT, add_failure
 _NAME = "delegraph-check-runner"
 
 _MOST_HANGS = 3
-"""Of a class, after which nothing more is tried: a delegate that always hangs would take days."""
+"""Number of hangs of a class after which its other tests are not run, to save time."""
 
 _TOO_MANY_HANGS = f"has hung {_MOST_HANGS} times before, so this was not tried"
 
@@ -82,10 +82,10 @@ class CheckRunner:
         self._phase: PhaseBegins | None = None
 
     def identities(self, kind: type, tests: str) -> list[Identity]:
-        """Return the identities of the subjects of a class, whose tests run here from now on.
+        """Return the identities of a class's subjects; its tests run here from now on.
 
         Raises:
-            pytest.UsageError: it cannot be collected; the message says why.
+            pytest.UsageError: the class cannot be collected; the message says why.
         """
         self._phase = None
         answer = self._process.ask("outline", tests, heard=self._hear, patiently=True)
@@ -234,8 +234,8 @@ def _class_of(item: pytest.Item) -> Any:
 def _end_of_setups(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
     """Tear down fixtures that the next test does not need; yield reports of failures.
 
-    pytest does so after each test that it runs itself. Its hook for that needs a test that was set
-    up here, so this asks what the hook asks.
+    pytest does this after each test that it runs itself. Its own hook needs a test that was set up
+    in this process, so this function makes the hook's calls itself.
     """
     setups = item.session._setupstate
     call = pytest.CallInfo.from_call(lambda: setups.teardown_exact(nextitem), "teardown")

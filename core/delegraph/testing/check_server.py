@@ -1,7 +1,7 @@
 """The process in which checks run: a pytest session that runs requested tests one by one.
 
-``check_process.py`` starts it and loads this plugin, ``check_runner.py`` says what it wants.
-Whatever the delegate does to this process, the other one goes on.
+``check_process.py`` starts the process and loads this plugin; ``check_runner.py`` sends requests.
+Whatever the delegate does to this process, pytest's main process continues.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ OFF: dict[str, object] = {
     "tx": [],
     "xmlpath": None,
 }
-"""Options that mean the run as a whole: which tests, in what order, and what is written of it."""
+"""Values that reset options of the whole run: choice, order and report of tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options that the other process passes to this one."""
+    """Add the options that pytest's main process passes to this one."""
     group = parser.getgroup("delegraph")
     for name in ("--delegate-folder", "--delegate-stack"):
         group.addoption(name, help=argparse.SUPPRESS)
@@ -86,7 +86,7 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 
 
 class CheckServer:
-    """Answers requests of the other process, in place of a normal pytest run."""
+    """Answers requests of pytest's main process, in place of a normal pytest run."""
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
@@ -96,18 +96,18 @@ class CheckServer:
 
     @pytest.hookimpl(tryfirst=True, optionalhook=True)
     def pytest_timeout_set_timer(self, settings: Any) -> bool:
-        """Send the time limit of pytest-timeout to the other process, which enforces it."""
+        """Send the time limit of pytest-timeout to the main process, which enforces it."""
         tell(TimeIsLimited(settings.timeout))
         return True
 
     @pytest.hookimpl(tryfirst=True, optionalhook=True)
     def pytest_timeout_cancel_timer(self) -> bool:
-        """Tell the other process that the time limit has ended."""
+        """Tell the main process that the time limit no longer holds."""
         tell(TimeIsLimited(None))
         return True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep why a class cannot be collected."""
+        """Store the reason why a class cannot be collected."""
         if report.failed:
             self._errors.append(report.longreprtext)
 
@@ -116,10 +116,10 @@ class CheckServer:
         self._reports.append(report)
 
     def outline(self, tests: str) -> object:
-        """Return the identities of the subjects of a class, or why it cannot be collected.
+        """Return the identities of a class's subjects, or the reason why it cannot be collected.
 
         Args:
-            tests: the class, as ``file::class``.
+            tests: name of the class, as ``file::class``.
         """
         items = self._collected(tests)
         if self._errors or not items:
@@ -145,10 +145,10 @@ class CheckServer:
         """Run one test and return its reports.
 
         Args:
-            tests: its class, as ``file::class``.
-            name: the test.
-            next_name: the one that is run after it, if it is of the same class.
-            deaths: how models have ended processes before, by their keys.
+            tests: name of the test's class, as ``file::class``.
+            name: name of the test.
+            next_name: name of the test that runs next, if it is of the same class.
+            deaths: mapping from the key of each model that has killed a process to the description.
         """
         WITNESS.deaths = deaths
         items = self._items.get(tests) or self._collected(tests)

@@ -1,4 +1,4 @@
-"""Signs of a run in the form in which they are sent to ``check_runner.py``."""
+"""Conversion of progress messages (signs) to a form that can be sent to ``check_runner.py``."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SentCase:
 
     Attributes:
         model: the model.
-        reference: the one whose results are right; None for the model itself.
-        others: the other attributes, by name.
+        reference: the model whose results are right; None means *model* itself.
+        others: mapping from the name of each other attribute to its value.
     """
 
     model: bytes
@@ -41,14 +41,14 @@ class SentCase:
 RECORDS = (
     *(CheckBegins, Identity, ModelBegins, PhaseBegins, SentCase, Suspect, TimeIsLimited, Working),
 )
-"""Records that signs and answers hold."""
+"""Record types that progress messages and answers contain."""
 
 _CASES = ("case", "original")
 _OTHERS = ("op", "steps", "is_random", "tolerance", "differs")
 
 
 def sent(sign: Sign) -> Any:
-    """Return *sign* with its cases converted to :class:`SentCase`, for sending."""
+    """Return the progress message *sign* with each case converted to :class:`SentCase`."""
     cases = {name: _sent_case(getattr(sign, name)) for name in _CASES if hasattr(sign, name)}
     return replace(sign, **cases)  # type: ignore[arg-type]  # stands in for the case
 
@@ -60,7 +60,7 @@ def _sent_case(case: OperatorCase) -> SentCase:
 
 
 def received(sign: Any) -> Sign:
-    """Return the original sign from the result of :func:`sent`."""
+    """Return the original progress message from the result of :func:`sent`."""
     cases = {name: _case(getattr(sign, name)) for name in _CASES if hasattr(sign, name)}
     found: Sign = replace(sign, **cases)
     return found

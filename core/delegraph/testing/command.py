@@ -15,7 +15,7 @@ from unittest.mock import patch
 from importlib_metadata import entry_points
 
 WIDTH = 160
-"""Columns of the output, whatever the terminal is."""
+"""Width of the output in columns, whatever the terminal is."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class CommandResult:
     """Output and exit code of a command.
 
     Attributes:
-        code: the exit code; 0 when all is well.
+        code: exit code; 0 means success.
         out: standard output.
         err: standard error.
     """
@@ -51,7 +51,7 @@ def run_command(*words: object) -> CommandResult:
         result = run_command("plugins", "info", "my_delegate")
         assert result.code == 0
 
-    What the process has installed or registered holds for the command too.
+    The command sees the plugins and operators that this process has registered.
     """
     out, err = _stream(), _stream()
     with (
@@ -67,7 +67,7 @@ def run_command(*words: object) -> CommandResult:
 def _main() -> Callable[[Sequence[str]], int]:
     """Return the function that pip's ``delegraph`` script calls.
 
-    The command line is a layer above this one, so it is found as pip finds it.
+    The command line belongs to a higher layer, so it is found through its entry point.
     """
     (script,) = entry_points(group="console_scripts", name="delegraph")
     main: Callable[[Sequence[str]], int] = script.load()

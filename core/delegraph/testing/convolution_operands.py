@@ -1,7 +1,7 @@
 """Random operands of convolutions, scaled so that results use the output's whole range.
 
-Rounding differs between kernels only in rare values, so operands are seeded, many, and have output
-zero points that leave negative results unclamped.
+Rounding differs between kernels only for rare values. So there are many operands, made from seeds,
+and output zero points leave negative results unclamped.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ def operands(
 
     Args:
         kind: element types.
-        x_shape: of the input.
-        weight_shape: of the weights.
-        channel_axis: of the output channels in the weights.
-        taps: products that a result sums up; the weights per channel when 0.
-        seed: of the generator.
+        x_shape: shape of the input.
+        weight_shape: shape of the weights.
+        channel_axis: axis of the output channels in the weights.
+        taps: number of products in a sum; 0 means the number of weights per channel.
+        seed: seed of the random generator.
     """
     rng = np.random.default_rng(seed)
     channels = weight_shape[channel_axis]

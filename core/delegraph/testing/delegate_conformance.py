@@ -66,7 +66,7 @@ CONTRACT: Sequence[Callable[[Subject], None]] = (
     ahead_of_time.other_versions_are_refused,
     ahead_of_time.damaged_blobs_are_errors,
 )
-"""The checks of the contract; each is a test of its own, with this name."""
+"""Checks of the contract; each becomes a test of this name."""
 
 
 class DelegateConformance:
@@ -79,8 +79,8 @@ class DelegateConformance:
 
     Attributes:
         delegate: an installed delegate: ``name``, ``dist:name``, or with options.
-        capabilities: what it claims; None for what its own ``capabilities()`` returns.
-        examples: generated models that are tried.
+        capabilities: its claims; None means those that its own ``capabilities()`` returns.
+        examples: number of generated models to try.
     """
 
     delegate: str = ""
@@ -90,7 +90,7 @@ class DelegateConformance:
     def make_delegate(self) -> AnyDelegate:
         """Return a new delegate; override this for a delegate that is not installed.
 
-        An override counts even where ``delegate`` is set.
+        An override is used even if ``delegate`` is set.
         """
         raise pytest.UsageError(
             f"{type(self).__name__} names no delegate: set `delegate`, or override make_delegate()"
@@ -101,7 +101,7 @@ class DelegateConformance:
         return ()
 
     def subjects(self, config: pytest.Config) -> list[Subject]:
-        """Return the subjects to test; one delegate, unless overridden."""
+        """Return the subjects (delegates under test): one, unless overridden."""
         is_overridden = type(self).make_delegate is not DelegateConformance.make_delegate
         if self.delegate and not is_overridden:
             subject = installed_subject(self.delegate, self.capabilities)
@@ -141,50 +141,50 @@ class DelegateConformance:
         return _TESTED[kind]
 
     def test_declares_capabilities(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """The delegate declares its claims."""
+        """Test that the delegate declares its claims."""
         with _verdict(request, subject, "soundness", "capabilities are declared"):
             require_claims(subject)
 
     def test_contract(
         self, subject: Subject, check: Callable[[Subject], None], request: pytest.FixtureRequest
     ) -> None:
-        """The delegate fulfils one check of the contract."""
+        """Test that the delegate passes one check of the contract."""
         with _verdict(request, subject, "contract", check.__name__.replace("_", " ")):
             check(subject)
 
     def test_claims_are_executed(
         self, subject: Subject, operator: str, request: pytest.FixtureRequest
     ) -> None:
-        """The delegate takes and runs models that show all its claims for an operator."""
+        """Test that models which the delegate takes and runs show its claims for an operator."""
         with _verdict(request, subject, "soundness", f"claims of {operator} are executed"):
             soundness.claims_are_executed(subject, operator)
 
     def test_nothing_unclaimed_is_taken(
         self, subject: Subject, request: pytest.FixtureRequest
     ) -> None:
-        """The delegate takes no node beyond its claims."""
+        """Test that the delegate takes no node beyond its claims."""
         with _verdict(request, subject, "soundness", "nothing unclaimed is taken"):
             soundness.nothing_unclaimed_is_taken(subject)
 
     def test_numbers(self, subject: Subject, operator: str, request: pytest.FixtureRequest) -> None:
-        """The results equal those of Delegraph's kernels, within the declared tolerance."""
+        """Test that results equal those of Delegraph's kernels, within the declared tolerance."""
         with _verdict(request, subject, "numbers", operator) as note:
             note["types"] = numbers.results_by_type(subject, operator)
             numbers.results_are_right(subject, operator)
 
     def test_transposed(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """The results are right for operators between transpositions, which engines may move."""
+        """Test that results are right for operators between transpositions."""
         with _verdict(request, subject, "numbers", "between TRANSPOSEs"):
             transposed_are_right(subject)
 
     def test_generated_models(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """The results are right for generated models of several nodes and partitions."""
+        """Test that results are right for generated models of several nodes and partitions."""
         with _verdict(request, subject, "numbers", "generated models"):
             most = subject.effort.examples
             check_generated_models(subject, self.examples if most is None else most)
 
     def test_sweep(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """The results are right for the models of a sweep of ``--delegate-sweep`` minutes."""
+        """Test that results are right for the models of a sweep of ``--delegate-sweep`` minutes."""
         minutes: float = request.config.getoption("delegate_sweep")
         seed: int = request.config.getoption("delegate_seed")
         with _verdict(request, subject, "numbers", f"a sweep with seed {seed}"):
@@ -196,11 +196,11 @@ class DelegateConformance:
 
 
 _TESTED: dict[type, Sequence[Subject | Identity]] = {}
-"""What each class tests: for all of its tests the same objects, since they keep results."""
+"""Mapping from each class of tests to its subjects, which keep results from test to test."""
 
 
 def subjects_of(kind: type) -> list[Subject]:
-    """Subjects of a class of tests, which has been collected in this process."""
+    """Return the subjects of a class of tests that was collected in this process."""
     return [each for each in _TESTED[kind] if isinstance(each, Subject)]
 
 
@@ -216,7 +216,7 @@ def failures_folder(config: pytest.Config) -> Path:
 
 
 def _failure(check: str, subject: Subject, error: BaseException) -> str:
-    """Return the message of a failed check; for a timeout of pytest, with check and model."""
+    """Return the message of a failed check; after a timeout of pytest, with check and model."""
     if isinstance(error, AssertionError) or "pytest-timeout" not in str(error):
         return str(error)
     last = "" if WITNESS.case is None else rerun(subject, WITNESS.case, "timeout")
@@ -237,7 +237,7 @@ def _named(rows: Sequence[tuple[Subject | Identity, object, str]]) -> list[Any]:
 def _verdict(
     request: pytest.FixtureRequest, subject: Subject, section: str, check: str
 ) -> Iterator[dict[str, Any]]:
-    """Fail or skip the test by the error that the check raises, and record the result."""
+    """Context that fails or skips the test by the check's error, and records the result."""
     sample = subject.effort.described(subject.capabilities)
     note: dict[str, Any] = {"delegate": subject.name, "section": section, "check": check}
     note |= {"types": {}, "sample": sample}

@@ -1,17 +1,17 @@
 """Raises interrupts at chosen lines of a call: at the first line, at the second, and so on.
 
-A signal's handler may raise between two instructions of Python. ``KeyboardInterrupt`` does, and so
-does what a test or a server raises to end a call that takes too long. What a call leaves half done
-must not make the next one wrong::
+A signal's handler may raise between two instructions of Python. Examples are ``KeyboardInterrupt``,
+and the error by which a test or a server ends a call that takes too long. A call that was
+interrupted must not make the next call wrong::
 
     at = 0
     while interrupted(interpreter.invoke, at, inside=["delegraph"]):
         at += 1
         ...  # compare what the interpreter does now with what it should do
 
-Python looks for signals after calls, at the beginning of functions and where loops go back. So none
-comes between the body of a ``with`` and its end, nor before the first call of a ``finally``; these
-places are left out.
+Python checks for signals after calls, at the beginning of functions and where loops go back. So no
+signal comes between the body of a ``with`` and its end, or before the first call of a ``finally``.
+These places are left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from types import FrameType
 from typing import Any, Literal
 
 Step = Literal["line", "opcode"]
-"""What is counted: lines, or the interpreter's instructions."""
+"""Unit that is counted: lines, or the interpreter's instructions."""
 
 
 def interrupted(
@@ -33,16 +33,16 @@ def interrupted(
 ) -> bool:
     """Call a function, and raise ``KeyboardInterrupt`` at the executed line number *at*.
 
-    Only what this thread runs is counted, in the modules named and those below them.
+    Only lines that this thread runs are counted, in the modules *inside* and their submodules.
 
     Args:
-        call: the call.
-        at: which line, from 0 on, as they run.
+        call: the function to call.
+        at: number of the line in the order of execution, from 0.
         inside: names of modules or packages.
-        step: what *at* counts: lines, or instructions, many of which are in a line.
+        step: unit that *at* counts: lines, or instructions, of which a line has many.
 
     Returns:
-        Whether there was such a line; else the call has ended by itself.
+        Whether the call ran so many lines; if not, it has ended without an interrupt.
     """
     left, was_raised = at, False
 

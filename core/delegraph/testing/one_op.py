@@ -54,17 +54,17 @@ def tensor(
     shape_signature: Sequence[int] | None = None,
     name: str = "",
 ) -> TensorDef:
-    """Return a tensor without data: computed, an input, or a variable.
+    """Return a tensor without data: a computed tensor, an input, or a variable.
 
     Args:
         shape: dimensions; ``()`` for a scalar.
         type: name of a ``TensorType``, such as ``"INT8"``.
-        scale: one for the tensor, or one a channel; None when it is not quantized.
-        zero_point: one for all, or one a channel.
-        axis: of the channels.
-        is_variable: whether it keeps its value between invokes.
+        scale: one scale, or one per channel; None if the tensor is not quantized.
+        zero_point: one zero point, or one per channel.
+        axis: axis of the channels.
+        is_variable: whether the tensor keeps its value between invokes.
         shape_signature: the shape with -1 for dimensions that may change.
-        name: a name is made up when there is none.
+        name: name of the tensor; if it is empty, a name is generated.
     """
     return TensorDef(
         tuple(shape),
@@ -88,7 +88,7 @@ def constant(
     """Return the definition of a constant tensor with *values*.
 
     Args:
-        values: its stored values (integers where it is quantized); for ``"INT4"`` one a item, for
+        values: stored values (integers if quantized); for ``"INT4"`` one number per item, for
             ``"STRING"`` an object array of bytes.
         type: name of a ``TensorType``; taken from the dtype of *values* when None.
         scale: as for :func:`tensor`.
@@ -139,12 +139,12 @@ def one_op_model(
 
     Args:
         op: name of a ``BuiltinOperator``; any other name is a custom operator.
-        inputs: None stands for an optional input that is absent.
-        outputs: all of them are graph outputs.
-        options: such as ``Conv2DOptions(stride_w=1, stride_h=1)``.
-        version: of the operator; the official interpreter refuses versions it does not know.
+        inputs: input tensors; None means that an optional input is absent.
+        outputs: output tensors, which are the graph outputs.
+        options: options of the operator, such as ``Conv2DOptions(stride_w=1, stride_h=1)``.
+        version: version of the operator; the official interpreter rejects unknown versions.
         custom_options: raw bytes of a custom operator.
-        intermediates: tensors that carry quantization only.
+        intermediates: tensors that only hold quantization.
     """
     return write_model(
         one_op_records(
@@ -164,7 +164,7 @@ def one_op_records(
     custom_options: bytes | None = None,
     intermediates: Sequence[TensorDef] = (),
 ) -> tables.Model:
-    """Return the records that :func:`one_op_model` writes, for tests that change the records."""
+    """Return the records that :func:`one_op_model` writes, for tests that change them."""
     defs: list[TensorDef] = []
     for given in (*inputs, *outputs, *intermediates):
         if given is not None and not any(given is seen for seen in defs):
@@ -200,9 +200,9 @@ def tensor_record(definition: TensorDef, name: str, buffer: int) -> tables.Tenso
     """Return the record of a tensor.
 
     Args:
-        definition: everything that does not depend on the model.
-        name: for a tensor that has none of its own.
-        buffer: index of its constant, or of an empty buffer.
+        definition: definition of the tensor.
+        name: name of the tensor if the definition has none.
+        buffer: index of the buffer with its constant, or of an empty buffer.
     """
     return tables.Tensor(
         shape=definition.shape,

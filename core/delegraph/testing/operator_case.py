@@ -1,7 +1,7 @@
 """A case of one operator: a small model and its input arrays.
 
-Cases are data. Who runs them decides what with: the project compares Delegraph with the official
-interpreter, an author compares a delegate with Delegraph.
+Cases are data, used in two ways: the project compares Delegraph with the official interpreter, and
+an author compares a delegate with Delegraph.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Arrays = Sequence[NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Fed:
-    """A graph input and the array for it."""
+    """A graph input and its array."""
 
     array: NDArray[Any]
     definition: TensorDef
@@ -63,18 +63,18 @@ class OperatorCase:
     """One case of an operator: a model and its input arrays at each invoke.
 
     Attributes:
-        op: the operator it is about, ``CONV_2D`` or a custom name.
-        records: a model of this operator, and of others where it needs them.
+        op: name of the case's operator, such as ``CONV_2D`` or a custom name.
+        records: a model of this operator, with other operators if it needs them.
         steps: the arrays for the graph inputs at each of consecutive invokes. An array of another
             shape than its input declares resizes the input first.
-        is_random: whether outputs are random numbers: only their shapes can be compared.
-        tolerance: largest difference of floats, relative and beside the largest output.
-        reference: for an operator that Delegraph has no kernel of: a model with the same inputs and
-            outputs whose results are right.
-        differs: whether LiteRT's result is known to be another, as docs/differences.md lists.
+        is_random: whether outputs are random numbers, so that only shapes can be compared.
+        tolerance: largest difference of floats, as a share of the value and of the largest output.
+        reference: model with the same inputs and outputs whose results are right; used if Delegraph
+            has no kernel for the operator.
+        differs: whether LiteRT's result is known to differ; docs/differences.md lists such cases.
 
     Raises:
-        ArgumentError: the inputs or outputs of *reference* are others.
+        ArgumentError: *reference* has other inputs or outputs.
     """
 
     op: str
@@ -117,7 +117,7 @@ class OperatorCase:
     def input_form(self) -> NodeTraits:
         """Return the form of the operator from its inputs only, without an activation.
 
-        Of a graph with several operators it is that of the first one it is about.
+        If several nodes have the case's operator, the form is that of the first.
         """
         codes, tensors = self.records.operator_codes or (), _main(self.records).tensors or ()
         node = self._node()
@@ -133,7 +133,7 @@ class OperatorCase:
         return tuple(type for _, type in self.input_form().types)
 
     def output_types(self) -> tuple[str, ...]:
-        """Return the declared types of the outputs, which the kernel may change."""
+        """Return the declared types of the outputs; the kernel may change them."""
         tensors, node = _main(self.records).tensors or (), self._node()
         outputs = () if node is None else node.outputs or ()
         return tuple(tensors[i].type.name for i in outputs if i >= 0)
@@ -151,7 +151,7 @@ class OperatorCase:
         return next((n for n in nodes if _name(codes[n.opcode_index]) == self.op), None)
 
     def __str__(self) -> str:
-        """Version, tensors and options of the case, as text."""
+        """Return version, tensors and options of the case as text."""
         main = _main(self.records)
         options = (o.builtin_options or o.builtin_options_2 for o in main.operators or ())
         tensors = " ".join(map(self._described, main.tensors or ()))
@@ -195,17 +195,18 @@ def operator_case(
     reference: tables.Model | None = None,
     differs: bool = False,
 ) -> OperatorCase:
-    """Return a case of a model that consists of the operator only.
+    """Return a case whose model consists of the operator only.
 
     Args:
         op: operator name.
-        inputs: ``fed(x)`` is a graph input, ``constant(x)`` a constant, ``None`` is absent.
-        outputs: type names, or tensors where they are quantized or their shape matters.
+        inputs: ``fed(x)`` for a graph input, ``constant(x)`` for a constant, ``None`` for an absent
+            input.
+        outputs: type names; or tensors, if they are quantized or need a shape.
         options: the operator's options.
-        version: of the operator.
+        version: version of the operator.
         custom_options: raw bytes of a custom operator.
-        intermediates: tensors that carry quantization only.
-        later: what further invokes are fed.
+        intermediates: tensors that only hold quantization.
+        later: arrays for the inputs at each further invoke.
         is_random: see :class:`OperatorCase`.
         tolerance: see :class:`OperatorCase`.
         reference: see :class:`OperatorCase`.

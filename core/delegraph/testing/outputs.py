@@ -1,4 +1,4 @@
-"""Outputs of a model for given inputs, in one call."""
+"""Returns the outputs of a model for given inputs, in one call."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def delegraph_outputs(
     """Return every graph output, in order, as copies.
 
     Args:
-        model: a ``.tflite`` file.
+        model: bytes of a ``.tflite`` file.
         inputs: one array for each graph input; other shapes than declared resize the input.
         numerics: as for :class:`delegraph.Interpreter`.
-        delegates: applied in this order; objects, names, or names with options.
+        delegates: delegates to apply, in this order: objects, names, or names with options.
 
     Raises:
-        ValueError: the model is refused, or the number of inputs is another.
-        RuntimeError: an operator is refused, or fails.
+        ValueError: the model is rejected, or the number of inputs differs.
+        RuntimeError: an operator is rejected, or fails.
     """
     with Interpreter(model_content=model, numerics=numerics, delegates=delegates) as interpreter:
         return outputs_of(interpreter, inputs)
@@ -40,11 +40,12 @@ def outputs_of(interpreter: Any, inputs: Sequence[NDArray[Any]]) -> list[NDArray
     """Return every graph output of an interpreter, in order, as copies.
 
     Args:
-        interpreter: Delegraph's, or any with the same methods; it is resized, allocated, invoked.
+        interpreter: Delegraph's interpreter, or another with the same methods. Its inputs are
+            resized, and it is allocated and invoked.
         inputs: as for :func:`delegraph_outputs`.
 
     Raises:
-        ValueError: the number of inputs is another.
+        ValueError: the number of inputs differs.
     """
     details = interpreter.get_input_details()
     if len(details) != len(inputs):

@@ -1,7 +1,7 @@
 """The pytest plugin: options, and the scorecard at the end of a run.
 
-Every pytest run of an environment with Delegraph in it loads this module, so it imports nothing
-but pytest, and does nothing in runs without conformance tests.
+Every pytest run in an environment with Delegraph loads this module. So it imports only pytest, and
+does nothing in runs without conformance tests.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 RESULT = "delegraph-conformance"
-"""Under this name tests leave notes for the scorecard, in ``user_properties``."""
+"""Name in ``user_properties`` under which tests store notes for the scorecard."""
 
 SWEEPS = "delegraph_sweeps"
-"""The attribute of a test function that sweeps."""
+"""Name of an attribute that marks a test function that runs a sweep."""
 
 TIME_LIMIT = 120.0
-"""Seconds that a check may take for one model."""
+"""Default seconds that a check may take for one model."""
 
 _KIT = "delegraph.testing"
 _NOTES = "delegraph-notes"
@@ -71,7 +71,7 @@ def _add_quick(group: pytest.OptionGroup, name: str) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(args: Sequence[str], parser: pytest.Parser) -> None:
-    """Add short option names only if the kit itself is run, as other projects may use them."""
+    """Add short option names only if the kit itself is run, because other projects may use them."""
     if any(argument.split("::")[0].startswith(_KIT) for argument in args):
         group = parser.getgroup("delegraph")
         _add_quick(group, "--quick")

@@ -20,7 +20,7 @@ FLOATS = ("FLOAT32", "FLOAT16", "BFLOAT16", "FLOAT64")
 QUANTIZED = ("INT8", "UINT8", "INT16")
 INTEGERS = ("INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64")
 PLAIN = ("FLOAT32", "FLOAT16", "BFLOAT16", *INTEGERS, "BOOL", "INT4", "COMPLEX64", "STRING")
-"""Types that kernels tell apart; every operator is tried with each."""
+"""Types that kernels treat differently; every operator is tried with each."""
 
 ACTIVATIONS = tuple(a for a in ActivationFunctionType if a.name != "SIGN_BIT")
 WORDS = (b"", b"a", b"tensor", b"flow\0", "Größe".encode(), b"x" * 40)
@@ -33,9 +33,9 @@ class RandomOperands:
     """Draws shapes, values and quantization for cases.
 
     Args:
-        op: the operator, so that each has its own numbers.
-        seed: of the generator.
-        count: random cases wanted.
+        op: name of the operator; each operator gets other random numbers.
+        seed: seed of the random generator.
+        count: number of random cases to make.
     """
 
     def __init__(self, op: str, seed: int, count: int) -> None:
@@ -57,7 +57,7 @@ class RandomOperands:
     def shape(
         self, low: int = 0, high: int = 5, *, largest: int = 7, empty: float = 0.03
     ) -> tuple[int, ...]:
-        """Return a random shape of rank *low* to *high*; *empty* is the chance of a zero in it."""
+        """Return a random shape of rank *low* to *high*; *empty* is the chance of an axis of 0."""
         rank = self.number(low, high)
         shape = [self.number(1, largest) for _ in range(rank)]
         if rank and self.chance(empty):
@@ -67,7 +67,7 @@ class RandomOperands:
     def broadcast_shapes(
         self, n: int = 2, high: int = 5, *, empty: float = 0.03
     ) -> list[tuple[int, ...]]:
-        """Return *n* random shapes that broadcast, rarely ones that do not."""
+        """Return *n* random shapes that broadcast together, rarely ones that do not."""
         full = self.shape(0, high, empty=empty)
         shapes = []
         for _ in range(n):
@@ -92,11 +92,12 @@ class RandomOperands:
     def values(
         self, type: str, shape: Sequence[int], *, spread: float = 3.0, special: float = 0.0
     ) -> NDArray[Any]:
-        """Return an array of a tensor type.
+        """Return a random array for a tensor type.
 
         Args:
-            type: such as ``"INT8"``: integers of up to 16 bits fill their range.
-            shape: of the array.
+            type: name of the type, such as ``"INT8"``; integers of up to 16 bits use their whole
+                range.
+            shape: shape of the array.
             spread: standard deviation of floats and of wider integers.
             special: chance that a float is NaN, infinite, huge, tiny or exactly between integers.
         """
@@ -128,7 +129,7 @@ class RandomOperands:
             return np.asarray(array).astype(dtype)
 
     def fed(self, type: str, shape: Sequence[int], **drawn: Any) -> Fed:
-        """Return a graph input, quantized if its type is; *drawn* is passed to :meth:`values`."""
+        """Return a random graph input, quantized if its type is; :meth:`values` gets *drawn*."""
         quantization = drawn.pop("quantization", None)
         quantization = self.quantization(type) if quantization is None else quantization
         if type == "STRING" and not len(shape):
@@ -142,7 +143,7 @@ class RandomOperands:
         return constant(self.values(type, shape, **drawn), type, **quantization)
 
     def operand(self, type: str, shape: Sequence[int], **drawn: Any) -> Fed | TensorDef:
-        """Return a graph input, or now and then a constant."""
+        """Return a random graph input, or sometimes a constant."""
         return (self.constant if self.chance(0.15) else self.fed)(type, shape, **drawn)
 
     def output(self, type: str, shape: Sequence[int] = ()) -> TensorDef:

@@ -16,8 +16,8 @@ class Weights:
     """Generator of random weights.
 
     Args:
-        seed: of the generator.
-        hybrid: whether matrices are int8 with a scale rather than float32.
+        seed: seed of the random generator.
+        hybrid: whether matrices are int8 with a scale; otherwise they are float32.
     """
 
     def __init__(self, seed: int = 0, *, hybrid: bool = False) -> None:
@@ -25,7 +25,7 @@ class Weights:
         self._hybrid = hybrid
 
     def matrix(self, *shape: int) -> TensorDef:
-        """Return weights of the layer's type."""
+        """Return a random weight matrix of the layer's type."""
         values = self.rng.normal(0, 0.5, shape).astype(np.float32)
         if not self._hybrid:
             return constant(values)
@@ -37,12 +37,12 @@ class Weights:
         return constant(self.rng.normal(0, 0.5, n).astype(np.float32))
 
     def inputs(self, shape: tuple[int, ...], steps: int = 3) -> list[list[Any]]:
-        """Return the graph input of some invokes."""
+        """Return random arrays for the graph input at several invokes."""
         return [[self.rng.normal(0, 1, shape).astype(np.float32)] for _ in range(steps)]
 
 
 def gates(make: Callable[[], TensorDef], *, cifg: bool) -> list[Maybe]:
-    """Return a tensor for each gate; None for a coupled input gate."""
+    """Return a tensor for each gate; None for the input gate if it is coupled."""
     return [None if cifg else make(), make(), make(), make()]
 
 
@@ -88,8 +88,8 @@ class IntegerLstm:
     """Makes the tensors of a random LSTM layer in integers.
 
     Args:
-        seed: of the generator.
-        batch: sequences.
+        seed: seed of the random generator.
+        batch: number of sequences.
         n_input: length of the input's last axis.
         n_cell: length of the cell state.
         n_output: length of the output state.
@@ -115,7 +115,7 @@ class IntegerLstm:
         return constant(values, scale=float(self.rng.uniform(0.005, 0.02)))
 
     def shorts(self, low: int, scale: float) -> TensorDef:
-        """Return int16 weights of each cell."""
+        """Return random int16 weights, one for each cell."""
         values = self.rng.integers(low, 32768, self.sizes[2]).astype(np.int16)
         return constant(values, scale=scale)
 
@@ -164,11 +164,11 @@ class IntegerLstm:
         ]
 
     def intermediates(self) -> list[TensorDef]:
-        """Return the scales of gates before normalisation, and the hidden vector's."""
+        """Return the scales of the gates before normalisation, and the hidden vector's scale."""
         scales = self.rng.uniform(1e-4, 4e-4, 4)
         before = [tensor((0,), "INT16", scale=float(scale)) for scale in scales]
         return [*before, tensor((0,), "INT8", scale=0.007, zero_point=3)]
 
     def steps(self, shape: tuple[int, ...], count: int = 3) -> list[list[Any]]:
-        """Return the graph input of some invokes."""
+        """Return random arrays for the graph input at several invokes."""
         return [[self.rng.integers(-128, 128, shape).astype(np.int8)] for _ in range(count)]

@@ -1,7 +1,7 @@
 """Cases in which the official reference kernels differ from the builtin ones.
 
-``Interpreter(numerics="reference")`` follows the reference kernels in all of these; everywhere else
-both sets agree, integers bit for bit. ``docs/operators.md`` shows this table.
+``Interpreter(numerics="reference")`` follows the reference kernels in all these cases. Otherwise
+both sets of kernels agree, for integers bit for bit. ``docs/operators.md`` shows this table.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ class NumericsDifference:
 
     Attributes:
         ops: operator names.
-        types: of the activations for which they differ.
-        builtin: what the builtin kernels do.
-        reference: what the reference kernels do.
+        types: activation types for which the kernels differ.
+        builtin: behaviour of the builtin kernels.
+        reference: behaviour of the reference kernels.
     """
 
     ops: tuple[str, ...]
@@ -112,4 +112,4 @@ DIFFERENCES = (
         "the last of these channels is left out",
     ),
 )
-"""All differences that are followed; docs/differences.md has the others."""
+"""All differences that Delegraph follows; docs/differences.md has the others."""

@@ -1,7 +1,7 @@
 """Operators that LiteRT 2.3 registers, with their versions.
 
-A test builds a model of every operator and version and checks that the official interpreter loads
-those listed here and no other.
+A test builds a model of every operator and version. It checks that the official interpreter loads
+exactly the ones listed here.
 
 Source:
     ``BuiltinOpResolver`` of tflite/core/kernels/register.cc, ``BuiltinRefOpResolver`` of
@@ -184,7 +184,7 @@ BUILTIN_VERSIONS: dict[str, tuple[int, int]] = {
     "WHILE": (1, 1),
     "ZEROS_LIKE": (1, 1),
 }
-"""First and last version of each builtin operator."""
+"""Mapping from each builtin operator to its first and last version."""
 
 REFERENCE_VERSIONS: dict[str, tuple[int, int] | None] = {
     **BUILTIN_VERSIONS,
@@ -217,7 +217,7 @@ REFERENCE_VERSIONS: dict[str, tuple[int, int] | None] = {
     "TRANSPOSE": (1, 8),
     "UNIDIRECTIONAL_SEQUENCE_LSTM": (1, 3),
 }
-"""The same of the reference kernels; None for the operators they lack."""
+"""Mapping from each builtin operator to the reference kernel's versions; None if it has none."""
 
 CUSTOM_OPERATORS = (
     "AudioSpectrogram",
@@ -226,10 +226,10 @@ CUSTOM_OPERATORS = (
     "TFLite_Detection_PostProcess",
     "aeq.hadamard_rotation",
 )
-"""The custom operators that come with it; the reference kernels lack the last one."""
+"""Names of LiteRT's own custom operators; the reference resolver lacks the last one."""
 
 REGISTERED_OPERATORS = (*BUILTIN_VERSIONS, *CUSTOM_OPERATORS)
-"""All of them, by name."""
+"""Names of all registered operators."""
 
 MICRO_OPERATORS = (
     "SignalDelay",

@@ -6,7 +6,7 @@ f(x) = sin(x) + x is::
         [("SIN", "x", "s"), ("ADD", "s x", "y")], inputs="x", outputs="y",
     )
 
-Tensors that are not described are ``[4]`` floats. Several subgraphs: :func:`subgraphs_model`.
+Tensors without a definition are ``[4]`` floats. :func:`subgraphs_model` makes several subgraphs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from delegraph.schema.writer import write_model
 from delegraph.testing.one_op import TensorDef, tensor
 
 NodeText = tuple[str, str, str] | tuple[str, str, str, Table]
-"""Operator, input names, output names, and options if there are any; ``-`` is an absent input."""
+"""A node: operator, input names, output names, and maybe options; ``-`` is an absent input."""
 
 
 class _Buffers:
@@ -44,7 +44,7 @@ class _Buffers:
 
 
 SubgraphText = tuple[Sequence[NodeText], str, str, Mapping[str, TensorDef]]
-"""Nodes, input names, output names, and the tensors that are not ``[4]`` floats."""
+"""A subgraph: nodes, input names, output names, and tensors that are not ``[4]`` floats."""
 
 
 def graph_model(

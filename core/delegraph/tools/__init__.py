@@ -1,6 +1,7 @@
 """Functions that measure, compare and explain models and return records; ``cli`` prints them.
 
-What measures or compares takes a ``Setup``, a model and what runs it, and returns a record.
+Functions that measure or compare take a ``Setup`` (a model with runtime, delegates and threads) and
+return a record.
 
 Open first: ``setup.py``, ``benchmarking/`` for how long a model takes,
 ``explanation.py`` for why nodes run where they do,

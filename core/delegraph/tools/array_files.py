@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError
 
 _UNREADABLE = (EOFError, OSError, RuntimeError, ValueError, zipfile.BadZipFile)
-"""What NumPy raises for a file that it cannot read."""
+"""Exceptions that NumPy raises for a file that it cannot read."""
 
 
 def read_npy(path: str) -> NDArray[Any]:
     """Return the array of a ``.npy`` file.
 
     Raises:
-        ArgumentError: the file is not there, is no such file, or holds Python objects.
+        ArgumentError: the file does not exist, has another format, or holds Python objects.
     """
     loaded = _load(path)
     if not isinstance(loaded, np.ndarray):
@@ -31,7 +31,7 @@ def read_npz(path: str) -> dict[str, NDArray[Any]]:
     """Return the arrays of a ``.npz`` file by name.
 
     Raises:
-        ArgumentError: the file is not there, is no such file, or holds Python objects.
+        ArgumentError: the file does not exist, has another format, or holds Python objects.
     """
     loaded = _load(path)
     if isinstance(loaded, np.ndarray):
@@ -62,9 +62,9 @@ def _unreadable(path: str, error: Exception) -> ArgumentError:
 
 
 def write_npz(path: str, names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> None:
-    """Write arrays to a ``.npz`` file; ``output_0``, ``output_1``, ... where names are not unique.
+    """Write arrays to a ``.npz`` file, named ``output_0``, ... if names are not unique.
 
-    Strings are written as bytes, which every reader takes.
+    Strings are written as bytes, which every reader accepts.
 
     Raises:
         ArgumentError: the file cannot be written.

@@ -1,7 +1,7 @@
-"""Bootstrap intervals of a figure: its range over resampled units.
+"""Bootstrap intervals of a figure: the range of the figure over resampled units.
 
-Units are what is independent of each other: pictures, rows of a data set, blocks of runs. Not
-single runs of a block, which are alike.
+Units are items that are independent of each other: pictures, rows of a data set, blocks of runs.
+Single runs of a block are no units, because they depend on each other.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ RESAMPLES = 1000
 CONFIDENCE = 0.95
 
 Statistic = Callable[[NDArray[np.int64]], ArrayLike]
-"""A figure, or several in an array, of the units with these positions; some occur repeatedly."""
+"""Function that returns a figure, or an array of figures, for the units at given positions.
+
+A position may occur several times.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval(JsonRecord):
-    """Where a figure lies, with some confidence.
+    """Interval in which a figure lies with some confidence.
 
     Attributes:
-        low, high: its ends; both NaN where the figure exists in no resample.
-        confidence: share of such intervals that hold the true figure, when units are many.
+        low, high: ends of the interval; both NaN if the figure exists in no resample.
+        confidence: share of such intervals that contain the true figure, if there are many units.
     """
 
     low: float
@@ -51,20 +54,20 @@ def resampled(
     seed: int = 0,
     progress: Progress = untold,
 ) -> NDArray[np.float64]:
-    """Return a figure on *resamples* draws of as many units, with replacement.
+    """Return a figure on each of *resamples* random draws of units, with replacement.
 
-    Figures that are compared are returned by one statistic, so that each is of the same units.
+    To compare figures, return them from one statistic, so that all of them have the same units.
 
     >>> values = np.array([1.0, 2.0, 3.0])
     >>> resampled(lambda drawn: values[drawn].mean(), 3, resamples=2).shape
     (2,)
 
     Args:
-        statistic: the figure; an array for several.
-        units: how many there are.
-        resamples: how many draws.
-        seed: of NumPy's default generator; the same one draws the same units.
-        progress: is told each draw.
+        statistic: returns the figure, or an array of figures.
+        units: number of units; each draw takes as many.
+        resamples: number of draws.
+        seed: seed of NumPy's default generator; equal seeds draw equal units.
+        progress: is called after each draw.
 
     Returns:
         ``[resamples, ...], float64``.
@@ -84,8 +87,8 @@ def percentile_interval(figures: NDArray[np.float64], confidence: float = CONFID
     Interval(low=25.0, high=75.0, confidence=0.5)
 
     Args:
-        figures: ``[resamples]``, of :func:`resampled`.
-        confidence: share of the figures in between.
+        figures: ``[resamples]``, from :func:`resampled`.
+        confidence: share of the figures inside the interval.
     """
     known = figures[~np.isnan(figures)]
     if not len(known):
@@ -97,14 +100,14 @@ def percentile_interval(figures: NDArray[np.float64], confidence: float = CONFID
 def percentile_ends(
     figures: NDArray[np.float64], confidence: float = CONFIDENCE
 ) -> NDArray[np.float64]:
-    """Return the percentiles between which a share of resampled figures lies, ``[2, ...]``.
+    """Return the percentiles that enclose a given share of resampled figures, ``[2, ...]``.
 
     >>> percentile_ends(np.arange(101.0), 0.5).tolist()
     [25.0, 75.0]
 
     Args:
-        figures: ``[resamples, ...]``, of :func:`resampled`.
-        confidence: share of the figures in between.
+        figures: ``[resamples, ...]``, from :func:`resampled`.
+        confidence: share of the figures between the two percentiles.
     """
     tail = (1 - confidence) / 2
     return np.asarray(np.quantile(figures, [tail, 1 - tail], axis=0))

@@ -13,7 +13,7 @@ from delegraph.tools.setup import Setup
 
 
 def called_metadata(model: Model, signature: str | None) -> ModelMetadata:
-    """Metadata of the first subgraph; empty where the signature calls another."""
+    """Return the metadata of the first subgraph; empty if the signature calls another subgraph."""
     called = {s.subgraph_index for s in model.signatures if s.key == signature}
     metadata = read_metadata(model) if called <= {0} else None
     return metadata or ModelMetadata()
@@ -24,7 +24,7 @@ def signature_names(
 ) -> dict[str, int]:
     """Return the position of each input name in the signatures of the first subgraph.
 
-    Where a signature is called, *details* have its names already, and the result is empty.
+    If a signature is called, *details* have its names already, so the result is empty.
     """
     if signature is not None:
         return {}

@@ -1,7 +1,7 @@
-"""Models with the partitions of delegates compiled ahead of time, as custom operators in the file.
+"""Compiles partitions of delegates ahead of time, as custom operators in the model file.
 
 Source:
-    What others do to the same end: ``to_backend`` of ExecuTorch, ``EPContext`` of ONNX Runtime,
+    Other projects with the same aim: ``to_backend`` of ExecuTorch, ``EPContext`` of ONNX Runtime,
     compiler plugins of LiteRT. The format is our own.
 """
 
@@ -42,7 +42,7 @@ from delegraph.tools.progress import Progress, untold
 from delegraph.tools.whole_file import write_whole
 
 Plans = Sequence[Sequence[int | CompiledNode]]
-"""What each subgraph executes: its own operators by index, and compiled partitions."""
+"""Execution plan of each subgraph: indices of its own operators, and compiled partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class CompiledModel:
     """A model file in which some partitions are compiled ahead of time.
 
     Attributes:
-        content: the file.
-        partitions: what was compiled, in execution order.
-        explanation: who has which node, and why others were left.
-        seconds: duration of the compilation.
+        content: bytes of the model file.
+        partitions: the compiled partitions, in execution order.
+        explanation: which delegate has each node, and why delegates rejected nodes.
+        seconds: duration of the compilation, in seconds.
     """
 
     content: bytes = field(repr=False)
@@ -91,26 +91,27 @@ def compile_model(
     progress: Progress = untold,
     **arguments: Any,
 ) -> CompiledModel:
-    """Return a model in which the partitions of delegates are compiled ahead of time.
+    """Return a model in which the delegates' partitions are compiled ahead of time.
 
-    Each delegate claims nodes as it does in an ``Interpreter``. What it takes becomes one operator
-    a partition, with what its plugin compiled; everything else stays as it is. Where the file is
-    loaded, the same delegates run these operators without being asked for. Shapes are those that
-    the file declares.
+    Each delegate claims nodes as it does in an ``Interpreter``. Each of its partitions becomes one
+    custom operator, with the data that its plugin compiled; all other nodes stay unchanged. When
+    the file is loaded, the same delegates run these operators without being named. Partitions are
+    compiled for the shapes that the file declares.
 
     Args:
-        model: a ``.tflite`` file, or its bytes; it may hold compiled partitions already.
+        model: path or bytes of a ``.tflite`` file; it may hold compiled partitions already.
         delegates: names of installed delegates, ``name``, ``name:key=value`` or ``dist:name``,
             applied in order; or a mapping of names to options.
-        progress: is told which partition is compiled.
-        arguments: of ``Interpreter``, by name: ``placement`` and ``limits``.
+        progress: is called before each partition is compiled.
+        arguments: ``placement`` and ``limits`` of ``Interpreter``.
 
     Raises:
-        ArgumentError: no delegate, or no such file.
-        MalformedModelError: a damaged model.
+        ArgumentError: no delegate is given, or the file does not exist.
+        MalformedModelError: the model is damaged.
         PluginError: a delegate is missing or broken, or cannot be compiled ahead of time.
-        DelegateError: a delegate or its compiler failed; the message names it and the nodes.
-        PlacementError: nodes are not where ``placement`` wants them.
+        DelegateError: a delegate or its compiler failed; the message names the delegate and the
+            nodes.
+        PlacementError: the placement does not satisfy ``placement``.
     """
     start = time.perf_counter()
     compiling = _compiling(delegates, progress)
@@ -176,7 +177,7 @@ def _content(session: Session, plans: Plans) -> bytes:
 def _with_shapes(
     record: tables.Model, plans: Sequence[Sequence[int | CompiledNode]]
 ) -> tables.Model:
-    """Return a model whose compiled partitions have outputs of the shapes compiled."""
+    """Return a model whose compiled partitions have outputs of the shapes that were compiled."""
     subgraphs = []
     for subgraph, plan in zip(record.subgraphs or (), plans, strict=True):
         tensors = list(subgraph.tensors or ())

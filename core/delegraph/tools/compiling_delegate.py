@@ -43,12 +43,12 @@ class CompiledNode:
     """A compiled partition as the custom operator that the file will hold.
 
     Attributes:
-        partition: what the file says of it.
-        blob: what was compiled.
-        nodes: the operators that it stands for, by index.
-        inputs: tensor indices, the blob left out.
-        outputs: tensor indices.
-        called: subgraphs that it computes as well.
+        partition: description of the partition in the file.
+        blob: compiled data of the partition.
+        nodes: indices of the operators that it replaces.
+        inputs: indices of the input tensors, without the blob's tensor.
+        outputs: indices of the output tensors.
+        called: subgraphs that its nodes call, which it computes as well.
     """
 
     partition: CompiledPartition
@@ -66,10 +66,11 @@ class CompiledNode:
 
 
 class CompilingDelegate(SimpleDelegate):
-    """Stands in for another delegate; compiled partitions are in :attr:`compiled`.
+    """Stands in for another delegate and compiles its partitions, kept in :attr:`compiled`.
 
     Attributes:
-        compiled: by index of the subgraph and nodes; also partitions that were not taken after all.
+        compiled: mapping from a subgraph's index and its nodes to the compiled node; it may hold
+            partitions that were not used in the end.
     """
 
     def __init__(self, inner: SimpleDelegateInterface, compiler: Compiler) -> None:
@@ -88,13 +89,13 @@ def compiling_delegate(address: str, options: Given, progress: Progress) -> Comp
     """Return a delegate that compiles the partitions of an installed delegate.
 
     Args:
-        address: ``name``, ``dist:name``, either with ``:key=value,key=value`` after it.
-        options: a mapping or text; None for those in *address*, or the defaults.
-        progress: is told which partition is compiled.
+        address: ``name`` or ``dist:name``, each optionally followed by ``:key=value,key=value``.
+        options: options as a mapping or text; None means those in *address*, or the defaults.
+        progress: is called before each partition is compiled.
 
     Raises:
-        PluginError: it is missing or broken, its options do not fit, or nothing compiles its
-            partitions ahead of time.
+        PluginError: the delegate is missing or broken, its options do not fit, or its plugin has no
+            compiler.
     """
     parsed = DelegateAddress.parse(address)
     offer = installed().find(parsed)
@@ -120,10 +121,10 @@ class Compiler:
     """Compiles partitions of one delegate and counts them.
 
     Args:
-        offer: the delegate.
-        spec: its compiler.
-        options: of the delegate.
-        progress: is told which partition is compiled.
+        offer: the plugin's offer of the delegate.
+        spec: specification of the delegate's compiler.
+        options: options of the delegate.
+        progress: is called before each partition is compiled.
     """
 
     def __init__(
@@ -186,7 +187,7 @@ def _output_shape(tensor: Tensor) -> tuple[int, ...] | None:
 
 
 class _Compiling(SimpleDelegateInterface):
-    """Answers questions about nodes like another delegate; its kernels compile partitions."""
+    """Claims nodes as another delegate does; its kernels compile partitions."""
 
     def __init__(
         self,

@@ -28,9 +28,9 @@ class Setting:
     """One key of the configuration file, with its value and effect.
 
     Attributes:
-        key: ``table.key``.
-        value: what the file says, as text.
-        effect: what that changes here, or what wins over it.
+        key: name of the key, as ``table.key``.
+        value: value in the file, as text.
+        effect: what the value changes on this machine, or what overrides it.
     """
 
     key: str
@@ -43,8 +43,8 @@ class ConfigurationReport(JsonRecord):
     """The configuration file that was read, and the effect of each key.
 
     Attributes:
-        file: its path; None where none was read.
-        why_not: in words, where none was read.
+        file: path of the file; None if none was read.
+        why_not: why no file was read, in words.
         settings: settings in the file.
     """
 
@@ -99,7 +99,7 @@ def _settings(user: Configuration, plugins: PluginSet) -> Iterator[Setting]:
 
 
 def _beaten_by(variable: str) -> str:
-    """Text that says that an environment variable overrides the key; empty if it is not set."""
+    """Return a text that an environment variable overrides the key; empty if it is not set."""
     return f"none: {variable} is set, and wins" if variable in os.environ else ""
 
 

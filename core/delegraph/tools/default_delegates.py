@@ -1,4 +1,4 @@
-"""Delegates that every model gets without request, for ``delegraph plugins``."""
+"""Delegates that every model gets without being named, for ``delegraph plugins``."""
 
 from __future__ import annotations
 

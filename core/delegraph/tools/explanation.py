@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Consecutive nodes of the execution plan on one delegate, or on Delegraph's kernels.
+    """Stage: consecutive nodes of the execution plan that run on the same delegate or on kernels.
 
     Attributes:
         subgraph: index of the subgraph.
@@ -28,7 +28,7 @@ class Stage:
         partition: position in ``Placement.partitions``; None for Delegraph's kernels.
         nodes: nodes of the original graph, in execution order.
         ops: operator names of these nodes.
-        is_unresolved: whether nothing runs them.
+        is_unresolved: whether the nodes are custom operators that nothing can run.
     """
 
     subgraph: int
@@ -44,14 +44,15 @@ class Refusal:
     """Nodes of one operator that a delegate rejected for one reason.
 
     Attributes:
-        delegate: the delegate that left them.
+        delegate: the delegate that rejected the nodes.
         op: operator name.
-        constraint: stable id of the reason.
+        constraint: permanent identifier of the reason.
         reason: the reason in words.
         subgraph: index of the subgraph.
         nodes: indices of the nodes.
-        runs_on: the delegate that runs them in the end; None for Delegraph's kernels, or nothing.
-        is_unresolved: whether nothing runs them.
+        runs_on: the delegate that runs the nodes in the end; None means Delegraph's kernels, or
+            nothing.
+        is_unresolved: whether the nodes are custom operators that nothing can run.
     """
 
     delegate: str
@@ -78,7 +79,7 @@ class Explanation:
 
 
 def explain(interpreter: Interpreter) -> Explanation:
-    """Return the explanation of an interpreter's placement; it need not be allocated."""
+    """Return the explanation of an interpreter's placement; no allocation is needed."""
     placement = interpreter.placement
     return Explanation(
         placement, tuple(_stages(interpreter, placement)), tuple(_refusals(placement))
@@ -89,8 +90,8 @@ def explain_placement(placement: Placement, model: Model) -> Explanation:
     """Return the explanation of a placement alone, which may come from another runtime.
 
     Args:
-        placement: where every node runs.
-        model: whose nodes they are.
+        placement: delegate or kernel of every node.
+        model: the model with these nodes.
     """
     stages = tuple(
         stage for subgraph in model.subgraphs for stage in _ordered_stages(placement, subgraph)
@@ -102,7 +103,7 @@ def unresolved_in(placement: Placement, op: str) -> Placement:
     """Return a placement in which undelegated nodes of *op* count as unresolved.
 
     Args:
-        placement: where every node runs.
+        placement: delegate or kernel of every node.
         op: name of a custom operator that the runtime does not know.
     """
     nodes = tuple(
@@ -144,7 +145,7 @@ def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[St
 
 
 def _in_order(needs: Sequence[Set[int]]) -> list[int]:
-    """Return positions in ascending order, but each after those that it needs."""
+    """Return the positions in ascending order, except that each follows those it depends on."""
     waiting = [len(needed) for needed in needs]
     readers: dict[int, list[int]] = {}
     for i, needed in enumerate(needs):

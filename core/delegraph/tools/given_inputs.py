@@ -1,4 +1,4 @@
-"""Assigns values that a user gives, ``[NAME=]VALUE`` or a ``.npz`` file, to inputs."""
+"""Assigns the user's values to inputs: ``[NAME=]VALUE`` texts, or a ``.npz`` file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph.tools.model_call import Details, input_name
 from delegraph.tools.model_inputs import fitted
 
 Names = Mapping[str, int]
-"""Names by which inputs may be given, to their positions."""
+"""Mapping from a name by which an input may be given to the input's position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ class GivenInput:
     """An input with the values given for it.
 
     Attributes:
-        details: as ``get_input_details`` gives them.
-        source: what the user gave.
-        values: the array that it is.
-        notes: what was done to a picture or a sound.
+        details: details of the input, as ``get_input_details`` returns them.
+        source: text that the user gave.
+        values: the array of values.
+        notes: descriptions of conversions of a picture or a sound.
     """
 
     details: Details
@@ -45,16 +45,16 @@ def given_inputs(
     """Return values for all inputs in the order of *details*; inputs not given get random values.
 
     Args:
-        words: what the user gave, each ``VALUE`` or ``NAME=VALUE``. NAME is an input's position,
-            its tensor's name, or the name that a signature gives it. A ``.npz`` file without NAME
-            holds an array for each input that is not given otherwise.
-        details: of all inputs.
-        signature_names: signatures' names of inputs, to their positions.
-        values_of: makes an array of a VALUE, and notes what it does to a picture or a sound.
+        words: the user's texts, each ``VALUE`` or ``NAME=VALUE``. NAME is an input's position, its
+            tensor's name, or the name that a signature gives it. A ``.npz`` file without NAME holds
+            an array for each input without another value.
+        details: details of all inputs.
+        signature_names: mapping from an input's name in a signature to the input's position.
+        values_of: makes an array from a VALUE, and notes its conversions of a picture or a sound.
 
     Raises:
-        ArgumentError: a name that no input has, an input given twice or left out of a ``.npz``
-            file, or a value that an input cannot take.
+        ArgumentError: no input has a given name, an input is given twice or missing in a ``.npz``
+            file, or an input cannot take a value.
     """
     names = {str(position): position for position in range(len(details))}
     names.update(signature_names)
@@ -76,7 +76,7 @@ def given_inputs(
 
 
 def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> dict[int, str]:
-    """Return the texts of named values, by input position."""
+    """Return a mapping from an input's position to the text given for it by name."""
     texts: dict[int, str] = {}
     for word in words:
         name, value = _split(word, names)
@@ -105,7 +105,7 @@ def _split(word: str, names: Names) -> tuple[str | None, str]:
 
 
 def _is_misnamed(word: str, details: Details) -> bool:
-    """Return whether *word* seems to begin with a name, and is no file and no text."""
+    """Return whether *word* seems to begin with a wrong name, and is neither a file nor a text."""
     is_text = np.dtype(details["dtype"]).kind in "SOU"
     return "=" in word and not is_text and not Path(word).exists()
 
@@ -117,7 +117,7 @@ def _is_archive(word: str, names: Names) -> bool:
 def _archived(
     path: str, details: Sequence[Details], names: Names, given: Mapping[int, str]
 ) -> dict[int, NDArray[Any]]:
-    """Return the arrays of a ``.npz`` file by input position, for inputs not in *given*."""
+    """Return a mapping from input positions to arrays of a ``.npz`` file, without *given*."""
     found: dict[int, NDArray[Any]] = {}
     for name, values in read_npz(path).items():
         if name not in names:

@@ -13,18 +13,18 @@ from delegraph.tools.model_call import Details, input_name
 from delegraph.tools.model_inputs import random_values
 
 Distribution = Literal["run", "benchmark", "inference_diff"]
-"""How random values are spread: as ``delegraph run``, ``benchmark_model``, ``inference_diff``."""
+"""Name of the tool whose distribution random inputs have."""
 
 DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
 
 SENTENCE = b"the answer to life, the universe and everything"
-"""What every string of an input is."""
+"""Value of every string in random inputs."""
 
 Range = tuple[int, int]
-"""The lowest and the highest value; of integers, both occur."""
+"""The lowest and the highest value; integers may take both."""
 
 Ranges = Mapping[str, Range]
-"""Names of inputs to their ranges."""
+"""Mapping from an input's name to its range."""
 
 _BENCHMARK_RANGES = {"u4": (0, 99), "i4": (0, 99), "i8": (0, 99), "u1": (0, 254), "i1": (-127, 127)}
 
@@ -35,13 +35,13 @@ def distributed_inputs(
     """Return random values for all inputs; equal seeds give equal values; open dimensions are 1.
 
     Args:
-        details: of all inputs.
-        distribution: which tool's values; the numbers themselves are not that tool's.
-        seed: of NumPy's default generator.
-        ranges: for ``"benchmark"``, other ranges than its own, by input name.
+        details: details of all inputs.
+        distribution: name of the tool whose distribution is used; the tool's own numbers differ.
+        seed: seed of NumPy's default generator.
+        ranges: mapping from an input's name to its range, only for ``"benchmark"``.
 
     Raises:
-        ArgumentError: a name in *ranges* that no input has.
+        ArgumentError: no input has a name in *ranges*.
     """
     unknown = sorted(set(ranges or {}) - {entry["name"] for entry in details})
     if unknown:
@@ -67,13 +67,13 @@ def distributed_values(
         ``InferenceProfilerStage``, tflite/tools/evaluation/stages/inference_profiler_stage.cc.
 
     Args:
-        details: which input.
-        distribution: which tool's values; the numbers themselves are not that tool's.
-        rng: where they come from.
-        between: for ``"benchmark"``, another range than its own.
+        details: details of the input.
+        distribution: name of the tool whose distribution is used; the tool's own numbers differ.
+        rng: generator of the values.
+        between: range of the values instead of the tool's, only for ``"benchmark"``.
 
     Raises:
-        ArgumentError: a range that the input's type or the distribution cannot have.
+        ArgumentError: the input's type or the distribution cannot have the range.
     """
     if between is not None:
         _check_range(details, distribution, between)
@@ -117,7 +117,7 @@ def _as_benchmark(
 
 
 def _as_inference_diff(details: Details, rng: np.random.Generator, between: Any) -> NDArray[Any]:
-    """Return a normal distribution cut to [0, 1), spread over the range of the type."""
+    """Return values of a normal distribution cut to [0, 1), spread over the type's range."""
     shape, dtype = _shape_and_dtype(details)
     if dtype.kind in "SOU":
         return np.full(shape, SENTENCE, object)
@@ -133,7 +133,7 @@ def _as_inference_diff(details: Details, rng: np.random.Generator, between: Any)
 
 
 def _truncated_normal(rng: np.random.Generator, shape: Sequence[int]) -> NDArray[np.float64]:
-    """Return a normal distribution of mean 0.5 and deviation 1/3, drawn again until in [0, 1)."""
+    """Return values of a normal distribution (mean 0.5, deviation 1/3), redrawn until in [0, 1)."""
     values = rng.normal(0.5, 1 / 3, shape)
     while (outside := (values < 0) | (values >= 1)).any():
         values = np.where(outside, rng.normal(0.5, 1 / 3, shape), values)

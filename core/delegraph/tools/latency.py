@@ -1,4 +1,4 @@
-"""Statistics of run times, by the definitions of ``benchmark_model`` and better ones."""
+"""Statistics of run times, by ``benchmark_model``'s definitions and more exact ones."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class Latency(JsonRecord):
         count: number of runs.
         first, last, min, max, mean: seconds.
         std: standard deviation of the population (divided by the count), seconds.
-        median: the middle one, or the mean of the two in the middle, seconds.
-        percentiles: percent to seconds, interpolated between samples as NumPy does.
-        nearest: percent to seconds, as the official tool has them: ``sorted[floor(n p / 100)]``.
+        median: the middle time, or the mean of the two in the middle, seconds.
+        percentiles: mapping from percent to seconds, interpolated between samples as NumPy does.
+        nearest: mapping from percent to seconds, by the official tool's definition:
+            ``sorted[floor(n p / 100)]``.
     """
 
     count: int
@@ -70,7 +71,7 @@ class Latency(JsonRecord):
 
     @property
     def upper_median(self) -> float:
-        """The median of the official tool: of an even count, the upper of the two in the middle."""
+        """The official tool's median: the upper of the two middle times if the count is even."""
         return self.nearest[50]
 
     @property

@@ -20,10 +20,10 @@ from delegraph.operators.memory_limit import physical_memory
 from delegraph.tools.plugin_check import Finding, Level
 
 RUNTIMES = ("ai-edge-litert", "tflite-runtime", "tensorflow")
-"""Distributions with an official interpreter."""
+"""Names of the distributions that contain an official interpreter."""
 
 OPTIONAL = ("pillow", "scipy", "matplotlib", "ortools")
-"""Distributions of the extras."""
+"""Names of the distributions that Delegraph's extras install."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Processor:
     """The machine's processor, cores and memory.
 
     Attributes:
-        name: as the system calls it; may be empty.
-        machine: instruction set: ``x86_64``.
-        cores: logical ones.
-        usable_cores: those that this process may use.
-        memory: bytes of the machine.
+        name: the system's name for the processor; may be empty.
+        machine: instruction set, such as ``x86_64``.
+        cores: number of logical cores.
+        usable_cores: number of cores that this process may use.
+        memory: memory of the machine in bytes.
     """
 
     name: str
@@ -47,14 +47,14 @@ class Processor:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A cache folder, which is shared by successive processes.
+    """A cache folder, which later processes use again.
 
     Attributes:
-        source: what names it: an environment variable, or the platform.
-        path: of the folder; empty when it is not known.
-        files: in it, with those in its folders; 0 when it does not exist.
-        bytes: of these files.
-        error: why it is not used; empty when it is, or will be made.
+        source: origin of the path: an environment variable, or the platform.
+        path: path of the folder; empty if unknown.
+        files: number of files in the folder and its subfolders; 0 if it does not exist.
+        bytes: size of these files in bytes.
+        error: why the folder is not used; empty if it is, or will be created.
     """
 
     source: str
@@ -72,9 +72,10 @@ class MachineReport:
         processor: processor and memory.
         system: operating system, in a line.
         python: version and path of the interpreter.
-        versions: versions of what Delegraph uses or may use; None for what is not installed.
-        caches: where files are kept.
-        variables: environment variables that Delegraph and its plugins look at.
+        versions: mapping from each package that Delegraph can use to its version; None if not
+            installed.
+        caches: the cache folders.
+        variables: environment variables that Delegraph and its plugins read.
     """
 
     processor: Processor
@@ -86,7 +87,7 @@ class MachineReport:
 
 
 def machine_report() -> MachineReport:
-    """Processor, memory, versions and caches of this machine."""
+    """Return the processor, memory, versions and caches of this machine."""
     return MachineReport(
         processor(),
         platform.platform(),
@@ -108,8 +109,8 @@ def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> I
     """Yield problems: missing packages, wrong versions, unusable caches.
 
     Args:
-        report: of this machine.
-        distributions: those of plugins, whose requirements count as well.
+        report: report of this machine.
+        distributions: distributions of plugins, whose requirements are checked too.
     """
     for name in dict.fromkeys(("delegraph", *distributions)):
         for requirement in _requirements(name):
@@ -190,6 +191,6 @@ def _cache(source: str, path: Path) -> Cache:
 
 
 def _cannot_be_made(path: Path) -> str:
-    """Return why a missing folder cannot be created; empty when it can."""
+    """Return the reason why a missing folder cannot be created; empty if it can."""
     parent = next(folder for folder in path.parents if folder.exists())
     return "" if os.access(parent, os.W_OK | os.X_OK) else f"this user may not write {parent}"

@@ -1,4 +1,4 @@
-"""A picture of a memory plan: lifetimes across, offsets up."""
+"""Plot of a memory plan: lifetimes along x, offsets along y."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delegraph.errors import ArgumentError
 from delegraph.tools.memory_report import MemoryReport, PlannerResult
 
 FORMATS = (".svg", ".png", ".html")
-"""Endings of files that a plan can be drawn to."""
+"""Suffixes of files to which a plan can be drawn."""
 
 _WIDTH, _HEIGHT = 12.0, 6.5  # inches
 _LETTER = 0.08  # inches that one takes
@@ -26,12 +26,12 @@ def draw_plan(
     """Draw a memory plan to a file: ``.svg``, ``.png`` or ``.html``.
 
     Each tensor is a box: as wide as its lifetime in nodes, as high as its bytes, with the name of
-    the operator that makes it. A dashed line is
-    what no plan can do without, a dotted one the node where most memory is in use. In ``.svg`` and
-    ``.html`` the mouse shows each box's name, bytes, place and nodes.
+    the operator that makes it. A dashed line marks the lower bound of all plans, a dotted line the
+    node at which most memory is in use. In ``.svg`` and ``.html`` files, the mouse pointer shows
+    each box's name, bytes, place and nodes.
 
     Raises:
-        ArgumentError: another ending, the file cannot be written, or matplotlib is missing.
+        ArgumentError: the file has another suffix or cannot be written, or matplotlib is missing.
     """
     target = Path(path)
     if target.suffix not in FORMATS:

@@ -27,13 +27,13 @@ from delegraph.micro.planners import GreedyMemoryPlanner, LinearMemoryPlanner
 from delegraph.runtime.interpreter import Interpreter
 
 DEFAULT_ALIGNMENT = 64
-"""Bytes that the runtime's tensors are aligned to."""
+"""Number of bytes to which the runtime's tensors are aligned."""
 
 OWN = "delegraph"
-"""The planner of the runtime itself."""
+"""Name of the runtime's own planner."""
 
 IN_PLACE = (OWN, "tflite")
-"""Planners that let operators compute in place, so that tensors share bytes."""
+"""Names of the planners that let operators compute in place, so that tensors share bytes."""
 
 Records = Sequence[TensorUsageRecord]
 Plan = Callable[[Records, int], OffsetsAssignment]
@@ -44,12 +44,12 @@ class PlannedTensor:
     """A tensor with its place in a memory plan.
 
     Attributes:
-        index: in the subgraph.
-        name: the file's.
+        index: index in the subgraph.
+        name: name in the file.
         made_by: name of the operator that makes it; ``input`` for a graph input.
-        bytes: that it needs.
-        first: position in the plan of the node that makes it.
-        last: position of the last node that needs it.
+        bytes: size in bytes.
+        first: position in the execution plan of the node that makes it.
+        last: position in the execution plan of the last node that reads it.
     """
 
     index: int
@@ -65,11 +65,11 @@ class PlannerResult(JsonRecord):
     """Size of the plan that one planner makes for a graph.
 
     Attributes:
-        planner: its name.
-        bytes: of the arena.
-        bound: bytes that no plan of these tensors can do without.
-        milliseconds: that planning took.
-        offsets: first byte of each tensor.
+        planner: name of the planner.
+        bytes: size of the arena in bytes.
+        bound: lower bound of the bytes of any plan for these tensors.
+        milliseconds: duration of the planning.
+        offsets: offset of each tensor's first byte in the arena.
         is_optimal: whether it is known that no plan is smaller.
     """
 
@@ -94,13 +94,13 @@ class PlannerResult(JsonRecord):
 
 @dataclass(frozen=True)
 class Peak:
-    """Where most memory is in use.
+    """The point of the execution plan at which most memory is in use.
 
     Attributes:
-        position: in the plan.
+        position: position in the execution plan.
         node: index of the node.
-        operator: its name.
-        bytes: in use.
+        operator: name of the node's operator.
+        bytes: number of bytes in use.
         tensors: positions of the tensors in use, the largest first.
     """
 
@@ -116,13 +116,14 @@ class MemoryReport(JsonRecord):
     """The memory of a model's first subgraph.
 
     Attributes:
-        tensors: that share the arena, in the order of their first use.
+        tensors: tensors that share the arena, in the order of their first use.
         operators: names of the plan's nodes, in order.
-        results: one for each planner, as asked for.
-        peak: None for a graph without tensors in the arena.
-        persistent_bytes: of variables, which share no memory.
-        is_complete: whether all shapes were known; else it goes up to the first open one.
-        alignment: bytes that offsets are multiples of.
+        results: result of each requested planner.
+        peak: point at which most memory is in use; None if no tensor is in the arena.
+        persistent_bytes: bytes of variables, which share no memory.
+        is_complete: whether all shapes were known; otherwise the report ends at the first unknown
+            shape.
+        alignment: number of bytes of which all offsets are multiples.
     """
 
     json_properties: ClassVar = {"lower_bound": "bound"}
@@ -194,13 +195,16 @@ PLANNERS = (*IN_PLACE, *_PLANS)
 """Names of the planners: the runtime's own, TFLite's, TFLite GPU's, TFLM's, and a search."""
 
 COMPARED = tuple(name for name in PLANNERS if name != "exact")
-"""Those that ``all`` means; an exact search may take long."""
+"""Names of the planners that ``all`` means; the exact search is left out, as it may take long."""
 
 CUBIC = ("mincostflow",)
-"""Planners that look for a path through all pairs of tensors, for each of them."""
+"""Names of the planners whose time grows with the third power of the number of tensors.
+
+They search a path through all pairs of tensors, once for each tensor.
+"""
 
 MOST_FOR_CUBIC = 500
-"""Tensors up to which ``all`` has those: some seconds."""
+"""Largest number of tensors for which ``all`` includes these planners, which take some seconds."""
 
 
 def memory_report(
@@ -208,20 +212,20 @@ def memory_report(
     planners: Iterable[str] | None = None,
     alignment: int = DEFAULT_ALIGNMENT,
 ) -> MemoryReport:
-    """Return how much memory an allocated interpreter's first subgraph needs, delegates applied.
+    """Return the memory that an interpreter's first subgraph needs, with its delegates applied.
 
     The planners ``delegraph`` and ``tflite`` let operators compute in place; for the others every
     tensor needs its own memory while it is in use.
 
     Args:
-        interpreter: with tensors allocated.
-        planners: names among :data:`PLANNERS`; None for :data:`COMPARED`, without those of
-            :data:`CUBIC` for more than :data:`MOST_FOR_CUBIC` tensors.
-        alignment: bytes that offsets are multiples of; 1 to 64.
+        interpreter: an interpreter with allocated tensors.
+        planners: names from :data:`PLANNERS`. None means :data:`COMPARED`, without :data:`CUBIC` if
+            there are more than :data:`MOST_FOR_CUBIC` tensors.
+        alignment: number of bytes of which offsets are multiples; 1 to 64.
 
     Raises:
         ArgumentError: there is no such planner.
-        StateError: nothing is allocated.
+        StateError: the tensors are not allocated.
     """
     names = list(COMPARED if planners is None else planners)
     unknown = [name for name in names if name not in PLANNERS]

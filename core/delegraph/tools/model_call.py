@@ -15,20 +15,20 @@ Details = Mapping[str, Any]
 
 
 def input_name(details: Details) -> str:
-    """Return how messages call an input: ``input 'x' (float32 [1, 4])``."""
+    """Return an input's description for messages: ``input 'x' (float32 [1, 4])``."""
     dtype = np.dtype(details["dtype"])
     kind = "string" if dtype.kind == "S" else dtype.name
     return f"input {details['name']!r} ({kind} {declared_shape(details)})"
 
 
 def declared_shape(details: Details) -> list[int]:
-    """Return the dimensions of a tensor, -1 where open."""
+    """Return the dimensions of a tensor, -1 for open dimensions."""
     dims: list[int] = details["shape_signature"].tolist() or details["shape"].tolist()
     return dims
 
 
 class Interpreter(Protocol):
-    """Methods of an interpreter that calls use; Delegraph's and the official one have them."""
+    """Interface of interpreters that calls need; Delegraph's and the official one have it."""
 
     def get_input_details(self) -> list[dict[str, Any]]:
         """Return the details of each input."""
@@ -84,7 +84,7 @@ class ModelCall(Protocol):
 
 
 def model_call(interpreter: Interpreter, signature: str | None = None) -> ModelCall:
-    """Return the call of the whole model, or of the signature *signature*.
+    """Return the call of the whole model, or of the given signature.
 
     Raises:
         ArgumentError: the model has no such signature.
@@ -137,8 +137,8 @@ class _WholeModel:
 class _Signature:
     """Call of a signature, with tensors by name.
 
-    Calling its runner would allocate, fill, invoke and copy the outputs in one; what the runner
-    itself calls for that is the same in both runtimes.
+    Calling its runner would allocate, fill, invoke and copy the outputs at once. This class calls
+    the steps of the runner, which are the same in both runtimes.
     """
 
     def __init__(self, runner: Any, key: str) -> None:

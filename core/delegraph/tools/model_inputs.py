@@ -38,17 +38,17 @@ def input_values(
             ``.wav`` file, or numbers as stored in the tensor (one for every element, or all of them
             in order: ``1,2,3``). For an input of strings, a ``.txt`` file with one text a line, or
             the text itself, which may begin with ``text:`` to be taken as it is.
-        details: which input, as ``get_input_details`` describes it.
-        rng: where random values come from.
-        described: what the model's metadata says of the input.
-        sample_rate: of a sound, in hertz, when the metadata is wrong or does not say.
-        note: is told what was done to a picture or a sound.
+        details: details of the input, as ``get_input_details`` returns them.
+        rng: generator of random values.
+        described: what the model's metadata says about the input.
+        sample_rate: sample rate of a sound in hertz, if the metadata lacks it or is wrong.
+        note: is called with a description of each conversion of a picture or a sound.
 
     Returns:
         An array of the input's shape, or one that the input's open dimensions allow.
 
     Raises:
-        ArgumentError: no such file, or values that this input cannot take.
+        ArgumentError: the file does not exist, or the input cannot take the values.
     """
     if text == "random":
         return random_values(details, rng)
@@ -168,10 +168,10 @@ def fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
 
 
 def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[Any]:
-    """Convert *values* to an input's dtype, if it is of the same kind and can hold them.
+    """Convert *values* to an input's dtype, if the dtype is of the same kind and can hold them.
 
     Raises:
-        ArgumentError: it is not, or cannot; the message says that *source* has it.
+        ArgumentError: the dtype is of another kind or cannot hold them; the message names *source*.
     """
     dtype = np.dtype(details["dtype"])
     if dtype.kind == "S":

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from delegraph.tools.quantizing import dequantized
 
 FIRST = 8
-"""Values that a summary shows."""
+"""Number of values that a summary shows."""
 
 MIN_CLASSES = 10
-"""Scores that make an output look like a classifier's when no labels are given."""
+"""Number of scores from which an output without labels counts as a classifier's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class OutputSummary:
     Attributes:
         name: the tensor's name.
         index: the tensor's index.
-        dtype: as stored.
-        shape: dimensions.
+        dtype: dtype of the stored values.
+        shape: dimensions of the tensor.
         top: best classes, best first; empty for outputs that are no scores of classes.
-        minimum: smallest stored value; None for empty outputs and those without an order.
-        maximum: largest stored value.
+        minimum: smallest stored value; None if the output is empty or its values have no order.
+        maximum: largest stored value; None in the same cases.
         first: the first stored values, at most :data:`FIRST`.
-        threshold: for scores of classes, the least one that is in *top*; else None.
+        threshold: least score of a class in *top*; None if the output holds no class scores.
     """
 
     name: str
@@ -64,10 +64,10 @@ def summarize(
     """Return a short description of an output.
 
     Args:
-        values: what ``get_tensor`` returned.
+        values: values that ``get_tensor`` returned.
         details: the output's entry of ``get_output_details``.
         labels: class names by index.
-        top: classes to keep.
+        top: number of classes to keep.
         threshold: classes with a lower score are left out.
     """
     values = np.asarray(values)
@@ -89,8 +89,9 @@ def summarize(
 def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
     """Return whether an output looks like the scores of classes.
 
-    It does when all its dimensions but the last are 1 and the last has at least
-    :data:`MIN_CLASSES` classes, or as many as there are labels (one more for a background class).
+    It does if all dimensions but the last are 1, and the last one fits. Without labels, that is at
+    least :data:`MIN_CLASSES` classes; with labels, as many as labels, or one more for a background
+    class.
     """
     if values.ndim == 0 or values.shape[-1] != values.size or values.dtype.kind not in "fiu":
         return False
@@ -102,9 +103,9 @@ def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
 def best_classes(
     values: NDArray[Any], details: Mapping[str, Any], labels: Sequence[str], top: int
 ) -> tuple[Score, ...]:
-    """Return the *top* classes by dequantised score; of equal scores the lower index is first.
+    """Return the *top* classes by dequantised score; equal scores keep the order of their indices.
 
-    Where there is one class more than labels, class 0 is the background.
+    If there is one class more than labels, class 0 is the background.
     """
     scores = dequantized(values.reshape(-1), details)
     if len(scores) == len(labels) + 1:

@@ -25,13 +25,13 @@ class TensorSummary:
     """An input or output of a subgraph.
 
     Attributes:
-        name: may be empty.
+        name: name of the tensor; may be empty.
         index: tensor index.
         type: element type as the schema calls it.
-        shape: declared dimensions, -1 where open.
+        shape: declared dimensions, -1 for open ones.
         scale: per-tensor scale; None without quantization.
         zero_point: per-tensor zero point.
-        channels: number of scales when per channel, else None.
+        channels: number of scales of per-channel quantization; None for other tensors.
     """
 
     name: str
@@ -50,11 +50,11 @@ class OperatorCount:
     Attributes:
         op: schema name, or the custom code.
         version: operator version.
-        count: in all subgraphs.
-        custom: whether it is a custom operator.
-        package: distribution that runs a custom operator; None for builtin ones, and when no
-            package is known.
-        installed: whether it can run here: builtin, or ``package`` is installed.
+        count: number of nodes in all subgraphs.
+        custom: whether the operator is a custom operator.
+        package: distribution that runs a custom operator; None for builtin operators, and if
+            unknown.
+        installed: whether the operator can run here: it is builtin, or ``package`` is installed.
     """
 
     op: str
@@ -71,9 +71,10 @@ class OperatorDescription:
 
     Attributes:
         op: the custom code.
-        subgraph: index of its subgraph.
-        operator: index in the subgraph.
-        facts: names to values, both as text; ``error`` when the options cannot be read.
+        subgraph: index of the subgraph.
+        operator: index of the operator in the subgraph.
+        facts: mapping from a fact's name to its value, both as text; ``error`` if the options
+            cannot be read.
     """
 
     op: str
@@ -84,7 +85,7 @@ class OperatorDescription:
 
 @dataclass(frozen=True, slots=True)
 class SubgraphSummary:
-    """Summary of a subgraph: interface, number of tensors and operators."""
+    """Summary of a subgraph: its interface, and its numbers of tensors and operators."""
 
     index: int
     name: str
@@ -96,7 +97,7 @@ class SubgraphSummary:
 
 @dataclass(frozen=True, slots=True)
 class SignatureSummary:
-    """A signature: input and output names to tensor indices."""
+    """A signature: mappings from input and output names to tensor indices."""
 
     key: str
     subgraph: int
@@ -110,17 +111,17 @@ class ModelSummary(JsonRecord):
 
     Attributes:
         version: schema version.
-        description: who made it, as the file says.
+        description: description in the file, usually of the converter that made it.
         bytes: size of the file.
         constant_bytes: bytes of constant tensors, each buffer counted once.
         constants: number of constant tensors.
-        subgraphs: all of them.
-        signatures: all of them, by key.
+        subgraphs: summaries of all subgraphs.
+        signatures: mapping from each signature's key to the signature.
         operators: all operators of all subgraphs, most frequent first.
-        metadata: names of the metadata entries, each with its size in bytes.
-        described: custom operators of which the package that runs them says something, and
+        metadata: mapping from each metadata entry's name to its size in bytes.
+        described: facts about custom operators from the packages that run them, and about
             partitions compiled ahead of time.
-        author_metadata: what the author says of inputs and outputs; None when nothing is said.
+        author_metadata: the author's description of inputs and outputs; None if there is none.
     """
 
     version: int
@@ -159,7 +160,7 @@ def summarize_model(model: Model) -> ModelSummary:
 
 
 def count_operators(model: Model) -> tuple[OperatorCount, ...]:
-    """Return how often each operator occurs, most frequent first, then by name."""
+    """Return the number of nodes of each operator, most frequent first, then by name."""
     counts = Counter(
         (operator.name, operator.version, operator.is_custom, _compiled_by(operator))
         for subgraph in model.subgraphs
@@ -173,7 +174,7 @@ def count_operators(model: Model) -> tuple[OperatorCount, ...]:
 
 
 def _compiled_by(operator: OperatorSpec) -> tuple[str | None, bool] | None:
-    """Return the provider of a compiled partition, like :func:`_provider`; else None."""
+    """Return the provider of a compiled partition, like :func:`_provider`; otherwise None."""
     if not operator.is_custom or operator.name != CUSTOM_OP:
         return None
     try:

@@ -13,7 +13,7 @@ from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 
 OFFLINE_ALIGNMENT = 16
-"""Bytes that TFLM's tensors are aligned to."""
+"""Number of bytes to which TFLM's tensors are aligned."""
 
 _PLANNED_ONLINE = -1
 
@@ -22,8 +22,9 @@ def with_offline_plan(model: Model, offsets: Mapping[int, int]) -> bytes:
     """Return the model file with a memory plan for its first subgraph.
 
     Args:
-        model: as loaded.
-        offsets: tensor index to first byte; TFLM chooses for the others. An earlier plan goes.
+        model: the loaded model.
+        offsets: mapping from a tensor's index to its offset in bytes. TFLM chooses the offsets of
+            other tensors. An earlier plan is removed.
     """
     record = read_model(model.content)
     counts = [len(subgraph.tensors) for subgraph in model.subgraphs]

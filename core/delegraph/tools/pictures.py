@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PICTURE_SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tiff", ".webp"})
 _PIXEL_BYTES = 4
-"""Of a pixel while Pillow has it."""
+"""Number of bytes that Pillow needs for a pixel."""
 
 _LOCK = threading.Lock()
 
@@ -38,26 +38,26 @@ def picture_as_input(
 ) -> NDArray[Any]:
     """Read a picture and convert it to the input's size, type and layout.
 
-    uint8 inputs get the bytes, int8 inputs the bytes minus 128, floating-point inputs
-    ``(byte - 127.5) / 127.5``. Where the metadata gives a normalization, floating-point inputs get
-    ``(byte - mean) / std``, and int8 inputs that, quantized.
+    uint8 inputs get the bytes, int8 inputs the bytes minus 128, floating-point inputs ``(byte -
+    127.5) / 127.5``. If the metadata has a normalization, floating-point inputs get ``(byte - mean)
+    / std``, and int8 inputs get these numbers quantized.
 
     Args:
-        path: any file that Pillow reads.
+        path: path of a file that Pillow can read.
         details: an entry of ``get_input_details``; ``[1, h, w, c]`` or ``[h, w, c]``. Open
             dimensions take the size that the metadata gives, or else the picture's own.
-        described: what the metadata says of the input.
-        note: is told what was done to the picture.
+        described: what the metadata says about the input.
+        note: is called with a description of each conversion of the picture.
 
     Returns:
         ``[1, h, w, c]`` or ``[h, w, c]``, of the input's dtype.
 
     Raises:
         ArgumentError: Pillow is missing, the file is no picture, it is too large to decode, or the
-            input takes none.
+            input takes no picture.
 
     Source:
-        That uint8 inputs get the bytes whatever the normalization: ``ImagePreprocessor``,
+        For uint8 inputs, which get the bytes whatever the normalization: ``ImagePreprocessor``,
         tensorflow_lite_support/cc/task/processor/image_preprocessor.cc.
     """
     image = open_picture(path)
@@ -75,7 +75,7 @@ def picture_as_input(
 
 
 def is_picture(path: str) -> bool:
-    """Return whether a file is a picture, according to its extension."""
+    """Return whether a file is a picture, according to its suffix."""
     return Path(path).suffix.lower() in PICTURE_SUFFIXES
 
 
@@ -83,8 +83,8 @@ def open_picture(path: str, *, upright: bool = True) -> Image:
     """Open the picture file and return its decoded image.
 
     Args:
-        path: any file that Pillow reads.
-        upright: whether it is turned as its EXIF data says.
+        path: path of a file that Pillow can read.
+        upright: whether the picture is turned as its EXIF data says.
 
     Raises:
         ArgumentError: Pillow is missing, the file is no picture, or it is too large to decode.
@@ -110,7 +110,7 @@ def open_picture(path: str, *, upright: bool = True) -> Image:
 
 
 def require_pillow(what: str) -> None:
-    """Check that Pillow is installed, which *what* needs.
+    """Check that Pillow is installed; *what* names the feature that needs it.
 
     Raises:
         ArgumentError: Pillow is not installed.
@@ -125,7 +125,7 @@ def require_pillow(what: str) -> None:
 
 @contextmanager
 def _own_limit(pillow: Any) -> Iterator[None]:
-    """Disable Pillow's own limit on pixels, whatever the file's size, during the block."""
+    """Context in which Pillow's own limit on the number of pixels is off."""
     with _LOCK:
         before, pillow.MAX_IMAGE_PIXELS = pillow.MAX_IMAGE_PIXELS, None
         try:

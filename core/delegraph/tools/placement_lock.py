@@ -1,6 +1,6 @@
-"""Lock files of placements, which detect changes against an earlier placement.
+"""Lock files of placements, which show changes against an earlier placement.
 
-The file is JSON with one line a node, so that a change shows as that line in a diff::
+The file is JSON with one line per node, so that a changed node is one line of a diff::
 
     "nodes": {
       "0 SIN": "sin",
@@ -32,13 +32,13 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class LockedSubgraph:
-    """A subgraph's part of a lock.
+    """A subgraph's part of a lock file.
 
     Attributes:
-        name: the model's name for it; may be empty.
+        name: the subgraph's name in the model; may be empty.
         operators: operator name of each node.
-        delegates: who runs each node; None for Delegraph's kernels.
-        partitions: number of partitions by delegate.
+        delegates: delegate of each node; None means Delegraph's kernels.
+        partitions: mapping from each delegate to its number of partitions.
     """
 
     name: str
@@ -53,11 +53,11 @@ class PlacementLock:
 
     Attributes:
         model: file name of the model, without its folder.
-        sha256: of the model's bytes, in hexadecimal.
-        delegates: those applied, in order, as ``Interpreter(delegates=...)`` takes them.
-        delegate_files: Python files of delegates applied after them, as the command line takes
-            them.
-        subgraphs: in the model's order.
+        sha256: SHA-256 digest of the model's bytes, in hexadecimal.
+        delegates: applied delegates, in order, as ``Interpreter(delegates=...)`` takes them.
+        delegate_files: Python files of delegates that are applied after these, as the command line
+            takes them.
+        subgraphs: the subgraphs in the model's order.
     """
 
     model: str
@@ -72,12 +72,12 @@ class NodeChange:
     """A node that moved to another delegate.
 
     Attributes:
-        subgraph: index of its subgraph.
+        subgraph: index of the node's subgraph.
         index: index of the node.
         op: operator name.
-        before: who ran it; None for Delegraph's kernels.
-        after: who runs it now; None for Delegraph's kernels.
-        reason: why ``before`` does not run it any more; empty when no delegate ran it.
+        before: delegate that ran the node; None means Delegraph's kernels.
+        after: delegate that runs the node now; None means Delegraph's kernels.
+        reason: why ``before`` no longer runs the node; empty if no delegate ran it.
     """
 
     subgraph: int
@@ -90,13 +90,13 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True)
 class PlacementDifference(JsonRecord):
-    """Differences between a placement and a lock; falsy without any. ``str()`` is one line.
+    """Differences between a placement and a lock; falsy if there are none. ``str()`` is one line.
 
     Attributes:
-        causes: changes of the model and of the list of delegates, a sentence each.
-        nodes: nodes that another party runs; empty when the model has other nodes than the lock.
-        partitions: delegates that have the same nodes in another number of partitions, a sentence
-            each.
+        causes: changes of the model and of the list of delegates, one sentence each.
+        nodes: nodes that moved to another delegate or to the kernels; empty if the model's nodes
+            differ from the lock's.
+        partitions: delegates whose same nodes form another number of partitions, one sentence each.
     """
 
     json_properties: ClassVar = {"summary": "__str__"}
@@ -128,13 +128,13 @@ def lock_of(
 ) -> PlacementLock:
     """Return an interpreter's placement as a lock.
 
-    What goes by default to the delegate that computes the rest counts as left: whether that one is
-    installed says nothing of those that were asked for.
+    Nodes of the default delegate count as nodes without a delegate, because its presence says
+    nothing about the requested delegates.
 
     Args:
-        interpreter: with its delegates applied; it need not be allocated.
-        model: path of its model; only the file name is kept.
-        delegates: how its delegates were asked for.
+        interpreter: an interpreter with its delegates applied; it need not be allocated.
+        model: path of the interpreter's model; only the file name is kept.
+        delegates: the requested delegates, as the user named them.
         delegate_files: Python files of further delegates.
     """
     placement = interpreter.placement
@@ -204,7 +204,7 @@ def read_lock(path: str | os.PathLike[str]) -> PlacementLock:
     """Return the lock that a file holds.
 
     Raises:
-        ArgumentError: the file cannot be read, is no lock, is damaged, or of another version.
+        ArgumentError: the file cannot be read, is no lock file, is damaged, or has another version.
     """
     file = os.fspath(path)
     try:
@@ -281,11 +281,11 @@ _JSON_NAMES: dict[type, str] = {dict: "object", list: "array", str: "string"}
 def compare(
     locked: PlacementLock, present: PlacementLock, placement: Placement
 ) -> PlacementDifference:
-    """Return how the present placement differs from a lock.
+    """Return the differences between the present placement and a lock.
 
     Args:
-        locked: what was written down.
-        present: the lock that would be written now.
+        locked: the stored lock.
+        present: lock of the present placement.
         placement: the present placement, for the reasons that delegates give.
     """
     causes = []
@@ -344,7 +344,7 @@ def _node_changes(
 def _partition_changes(
     locked: PlacementLock, present: PlacementLock, touched: set[str | None]
 ) -> Iterator[str]:
-    """Yield changes of partitions for delegates whose nodes are unchanged."""
+    """Yield a sentence for each delegate with the same nodes in another number of partitions."""
     before, after = _partition_counts(locked), _partition_counts(present)
     for name in sorted(before.keys() | after.keys()):
         if name not in touched and before[name] != after[name]:

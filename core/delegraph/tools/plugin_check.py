@@ -16,7 +16,7 @@ from delegraph.plugins.plugin_set import Offer, PluginSet
 
 
 class Level(Enum):
-    """Severity of a finding: something is unusable, or something deserves a look."""
+    """Severity of a finding: an error makes something unusable, a warning deserves a look."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -24,7 +24,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding(JsonRecord):
-    """A problem with a plugin, with a remedy, which may be empty."""
+    """A problem with a plugin, and its remedy, which may be empty."""
 
     level: Level
     subject: str
@@ -36,18 +36,18 @@ def check_plugins(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Fi
     """Return all findings, errors first. Imports the heavy module of every delegate and command.
 
     Args:
-        plugins: whom to look at.
-        builtin: commands that Delegraph has itself.
+        plugins: the plugins to inspect.
+        builtin: names of Delegraph's own commands.
     """
     return errors_first([*check_offers(plugins, builtin), *check_loads(plugins, builtin)])
 
 
 def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return findings about plugins and their offers, without loading any object.
+    """Return findings about plugins and their offers, without importing what they offer.
 
     Args:
-        plugins: whom to look at.
-        builtin: commands that Delegraph has itself.
+        plugins: the plugins to inspect.
+        builtin: names of Delegraph's own commands.
     """
     return (
         *_unusable(plugins),
@@ -59,11 +59,11 @@ def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Fin
 
 
 def check_loads(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return findings about the offers, after loading every offered object.
+    """Return findings about the offers, after importing every offered object.
 
     Args:
-        plugins: whom to look at.
-        builtin: commands that Delegraph has itself.
+        plugins: the plugins to inspect.
+        builtin: names of Delegraph's own commands.
     """
     return (
         *(finding for offer in plugins.offers() for finding in _offer(offer)),
@@ -105,7 +105,7 @@ def _conflicts(plugins: PluginSet) -> Iterator[Finding]:
 
 
 def _offer(offer: Offer) -> Iterator[Finding]:
-    """Load the factory of one delegate and check its options, without creating a delegate."""
+    """Import the factory of one delegate and check its options, without creating a delegate."""
     subject = f"delegate {offer.spec.name!r} of {offer.plugin}"
     try:
         factory = offer.spec.load()

@@ -19,7 +19,7 @@ from delegraph.tools.plugin_check import Finding, check_loads
 
 
 def plugin_from_json(content: dict[str, Any]) -> Plugin:
-    """Return the plugin that ``Plugin.to_json`` described; its offers cannot be loaded."""
+    """Return the plugin from the data of ``Plugin.to_json``; its offers cannot be loaded."""
 
     def offered(kind: str) -> list[tuple[str, str]]:
         return [(each["name"], each["summary"]) for each in content[kind]]
@@ -63,12 +63,12 @@ def _is_elsewhere(*_: Any) -> Any:
 
 @dataclass(frozen=True)
 class PluginReport:
-    """Imports plugins and reports on them, in the process in which it was made.
+    """Imports plugins and reports on them, in its own process.
 
     Attributes:
-        plugins: each as name, distribution, version and module.
-        loads: whether to load what they offer.
-        builtin: commands to leave out then.
+        plugins: name, distribution, version and module of each plugin.
+        loads: whether to load the objects that the plugins offer.
+        builtin: names of Delegraph's own commands, which are not loaded.
         memory_limit: bytes that the process may write to; None for no limit.
     """
 
@@ -78,7 +78,7 @@ class PluginReport:
     memory_limit: int | None
 
     def send(self) -> None:
-        """Send a report of each plugin after its import, and again after its loads.
+        """Send a report on each plugin after its import, and again after its objects are loaded.
 
         What the plugins print goes to standard error.
         """

@@ -1,10 +1,10 @@
 """Inspects the installed plugins in separate processes, so that none can stop the survey.
 
-A plugin may end the process that imports it, crash it, or never come back. First one process
-imports them all; where that does not end well, or on request, each gets its own. What comes back is
-text: plugins found this way name what they offer, and it cannot be loaded.
+A plugin may end or crash the process that imports it, or never return. First one process imports
+all plugins. If that fails, or on request, each plugin gets its own process. The processes answer
+with text, so the surveyed plugins name their offers but cannot load them.
 
-This contains accidents, not attacks: those processes may do whatever this one may.
+This protects against accidents, not against attacks: the processes have the rights of this one.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class SurveyRequest:
     """Settings of a survey of plugins.
 
     Attributes:
-        time_limit: seconds that a process has.
-        loads: load what they offer as well, and tell what goes wrong.
-        isolated: give each a process of its own from the start.
-        memory_limit: bytes that a process may write to, where the system can limit that; None for
-            no limit.
-        builtin: commands that Delegraph has itself, so that those of plugins are not loaded.
+        time_limit: seconds after which a process is ended.
+        loads: whether to load the objects that plugins offer as well, and report errors.
+        isolated: whether each plugin gets its own process from the start.
+        memory_limit: bytes that a process may write to, if the system can limit that; None means no
+            limit.
+        builtin: names of Delegraph's own commands; plugins' commands of these names are not loaded.
     """
 
     time_limit: float
@@ -50,11 +50,11 @@ class SurveyedPlugin:
     """Facts and findings about one plugin.
 
     Attributes:
-        plugin: the plugin; what it offers cannot be loaded.
-        description: the same and the options of its delegates, ready for JSON.
-        outcome: how it went: ``ok``, ``failed``, ``timed out``, ``died (SIGSEGV)``, ``died (exit
-            code 3)``, or why it was not looked at, as its state says.
-        findings: what went wrong with what it offers, if that was loaded.
+        plugin: the plugin; its offers cannot be loaded.
+        description: the plugin and the options of its delegates, as JSON data.
+        outcome: result of the survey: ``ok``, ``failed``, ``timed out``, ``died (SIGSEGV)``, ``died
+            (exit code 3)``, or the state that kept the plugin from being inspected.
+        findings: problems with the objects that it offers, if they were loaded.
     """
 
     plugin: Plugin
@@ -64,9 +64,9 @@ class SurveyedPlugin:
 
 
 def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
-    """Return every installed plugin in any state, sorted by name and distribution.
+    """Return every installed plugin, whatever its state, sorted by name and distribution.
 
-    Nothing of them is imported here. What they print goes to standard error.
+    No plugin is imported in this process. Text that plugins print goes to standard error.
 
     Raises:
         OSError: no process can be started.
@@ -80,13 +80,13 @@ def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
 
 
 def _survey_together(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
-    """Return the first plugins that one process could report on completely."""
+    """Return the reports of one process on the first plugins; it may end before the others."""
     answers, _ = _told(_worker(plugins, request))
     return [_surveyed(answer) for answer in answers if "findings" in answer]
 
 
 def _survey_each(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
-    """Return each plugin as reported by a process of its own; several run at once."""
+    """Return a report on each plugin from its own process; several processes run at once."""
     workers = [_worker([plugin], request) for plugin in plugins]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         try:
@@ -111,7 +111,7 @@ def _survey_alone(plugin: Plugin, worker: Worker) -> SurveyedPlugin:
 
 
 def _surveyed(answer: dict[str, Any]) -> SurveyedPlugin:
-    """Plugin from the answer of a process."""
+    """Return the surveyed plugin from a process's answer."""
     plugin = plugin_from_json(answer["plugin"])
     findings = from_json(tuple[Finding, ...], answer["findings"])
     outcome = _outcome(plugin)
@@ -136,7 +136,7 @@ _FAILED = "failed"
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """How a process ended before it had reported everything about a plugin."""
+    """How a process ended before its reports on a plugin were complete."""
 
     state: PluginState
     text: str
@@ -151,9 +151,9 @@ def _worker(plugins: Sequence[Plugin], request: SurveyRequest) -> Worker:
 
 
 def _told(worker: Worker) -> tuple[list[dict[str, Any]], _Ending]:
-    """Return the reports of a process about its first plugins, and how the process ended.
+    """Return the reports of a process on its first plugins, and how the process ended.
 
-    What it tells of the last one may lack the findings.
+    The report on the last of these plugins may lack the findings.
     """
     answers: list[dict[str, Any]] = []
 

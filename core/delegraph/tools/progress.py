@@ -1,4 +1,4 @@
-"""Interface through which long work reports progress; the command line shows it."""
+"""Interface by which long work reports its progress, for the command line's progress bar."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Function that is told the progress of work; it is called often and must be fast."""
+    """Function to which work reports its progress; it is called often, so it must be fast."""
 
     def __call__(self, what: str, done: float, total: float | None) -> object:
         """Report the progress of the work.
 
         Args:
-            what: what is going on, in a few words.
-            done: how much of it is done, in any unit.
-            total: how much there is, in the same unit; None when that is unknown.
+            what: name of the present work, in a few words.
+            done: finished amount of the work, in any unit.
+            total: whole amount of the work in the same unit; None if unknown.
         """
 
 
 def untold(what: str, done: float, total: float | None) -> None:
-    """Do nothing: for work without a progress bar."""
+    """Do nothing; used where no progress is shown."""

@@ -22,16 +22,18 @@ from delegraph.tools.model_inputs import input_values
 class InputRequest:
     """Values or distributions that the user requests for the inputs.
 
-    Inputs are named by position, by tensor, or as a signature calls them; ``""`` is the only one.
+    An input is named by its position, its tensor's name, or its name in a signature; ``""`` means
+    the only input.
 
     Attributes:
-        values: each ``VALUE`` or ``NAME=VALUE``, as ``delegraph run --input`` has them; those that
-            are not given are random.
-        shapes: names to dimensions, all of them: inputs are resized.
-        distribution: how random values are spread.
-        seed: of random values: the same gives the same.
-        ranges: names to lowest and highest random value, both of which occur in integers.
-        sample_rate: of sounds, in hertz; None: what the model says.
+        values: texts ``VALUE`` or ``NAME=VALUE``, as for ``delegraph run --input``; inputs without
+            a text get random values.
+        shapes: mapping from an input's name to all its dimensions; the input is resized to them.
+        distribution: distribution of random values.
+        seed: seed of random values; equal seeds give equal values.
+        ranges: mapping from an input's name to its lowest and highest random value; integers may
+            take both.
+        sample_rate: sample rate of sounds in hertz; None means the model's.
     """
 
     values: Sequence[str] = ()
@@ -50,12 +52,13 @@ class InputRequest:
         """Return the values of all inputs, in the order of *details*.
 
         Args:
-            details: of the inputs, as the interpreter or the signature has them.
-            model: whose they are.
-            signature: what is called; None: the whole model.
+            details: details of the inputs, from the interpreter or the signature.
+            model: the model with these inputs.
+            signature: name of the signature to call; None means the whole model.
 
         Raises:
-            ArgumentError: a name that no input has, or a value, shape or range that it cannot take.
+            ArgumentError: no input has a given name, or an input cannot take its value, shape or
+                range.
         """
         others = signature_names(model, signature, details)
         positions = _Positions(details, others)
@@ -93,7 +96,7 @@ class _Positions:
             self._names[""] = 0
 
     def by_position(self, what: str, given: Mapping[str, Any]) -> dict[int, Any]:
-        """Return values by input position, from values by name."""
+        """Return a mapping from input positions to values, given a mapping from names to values."""
         found: dict[int, Any] = {}
         for name, value in given.items():
             if name not in self._names:

@@ -1,7 +1,7 @@
 """Writes the distribution of a new delegate or operator, ready to install and to test.
 
-What the files hold is in ``templates/``: there itself what several kinds of projects share, in its
-folders what one has alone. ``$name`` and the other words are those of :meth:`Project.words`.
+The folder ``templates/`` has the templates that several kinds of projects share; its subfolders
+have those of a single kind. :meth:`Project.words` has ``$name`` and the other words of templates.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ BINARY = {
     "SUB": "np.subtract",
 }
 OPERATORS = UNARY | BINARY
-"""Operators a project can start with, and the NumPy function that computes each on floats."""
+"""Mapping from each operator that a project can start with to its NumPy function on floats."""
 
 Files = Mapping[str, tuple[str, ...]]
-"""Path of each file in a project, and the templates whose texts, one after the other, it holds."""
+"""Mapping from a file's path in the project to the templates whose texts it joins."""
 
 _EVERY: Files = {
     ".github/workflows/tests.yml": ("workflow.yml",),
@@ -79,9 +79,9 @@ class Kind:
     """A kind of project that can be generated.
 
     Attributes:
-        description: what the distribution is, on one line; with ``$`` words.
-        files: what it consists of.
-        is_delegate: whether it offers a delegate.
+        description: description of the distribution on one line, with ``$`` words.
+        files: files of the project, with their templates.
+        is_delegate: whether the project offers a delegate.
     """
 
     description: str
@@ -123,7 +123,7 @@ KINDS = {
         is_delegate=False,
     ),
 }
-"""What ``delegraph new --template`` takes."""
+"""Mapping from a value of ``delegraph new --template`` to the kind of project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +131,9 @@ class Project:
     """A new distribution that the scaffold writes.
 
     Attributes:
-        name: the delegate's name, as users type it: ``my_chip``.
+        name: name of the delegate as users type it, such as ``my_chip``.
         operators: names of :data:`OPERATORS` that the delegate starts with.
-        template: of :data:`KINDS`.
+        template: name of the kind, a key of :data:`KINDS`.
     """
 
     name: str
@@ -142,11 +142,11 @@ class Project:
 
     @classmethod
     def of(cls, name: str, operators: Sequence[str], template: str = "kernel") -> Project:
-        """Return the project for a name as typed; ``delegraph-My.Chip`` means ``my_chip``.
+        """Return the project for a typed name: ``delegraph-My.Chip`` means ``my_chip``.
 
         Raises:
-            ArgumentError: a name that packages or delegates cannot have, an operator that a
-                project cannot start with, or no such template.
+            ArgumentError: a package or delegate cannot have the name, a project cannot start with
+                an operator, or the template does not exist.
         """
         if template not in KINDS:
             raise ArgumentError(f"template is {template!r}, expected one of {', '.join(KINDS)}")
@@ -180,7 +180,7 @@ class Project:
 
     @property
     def kind(self) -> Kind:
-        """Kind of plugin with which the project starts."""
+        """Kind of the project."""
         return KINDS[self.template]
 
     @property
@@ -189,7 +189,7 @@ class Project:
         return "".join(part.capitalize() for part in self.name.split("_"))
 
     def words(self) -> dict[str, str]:
-        """Text for each ``$word`` of the templates."""
+        """Return a mapping from each ``$word`` of the templates to its text."""
         release = ".".join(map(str, Version(version("delegraph")).release))
         names = {
             "name": self.name,
@@ -231,7 +231,7 @@ class Project:
         }
 
     def clashes(self, plugins: PluginSet) -> list[str]:
-        """Texts about installed distributions and delegates that have the same names."""
+        """Return texts about installed distributions and delegates that have the same names."""
         if self.kind.is_delegate:
             what = f"delegate {self.name!r}"
             providers = [o.plugin for o in plugins.offers() if o.spec.name == self.name]
@@ -250,11 +250,11 @@ def write_project(project: Project, folder: Path) -> list[Path]:
     """Write all files of a project and return their paths, sorted.
 
     Args:
-        project: what to write.
-        folder: where; made when it is not there.
+        project: the project to write.
+        folder: folder of the project, which is created if it does not exist.
 
     Raises:
-        ArgumentError: *folder* is a file, holds something, or cannot be written.
+        ArgumentError: *folder* is a file, is not empty, or cannot be written.
     """
     try:
         if folder.exists() and any(folder.iterdir()):

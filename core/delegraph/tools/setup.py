@@ -24,31 +24,32 @@ if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
 
 Runtime = Literal["delegraph", "litert"]
-"""Whose interpreter runs a model: Delegraph's, or the official one with the same delegates."""
+"""Name of the interpreter: Delegraph's, or the official one with the same delegates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """A model with runtime and delegates; each call of :meth:`interpreter` makes a new one.
 
-    What other runtimes lack is refused when an interpreter is made, never left out in silence.
+    If the runtime lacks an option that is set, making an interpreter raises an error.
 
     >>> print(Setup("mobilenet.tflite", delegates=("numba_cpu",), threads=2))
     mobilenet.tflite, numba_cpu, 2 threads
 
     Attributes:
         model: path of the model's file, kept as text.
-        runtime: whose interpreter.
-        delegates: as ``Interpreter(delegates=...)`` has them; None: those by default.
-            Names only where a set-up is sent to another process.
-        delegate_files: more delegates, each ``FILE.py[:KEY=VALUE,...]``, after those.
+        runtime: name of the runtime.
+        delegates: delegates as for ``Interpreter(delegates=...)``; None means the default ones. A
+            set-up that is sent to another process must have names only.
+        delegate_files: further delegates, each ``FILE.py[:KEY=VALUE,...]``, applied after
+            *delegates*.
         use_default_delegates: whether delegates may be applied without being named: LiteRT's
             XNNPACK, and what Delegraph applies by default.
-        threads: None: what the runtime chooses.
+        threads: number of threads; None lets the runtime choose.
         numerics: whether kernels round like the official builtin or reference ones.
-        rules, require, partition_policy: as ``PlacementPolicy`` has them.
-        time_limit, memory_limit, table_limit, depth_limit: as ``Limits`` has them.
-        on_failure, validate, isolate, timeout: as ``FailurePolicy`` has them.
+        rules, require, partition_policy: as in ``PlacementPolicy``.
+        time_limit, memory_limit, table_limit, depth_limit: as in ``Limits``.
+        on_failure, validate, isolate, timeout: as in ``FailurePolicy``.
     """
 
     model: str
@@ -77,10 +78,11 @@ class Setup:
         """Return a new interpreter with its delegates, before allocation.
 
         Args:
-            arguments: more of the constructor's, by name, which both runtimes have.
+            arguments: further arguments of the constructor that both runtimes have.
 
         Raises:
-            ArgumentError: what this runtime has not; no such file, or a wrong value.
+            ArgumentError: the runtime lacks an option, the file does not exist, or a value is
+                wrong.
             PluginError: a delegate is missing or broken.
             DelegraphError: the model cannot be used, or a delegate failed.
         """
@@ -132,12 +134,12 @@ class Setup:
     def requested_delegates(self) -> list[AnyDelegate] | None:
         """Return ``delegates`` and the delegates of ``delegate_files``, in order of application.
 
-        Among the names, ``all`` stands for every installed one by its rank, ``none`` for nothing.
-        The result is None where nothing is asked for.
+        The name ``all`` means every installed delegate, ordered by rank; ``none`` means no
+        delegate. The result is None if no delegate is requested.
 
         Raises:
-            ArgumentError: a file that is not there, or is no delegate.
-            PluginError: a file whose options do not fit, or whose own code failed.
+            ArgumentError: a file does not exist, or has no delegate.
+            PluginError: the options of a file do not fit, or its code failed.
         """
         from delegraph.plugins import installed
 

@@ -1,7 +1,8 @@
 """Makes a failing case smaller while it still fails.
 
 Source:
-    Greedy, as in QuickCheck: the first simpler case that still fails is taken, and so on.
+    The search is greedy, as in QuickCheck: it takes the first simpler case that still fails, and
+    continues from there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from delegraph.schema.table import Table
 Array = NDArray[Any]
 
 TRIES = 500
-"""Simpler cases that are tried at most."""
+"""Largest number of simpler cases that are tried."""
 
 
 class Case(Protocol):
@@ -36,23 +37,23 @@ class Case(Protocol):
 
     @property
     def steps(self) -> tuple[tuple[Array, ...], ...]:
-        """The arrays for the graph inputs at each of consecutive invokes."""
+        """Arrays for the graph inputs at each of several consecutive invokes."""
 
     @property
     def reference(self) -> tables.Model | None:
-        """A model with equal interface and right results; None if the model itself is right."""
+        """A model with the same interface and right results; None if the case's model is right."""
 
 
 AnyCase = TypeVar("AnyCase", bound=Case)
 
 
 def shrunk(case: AnyCase, fails: Callable[[AnyCase], bool], tries: int = TRIES) -> AnyCase:
-    """Return the simplest case found for which *fails* is true, as it is for *case*.
+    """Return the simplest case found that still fails, as *case* does.
 
     Args:
-        case: what to start with.
-        fails: whether another still shows the same.
-        tries: simpler cases that are tried at most.
+        case: the failing case to start with.
+        fails: returns whether a simpler case fails in the same way.
+        tries: largest number of simpler cases to try.
     """
     progress = True
     while progress:
@@ -70,7 +71,7 @@ def shrunk(case: AnyCase, fails: Callable[[AnyCase], bool], tries: int = TRIES) 
 def simpler_cases(case: AnyCase) -> Iterator[AnyCase]:
     """Yield slightly simpler cases, the simplest first.
 
-    A case with a reference is only fed simpler values: its two models must stay alike.
+    A case with a reference gets simpler input values only, because its two models must stay alike.
     """
     if len(case.steps) > 1:
         yield replace(case, steps=case.steps[:1])

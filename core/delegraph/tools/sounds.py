@@ -17,10 +17,10 @@ from delegraph.tools.model_call import Details, declared_shape, input_name
 from delegraph.tools.quantizing import quantized
 
 ASSUMED_RATE = 16_000
-"""Samples a second where neither the model nor the user says: what most models of speech take."""
+"""Samples per second if neither the model nor the user gives a rate; usual for speech."""
 
 RATES = (1_000, 768_000)
-"""The lowest and the highest rate; the filter that resamples grows with it."""
+"""Lowest and highest sample rate; the resampling filter grows with the rate."""
 
 _WIDEST = 4  # bytes of a sample
 
@@ -32,7 +32,7 @@ class Sound:
     Attributes:
         samples: ``[frames, channels], float32`` in [-1, 1).
         rate: frames a second.
-        seconds: of the whole file, of which *samples* may be the beginning.
+        seconds: duration of the whole file; *samples* may be only its beginning.
     """
 
     samples: NDArray[np.float32]
@@ -49,20 +49,20 @@ def sound_as_input(
 ) -> NDArray[Any]:
     """Read a sound and convert it to the input: resampled, mixed, cut or padded.
 
-    Floating-point inputs get values in [-1, 1), int16 inputs the samples, and those with a scale
-    quantized values: int16 ones, and int8 ones where the metadata says that they take sounds.
+    Floating-point inputs get values in [-1, 1), int16 inputs the samples. Inputs with a scale get
+    quantized values: int16 inputs, and int8 inputs if the metadata says that they take sounds.
 
     Args:
         path: a ``.wav`` file of PCM samples with 8, 16, 24 or 32 bits.
         details: an entry of ``get_input_details``: ``[n]``, ``[1, n]``, ``[1, n, channels]``. An
-            open dimension takes the whole sound; else the first samples are taken, or zeros follow.
-        described: what the metadata says of the input: its rate and channels.
-        sample_rate: in hertz; None for the metadata's, or else :data:`ASSUMED_RATE`.
-        note: is told what was done to the sound.
+            open dimension takes the whole sound. Otherwise the sound is cut, or padded with zeros.
+        described: what the metadata says about the input: its rate and channels.
+        sample_rate: sample rate in hertz; None means the metadata's rate, or :data:`ASSUMED_RATE`.
+        note: is called with a description of each conversion of the sound.
 
     Raises:
-        ArgumentError: the file is no such sound, the input takes none, the numbers of channels do
-            not go together, or SciPy is missing.
+        ArgumentError: the file is no such sound, the input takes no sound, the numbers of channels
+            do not fit, or SciPy is missing.
     """
     channels = described.channels or 1
     shape = _shape(details)
@@ -96,7 +96,7 @@ def _frames(
     """Return the number of frames that an input takes, or None for any number.
 
     Raises:
-        ArgumentError: its shape or type is not that of a sound.
+        ArgumentError: the input's shape or type is not that of a sound.
     """
     dtype: np.dtype[Any] = np.dtype(details["dtype"])
     has_channels = channels > 1 and len(shape) > 1 and shape[-1] == channels
@@ -114,7 +114,7 @@ def _frames(
 
 
 def _read(path: str, seconds: float | None) -> Sound:
-    """Read the first *seconds* of a file and a little more, or the whole file.
+    """Read the first *seconds* of a file and a little more, or the whole file for None.
 
     Raises:
         ArgumentError: the file does not exist, is no PCM sound, or has no samples.
@@ -201,7 +201,7 @@ def _of_length(
     rate: int,
     note: Callable[[str], object],
 ) -> NDArray[np.float32]:
-    """Return the first *frames* of a sound, filled up by zeros."""
+    """Return the first *frames* frames of a sound, padded with zeros."""
     if frames is None:
         return samples
     if seconds * rate >= frames + 1:  # less is a matter of rounding

@@ -9,11 +9,11 @@ from pathlib import Path
 
 
 def write_whole(path: str, content: bytes) -> None:
-    """Write a file atomically: readers never find half of it; after a failure the old file is kept.
+    """Write a file atomically: readers never see half of it; a failure keeps the old file.
 
     Args:
-        path: of the file, or of a link to it; a device or a pipe is written as it is.
-        content: what it shall hold.
+        path: path of the file, or of a link to it; a device or a pipe is written directly.
+        content: content of the file.
 
     Raises:
         OSError: the file cannot be written.
@@ -27,7 +27,7 @@ def whole_file(path: str) -> Iterator[str]:
     """Context with the path of a temporary file, which replaces *path* at the end of the block.
 
     Args:
-        path: as :func:`write_whole` has it.
+        path: path as for :func:`write_whole`.
 
     Raises:
         OSError: *path* cannot be replaced.

@@ -53,7 +53,7 @@ def print_author_metadata(out: Console, metadata: ModelMetadata) -> None:
 
 
 def _facts(tensor: TensorMetadata) -> str:
-    """Metadata of a tensor, in a line."""
+    """Return the metadata of a tensor, in one line."""
     facts = []
     if tensor.size:
         facts.append("{} x {}".format(*tensor.size))

@@ -39,13 +39,12 @@ class Against:
     """Options of a comparison: the set-ups, and how to compare them.
 
     Attributes:
-        setup: what all verdicts are about.
+        setup: the tested set-up, which all verdicts are about.
         others: set-ups to compare with.
         blocks: number of new interpreters for each set-up.
         seconds: duration of all turns together, in seconds.
-        same_within: the largest difference that counts as none, in percent.
-        fail_above: by how many percent the set-up must be slower for the command to fail; None: it
-            never does.
+        same_within: the largest difference that counts as equal, in percent.
+        fail_above: percentage above which a slower set-up makes the command fail; None means never.
     """
 
     setup: Setup
@@ -56,7 +55,7 @@ class Against:
     fail_above: float | None
 
     def measured(self, inputs: InputRequest, signature: str | None) -> Comparison:
-        """Comparison of the set-ups; a bar shows the progress."""
+        """Return the comparison of the set-ups; a progress bar shows while it is measured."""
         from delegraph.tools.benchmarking.comparison import compare
 
         with shown_progress() as progress:
@@ -75,8 +74,8 @@ class Against:
         """Check that all set-ups ran, and that MODEL's is not too slow.
 
         Raises:
-            CheckFailed: MODEL is slower than another set-up by too much.
-            Exception: what the first set-up that failed did so with.
+            CheckFailed: MODEL is slower than another set-up by more than :attr:`fail_above`.
+            Exception: the error of the first set-up that failed.
         """
         slower = [] if self.fail_above is None else found.slower_than(self.fail_above / 100)
         if slower:
@@ -90,7 +89,7 @@ class Against:
 def against_options(command: Command) -> Command:
     """Add ``--against`` and related options; the command gets an :class:`Against`, or None.
 
-    This decorator stands below ``setup_options``, and uses the *setup* of that one.
+    This decorator stands below ``setup_options``, whose *setup* it uses.
     """
 
     @functools.wraps(command)

@@ -112,7 +112,7 @@ def _time(seconds: float) -> str:
 
 
 def print_cause(out: Console, cause: Cause) -> None:
-    """Print why outputs are further off than the tolerance."""
+    """Print the reason why outputs differ by more than the tolerance."""
     heading(out, "Cause")
     out.print(f"  {cause}", soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""``delegraph diff --bisect``: which nodes are to blame."""
+"""``delegraph diff --bisect``: finds and prints the nodes that are to blame."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def bisect_and_print(
         setup: the tested set-up.
         reference: the set-up with right results; None for Delegraph's kernels.
         tolerances: tolerance of each output, by name.
-        given: more of ``bisect``'s arguments, by name.
-        progress: is told how many probes are done.
+        given: further arguments of ``bisect``, by name.
+        progress: is called with the number of finished probes.
         as_json: whether to print JSON.
 
     Raises:
-        UsageError: no tolerance.
+        UsageError: no tolerance is given.
         CheckFailed: the result is wrong.
     """
     from delegraph.tools.differing.faulty_nodes import bisect

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from delegraph.errors import printable
 
 LEVELS = ("debug", "info", "warning", "error")
-"""What ``--log-level`` takes."""
+"""Values of ``--log-level``."""
 
 
 @contextlib.contextmanager
 def shown_log() -> Iterator[None]:
-    """Show log records from WARNING on while the block runs; :func:`show_from` adds more."""
+    """Context in which log records from WARNING on are shown; :func:`show_from` shows more."""
     handler = _Echo(logging.WARNING)
     with handler.undo:
         handler.listen_to("delegraph")
@@ -23,7 +23,7 @@ def shown_log() -> Iterator[None]:
 
 
 def show_from(level: str) -> None:
-    """From now on, show log records of Delegraph and the plugins at *level* or above.
+    """Show log records of Delegraph and the plugins at *level* or above, from now on.
 
     Args:
         level: one of :data:`LEVELS`.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from delegraph.tools.profiling.op_profile import NodeTime, OpProfile, Section
 
 _SLOWEST = 10
-"""Rows of the table by time, as in ``benchmark_model``."""
+"""Number of rows of the table by time, as in ``benchmark_model``."""
 
 _NODES = ("node type", "first ms", "avg ms", "%", "cdf %", "calls", "output", "name")
 _TYPES = ("node type", "count", "ms a run", "%", "cdf %", "calls", "output")

@@ -1,4 +1,4 @@
-"""How the subcommands print: plain tables, JSON, numbers, progress."""
+"""Ways in which the subcommands print: plain tables, JSON, numbers, progress."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PATIENCE = 2.0
 """Seconds before progress is shown."""
 
 PIPE_WIDTH = 160
-"""Columns when standard output is no terminal and COLUMNS does not say."""
+"""Width in columns if standard output is no terminal and COLUMNS is not set."""
 
 
 LONGEST_NAME = 60
-"""Characters of a name that tables show; JSON has all of them."""
+"""Largest number of characters of a name in tables; JSON has the whole name."""
 
 _SHORTEST_NAME = 12
 
@@ -42,7 +42,7 @@ def console() -> Console:
             super().print(*(printable(o) if isinstance(o, str) else o for o in objects), **how)
 
         def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # main ends the command
+            raise BrokenPipeError  # main ends the command when its reader has gone
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return Printable(width=width, markup=False, emoji=False, highlight=False)
@@ -62,10 +62,10 @@ def print_table(
     Args:
         out: the console to print to.
         columns: headings.
-        rows: cells, made text by ``str`` and :func:`printable`.
+        rows: cells of each row, converted to text by ``str`` and :func:`printable`.
         right: headings of the columns that are aligned to the right.
-        names: headings of the columns whose cells are shortened to what the width leaves them.
-        indent: blanks in front.
+        names: headings of the columns whose cells are shortened to fit the width.
+        indent: number of blanks before each row.
     """
     from rich.padding import Padding
     from rich.table import Table
@@ -85,7 +85,7 @@ def print_table(
     with out.capture() as capture:
         out.print(shown)
     for line in capture.get().splitlines():
-        print(line.rstrip())  # rich fills lines up with blanks
+        print(line.rstrip())  # rich pads lines with blanks
 
 
 def _with_short_names(
@@ -125,7 +125,7 @@ def heading(out: Console, text: str) -> None:
 def only_json_printed() -> Iterator[None]:
     """Redirect all output except that of :func:`print_json` to stderr while the block runs.
 
-    What delegates and plugins print, in C as well, goes to standard error.
+    Text that delegates and plugins print, also from C code, goes to standard error.
     """
     from delegraph.plugins.standard_output import printed_to_stderr
 
@@ -168,7 +168,7 @@ _DELETE = "\x7f"  # the one character that JSON does not escape although it is A
 
 @contextlib.contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Show *what* as a status on a terminal, once the block has run for :data:`PATIENCE`."""
+    """Show *what* as a status on a terminal if the block runs longer than :data:`PATIENCE`."""
     if not sys.stderr.isatty():
         yield
         return
@@ -187,7 +187,7 @@ def progress(what: str) -> Iterator[None]:
 
 
 def size(count: int) -> str:
-    """Return a number of bytes for people.
+    """Return a number of bytes as text for people.
 
     >>> size(999), size(4_300_000)
     ('999 B', '4.3 MB')

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def shown_progress() -> Iterator[Progress]:
     """Yield a progress function, whose bar appears after :data:`PATIENCE` on a terminal.
 
-    A bar, the share and the time left stand on standard error while the block runs.
+    Standard error shows a bar, the finished share and the remaining time while the block runs.
     """
     if not sys.stderr.isatty():
         yield lambda what, done, total: None
@@ -59,7 +59,7 @@ class _Bar:
         if not self._is_shown:
             if time.monotonic() - self._begin < PATIENCE:
                 return
-            self._bar.update(self._task, description=what)  # or it begins without words
+            self._bar.update(self._task, description=what)  # otherwise it begins without words
             self._bar.start()
             self._is_shown = True
         self._bar.update(self._task, description=what, completed=done, total=total)

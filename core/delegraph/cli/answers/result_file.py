@@ -15,9 +15,9 @@ def write_result(path: str, result: Mapping[str, Any], option: str) -> None:
     """Write a result as JSON; a file is written whole or not at all.
 
     Args:
-        path: of the file; a device or a pipe is written as it is.
-        result: NaN and infinities, which JSON lacks, become null.
-        option: that names the path, for errors.
+        path: path of the file; a device or a pipe is written directly.
+        result: data of the file; NaN and infinities, which JSON lacks, become null.
+        option: option with the path, for error messages.
 
     Raises:
         UsageError: the file cannot be written.

@@ -27,18 +27,18 @@ class RunAnswer:
     """Result of ``delegraph run``.
 
     Attributes:
-        model: its path.
-        signature: the one that was called; None for the whole model.
-        numerics: whose rounding.
-        inputs: what each was given.
-        outputs: in brief.
-        findings: what they say of a picture.
+        model: path of the model.
+        signature: name of the called signature; None means the whole model.
+        numerics: whether kernels round like the official builtin or reference ones.
+        inputs: values given to each input.
+        outputs: summary of each output.
+        findings: objects recognized in a picture.
         picture_size: width and height of the user's picture; None without one.
-        drawn: the file that the findings are drawn on; None for none.
-        placement: who ran which node.
-        incidents: what delegates did wrong.
-        allocate: milliseconds; None for a signature, whose calls allocate.
-        invokes: milliseconds of each.
+        drawn: path of the file with the findings drawn on the picture; None if none is written.
+        placement: delegate or kernel of each node.
+        incidents: failures of delegates after which the run went on.
+        allocate: milliseconds of allocation; None for a signature, whose calls allocate.
+        invokes: milliseconds of each invoke.
     """
 
     model: str
@@ -123,7 +123,7 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
 
 
 def _times(answer: RunAnswer) -> str:
-    """Time of allocating and of invoking, the median of several invokes."""
+    """Return a text with the times of allocation and of invoke (the median of several)."""
     allocate = "" if answer.allocate is None else f"allocate {_milliseconds(answer.allocate)}, "
     times = answer.invokes
     invoke = f"invoke {_milliseconds(statistics.median(times))}"

@@ -21,8 +21,8 @@ def print_findings(out: Console, findings: Findings, size: tuple[int, int] | Non
     Args:
         out: the console to print to.
         findings: the findings to print.
-        size: width and height of the user's picture, whose pixels are printed; None without one:
-            then parts of its size are.
+        size: width and height of the user's picture, to print places in pixels. Without a picture
+            it is None, and places are printed as shares of the size.
     """
     unit = "parts of the picture" if size is None else "pixels of the picture"
     if findings.boxes is not None:

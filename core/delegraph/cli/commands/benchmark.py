@@ -69,14 +69,14 @@ class BenchmarkRequest:
 def command(as_json: bool, **options: Any) -> None:
     """Measure how long a model takes, and its memory.
 
-    Run control, inputs and figures follow benchmark_model; docs/benchmark.md has our option for
+    Run control, inputs and figures follow benchmark_model; docs/benchmark.md lists the option for
     each of its flags.
 
-    Times are those of computing alone: the inputs are copied before each run. What comes before,
-    loading, delegates and allocating, is measured too, and the memory of each stage.
+    Times are of computing alone: the inputs are copied before each run. Loading, applying delegates
+    and allocating are measured separately, with the memory of each stage.
 
-    With --against, MODEL and other set-ups take turns instead, and each other one gets a verdict:
-    MODEL is faster, slower, the same, or the machine is too noisy to tell.
+    With --against, MODEL and other set-ups take turns instead. The verdict on each other set-up
+    says whether MODEL is faster, slower or the same, or the machine too noisy to tell.
     """
     request = BenchmarkRequest(**options)
     if request.against is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.cache_entries import CacheEntry
 
 Groups = dict[tuple[str, str], list["CacheEntry"]]
-"""Entries by delegate and version."""
+"""Mapping from a delegate and its version to its cache entries."""
 
 
 @click.group("cache")
@@ -23,7 +23,7 @@ Groups = dict[tuple[str, str], list["CacheEntry"]]
 def command() -> None:
     """Look at what delegates have compiled, make it ahead of time, or remove it.
 
-    It lies in $DELEGRAPH_CACHE, else in this user's folder for caches.
+    The cache is in $DELEGRAPH_CACHE, or else in this user's folder for caches.
     """
 
 
@@ -60,9 +60,9 @@ def list_(as_json: bool) -> None:
 @json_option
 @diagnosis_options
 def clear(delegates: tuple[str, ...], as_json: bool) -> None:
-    """Remove what is kept: of the delegates named, else of all.
+    """Remove the cached data of the named delegates, or of all delegates.
 
-    Models that use them are compiled again. A process that has opened a file keeps it.
+    Models that use the data are compiled again. A process keeps the files that it has open.
     """
     from delegraph.delegation.cache_entries import remove_entry
     from delegraph.errors import ArgumentError, did_you_mean

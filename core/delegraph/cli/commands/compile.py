@@ -1,4 +1,4 @@
-"""``delegraph compile``: partitions of delegates compiled ahead of time, into the model file."""
+"""``delegraph compile``: compiles partitions of delegates into the model file."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def command(
 ) -> int:
     """Compile the partitions of delegates ahead of time.
 
-    What a delegate takes of MODEL becomes one operator a partition, with what the delegate's
-    compiler made of it, and everything else stays as it is. The file that is written applies its
-    delegates by itself.
+    Each partition that a delegate claims in MODEL becomes one custom operator with the data that
+    the delegate compiled. All other nodes stay unchanged. When the written file is loaded, its
+    delegates are applied without being named.
     """
     if not delegates:
         raise click.UsageError("give at least one --delegate", click.get_current_context())

@@ -146,7 +146,7 @@ def command(
 ) -> None:
     """Compare outputs in two set-ups, on the same inputs.
 
-    The options name what is tested; --reference what it is compared with.
+    The options describe the tested set-up; --reference describes the set-up to compare with.
     """
     from delegraph.tools.differing.difference import diff
 

@@ -39,8 +39,8 @@ SHOWN_FAILURES = 10
 def command(time_limit: float, as_json: bool) -> int:
     """Look for what is wrong: versions, plugins, caches.
 
-    For a report of a fault this says all that matters. Another process imports every delegate's own
-    module, so it may take a while. Exits with 1 when something is broken.
+    The output has all facts that a fault report needs. Another process imports every delegate's own
+    module, so it may take a while. The exit code is 1 if something is broken.
     """
     from delegraph.cli import COMMANDS
     from delegraph.json_records import to_json

@@ -11,7 +11,7 @@ from delegraph.cli.options.arguments import diagnosis_options
 from delegraph.errors import DelegraphError, did_you_mean
 
 TASKS = ("classification", "detection", "custom")
-"""In the order of ``--help``; each is ``command`` in the module ``evaluate_NAME``."""
+"""Names of the tasks in the order of ``--help``; each is ``command`` in ``evaluate_NAME``."""
 
 
 class TaskGroup(click.Group):

@@ -1,4 +1,4 @@
-"""``delegraph evaluate classification``: which class pictures are of."""
+"""``delegraph evaluate classification``: accuracy of a classifier of pictures."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ def command(
 ) -> None:
     """Evaluate a classifier of pictures.
 
-    Top-1 to top-10 accuracy of every set-up; with --against, the drop of each from the first one
-    with the interval that fits the exact McNemar test, and the pictures that it answers otherwise.
+    Prints the top-1 to top-10 accuracy of every set-up. With --against, it also prints each
+    set-up's loss against the first one, with an interval (exact McNemar test), and the pictures
+    with another answer.
     """
     from delegraph.tools.evaluation.classification import evaluate_classification
     from delegraph.tools.evaluation.labelled_pictures import labelled_pictures, read_words

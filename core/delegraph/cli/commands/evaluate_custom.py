@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def command(evaluation: Evaluation, data: tuple[str, ...], metric: str) -> None:
     """Evaluate any model by a Python function.
 
-    DATA are .npz files. The first axis of their arrays counts the rows. An array named as an input
-    has its values, and the metric gets all of them as labels.
+    DATA are .npz files. The first axis of their arrays counts the rows. An array named like an
+    input has its values. The metric gets the other arrays as labels.
     """
     from delegraph.tools.evaluation.custom import evaluate_metric
 

@@ -1,4 +1,4 @@
-"""``delegraph evaluate detection``: which objects are where in pictures."""
+"""``delegraph evaluate detection``: precision of a detector of objects in pictures."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def command(
 ) -> None:
     """Evaluate a detector of objects: mean average precision.
 
-    By two definitions, the official tool's and COCO's, which differ: the first counts crowds as
-    objects and a class that was only found as 0. COCO's needs the extra delegraph[coco].
+    There are two definitions: the official tool's and COCO's. The official tool's counts crowds as
+    objects, and a class without true objects as 0. COCO's needs the extra delegraph[coco].
     """
     from delegraph.tools.evaluation.detection import evaluate_detection
     from delegraph.tools.evaluation.ground_truth_files import read_ground_truth, read_picture_ids
@@ -205,7 +205,7 @@ def _print_thresholds(out: Console, result: Detection) -> None:
 
 
 CLASSES_SHOWN = 10
-"""Classes that the table shows, the worst ones; JSON has all."""
+"""Number of classes in the table, the worst ones; JSON has all."""
 
 
 def _print_classes(out: Console, result: Detection) -> None:

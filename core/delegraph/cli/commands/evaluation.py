@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 BAD_SHOWN = 10
-"""Samples that could not be used, of which the table shows no more; JSON has all."""
+"""Largest number of unusable samples in the table; JSON has all."""
 
 
 class Evaluated(Protocol):
@@ -36,7 +36,7 @@ class Evaluated(Protocol):
 
     @property
     def answers(self) -> Answers:
-        """Answers with set-ups, times, and samples that could not be used."""
+        """Answers of the set-ups, with times and unusable samples."""
 
     def to_json(self) -> dict[str, Any]:
         """Return all results as dictionaries and lists for JSON."""
@@ -50,11 +50,11 @@ class Evaluation:
     """Parsed options that all tasks share.
 
     Attributes:
-        setups: that of MODEL and its options, and one for each ``--against``.
-        output: where the result goes; the journal lies beside it.
-        restart: whether a journal that is there is deleted.
-        warmup_runs: before any time counts.
-        as_json: whether JSON is printed.
+        setups: the set-up of MODEL and its options, then one for each ``--against``.
+        output: path of the result file; the journal is beside it.
+        restart: whether to delete an existing journal.
+        warmup_runs: number of runs of each set-up before times are measured.
+        as_json: whether to print JSON.
     """
 
     setups: tuple[Setup, ...]
@@ -65,7 +65,7 @@ class Evaluation:
 
     @property
     def journal(self) -> str | None:
-        """Where the journal is: none without a file of results."""
+        """Path of the journal; None without a result file."""
         return None if self.output is None else f"{self.output}.journal"
 
     def finish(
@@ -76,8 +76,8 @@ class Evaluation:
         """Evaluate, write the result, delete the journal, and print.
 
         Args:
-            evaluate: makes the result.
-            show: prints a task's own part of it, between set-ups and bad samples.
+            evaluate: computes the result.
+            show: prints the task's own part of the result, between set-ups and bad samples.
         """
         if self.restart and self.journal is not None:
             with contextlib.suppress(FileNotFoundError):
@@ -183,4 +183,4 @@ num_images_option = click.option(
     show_default=True,
     help="How many of the pictures to use, in the order of their names; 0 for all.",
 )
-"""Adds ``--num-images``, of every task on pictures."""
+"""Decorator that adds ``--num-images``, for every task on pictures."""

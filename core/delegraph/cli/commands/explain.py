@@ -1,4 +1,4 @@
-"""``delegraph explain``: which nodes delegates take, with reasons for the others."""
+"""``delegraph explain``: shows which nodes delegates claim, and why they reject the others."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class ExplainRequest:
 def command(**options: Any) -> int:
     """Show which nodes delegates take, and why not others.
 
-    The delegates are applied and tensors get their shapes; nothing is computed but what
-    --partition-policy measured has to measure.
+    The delegates are applied and tensors get their shapes. No node is computed, except to measure
+    for --partition-policy measured.
     """
     request = _with_locked_delegates(ExplainRequest(**options))
     if request.setup.runtime == "litert":
@@ -114,7 +114,7 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
         except TimeLimitError:
             raise
         except DelegraphError:
-            pass  # then sizes are those that the file declares
+            pass  # then the printed sizes are those that the file declares
     return interpreter
 
 
@@ -183,7 +183,7 @@ def _explain_litert(request: ExplainRequest) -> int:
             raise
         except UnresolvedOpError as error:
             unknown, unloaded = error.op, error
-        except RuntimeError as error:  # then the runtime's own delegates do not show
+        except RuntimeError as error:  # otherwise the runtime's own delegates would not show
             found = _UNRESOLVED_IN_LITERT.search(str(error))
             unknown = None if found is None else found[1]
         placement = interpreter.placement
@@ -294,7 +294,7 @@ def print_stages(out: Console, explanation: Explanation) -> None:
 
 
 def _runner(placement: Placement, stage: Stage) -> str:
-    """Return the name of a stage's delegate or host, with the delegate's note."""
+    """Return the name of the delegate or host that runs a stage, with the delegate's note."""
     if stage.delegate is None:
         return NOTHING if stage.is_unresolved else placement.host
     note = placement.notes.get(stage.delegate)
@@ -312,7 +312,7 @@ def _boundary(placement: Placement, partition: int | None) -> tuple[str, str]:
 
 
 def print_refusals(out: Console, explanation: Explanation) -> None:
-    """Print the reasons of rejected nodes."""
+    """Print the rejected nodes with the reasons."""
     from delegraph.delegation.placement import node_numbers
 
     several = len({node.subgraph for node in explanation.placement.nodes}) > 1

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 def command(model: str, table_limit: int | None, as_json: bool) -> None:
     """Show what a model file holds.
 
-    Inputs and outputs, operators, constants, signatures and metadata, with what the author says of
-    the model and its labels; nothing is run.
+    Shows inputs and outputs, operators, constants, signatures and metadata, with the author's
+    description of the model and its labels. The model is not run.
     """
     from delegraph.graph.loader import load_model
     from delegraph.tools.model_summary import summarize_model

@@ -1,4 +1,4 @@
-"""``delegraph memory``: how much memory a model's tensors need."""
+"""``delegraph memory``: shows how much memory a model's tensors need."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class MemoryAnswer:
         report: report of the graph with delegates applied.
         plain: report of the graph without delegates; None if no delegate is named.
         estimate: estimate of TFLM's arena; None if not requested.
-        chosen: the result that budget, picture and offline plan are about.
+        chosen: the planner's result that is used for budget, picture and offline plan.
     """
 
     report: MemoryReport
@@ -75,7 +75,7 @@ class MemoryAnswer:
 
     @property
     def needed(self) -> int:
-        """Number of bytes to compare with the budget."""
+        """Number of bytes that are compared with the budget."""
         return self.chosen.bytes if self.estimate is None else self.estimate.total_bytes
 
 
@@ -110,8 +110,8 @@ class MemoryAnswer:
 def command(**options: Any) -> None:
     """Show how much memory tensors need, by every planner.
 
-    Beside each stands what no plan can do without. Budget, picture and offline plan are about
-    --planner; with all, about the best one.
+    Each planner's size is shown beside the lower bound of all plans. Budget, picture and offline
+    plan use --planner; with all, they use the best planner.
     """
     request = MemoryRequest(**options)
     answer = _answer(request)
@@ -164,7 +164,7 @@ def _report(
     from delegraph import Interpreter, Limits, OpResolverType
     from delegraph.tools.memory_report import memory_report
 
-    # Without any the model is planned as it is; what it holds compiled has no other kernel.
+    # Without delegates the model is planned as it is: its compiled partitions have no kernel.
     alone = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     with Interpreter(
         request.model,

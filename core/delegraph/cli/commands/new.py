@@ -1,4 +1,4 @@
-"""``delegraph new``: the distribution of a new delegate or operator, to start from."""
+"""``delegraph new``: writes the distribution of a new delegate or operator, as a start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delegraph.cli.answers.printing import console, print_json
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 
 TEMPLATES = ("kernel", "engine", "compiler", "custom-op")
-"""Names of ``KINDS`` of tools/scaffold.py, which is not loaded for help."""
+"""Names of the ``KINDS`` of tools/scaffold.py, which is not imported for help."""
 
 
 @click.command("new")
@@ -41,9 +41,9 @@ def command(
 ) -> None:
     """Start a delegate or a custom operator, as a distribution.
 
-    It has a plugin module, a delegate that works, tests with the conformance kit, and all that pip
-    needs. NAME is what users will type after --delegate; as a custom operator, my-op is MyOp in
-    models.
+    The distribution has a plugin module, a working delegate, tests with the conformance kit, and
+    all files that pip needs. NAME is the word that users type after --delegate; the custom operator
+    my-op is called MyOp in models.
     """
     if operators is not None and template == "custom-op":
         raise click.UsageError("--operators is for delegates, not for --template custom-op")

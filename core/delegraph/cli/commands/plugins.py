@@ -74,8 +74,9 @@ def time_limit_option(default: float) -> Callable[[Command], Command]:
 def list_plugins(time_limit: float, as_json: bool) -> None:
     """List the installed plugins and the delegates they offer.
 
-    Nothing heavy is imported, and that by another process, so that no plugin can stop the list.
-    DELEGRAPH_PLUGINS=a,b allows only those plugins, DELEGRAPH_DISABLE_PLUGINS=a,b leaves some out.
+    Only the plugins' light modules are imported, in another process, so that no plugin can stop the
+    list. DELEGRAPH_PLUGINS=a,b allows only those plugins, DELEGRAPH_DISABLE_PLUGINS=a,b leaves some
+    out.
     """
     from delegraph.plugins import PluginSet
     from delegraph.tools.default_delegates import defaults_among
@@ -185,7 +186,7 @@ def _named(plugins: PluginSet, name: str) -> tuple[list[Offer], list[Plugin]]:
     if offers:
         return offers, list({offer.address: offer.plugin for offer in offers}.values())
     if not named:
-        offer = plugins.find(name)  # the error says what there is
+        offer = plugins.find(name)  # the error lists the known names
         return [offer], [offer.plugin]
     return [offer for offer in plugins.offers() if offer.plugin in named], named
 
@@ -204,9 +205,9 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
     """Look for what is wrong with the plugins.
 
     Another process imports every delegate's own module, so it may take a while; no delegate is
-    made. --isolated imports each plugin in a process of its own, limits its memory, and shows how
-    it went: ok, failed, timed out, or died with an exit code or a signal. The configuration file
-    that was read is shown with what it changes. Exits with 3 when something cannot be used.
+    created. --isolated imports each plugin in its own process with limited memory, and shows the
+    outcome: ok, failed, timed out, or died with an exit code or a signal. The effects of the
+    configuration file are shown. The exit code is 3 if something cannot be used.
     """
     from delegraph.cli import COMMANDS
     from delegraph.operators.memory_limit import physical_memory

@@ -1,4 +1,4 @@
-"""``delegraph predict``: a model on all rows of some data, over processes, into a file."""
+"""``delegraph predict``: runs a model on all rows of some data, in processes, into a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from delegraph.tools.setup import Setup
 
 BAD_SHOWN = 10
-"""Bad rows of which the summary shows no more; JSON has all."""
+"""Largest number of bad rows in the summary; JSON has all."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class PredictRequest:
 def _renamings(
     ctx: click.Context, parameter: click.Parameter, words: Sequence[str]
 ) -> dict[str, str]:
-    """Column for each name, from ``NAME=COLUMN``."""
+    """Return a mapping from each name to its column, from texts ``NAME=COLUMN``."""
     for word in words:
         if not all(word.partition("=")):
             raise click.BadParameter(f"{word!r}: expected NAME=COLUMN")
@@ -162,8 +162,8 @@ def command(as_json: bool, **options: Any) -> None:
 
     DATA is a folder of pictures or .npy files, or a .npz, .parquet or .jsonl file with a column for
     each input. The output has the number of each row, the columns that are no inputs, and the
-    outputs. Each process has one thread unless --threads says otherwise. Bad rows are summed up in
-    the end; the exit code is 1 where no row is good.
+    outputs. Each process has one thread unless --threads says otherwise. A summary of bad rows is
+    printed at the end; the exit code is 1 if no row is good.
     """
     request = PredictRequest(**options)
     if not request.isolate_rows:

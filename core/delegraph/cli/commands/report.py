@@ -1,4 +1,4 @@
-"""``delegraph report``: a page that shows a model, its placement and its measurements."""
+"""``delegraph report``: writes a page that shows a model, its placement and measurements."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ class ReportRequest:
 def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any) -> None:
     """Write a page that shows a model.
 
-    It has the graph, who runs what, and why not others; what is measured where that is asked for.
-    It is one file that loads nothing from elsewhere: it can be mailed, kept beside a model or
-    printed.
+    The page shows the graph, the delegate of each node, the reasons of rejections, and requested
+    measurements. It is one file that loads nothing from the network: it can be mailed, kept beside
+    a model or printed.
     """
     others = setups_against(setup, against)
     request = ReportRequest(setup=setup, against=others, **options)

@@ -100,9 +100,10 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
 
     A picture is resized to the input's height and width (bilinear). A uint8 input gets its bytes,
     an int8 input the bytes minus 128, a float input (byte - 127.5) / 127.5, unless the model's
-    metadata says otherwise. A sound is resampled, mixed to the model's channels, and cut or filled
-    up with zeros. Scores of classes are shown as real numbers, best first; boxes, key points and
-    classes of pixels where they are recognized; other outputs as shape, range and first values.
+    metadata says otherwise. A sound is resampled, mixed to the model's channels, and cut or padded
+    with zeros. Scores of classes are shown as real numbers, best first. Boxes, key points and
+    classes of pixels are shown if they are recognized, other outputs as shape, range and first
+    values.
     """
     request = RunRequest(labels=_read_labels(labels), **options)
     answer = _run(request)
@@ -115,7 +116,7 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
 
 def _note_what_has_no_effect(request: RunRequest, labels: str | None, answer: RunAnswer) -> None:
     """Print a note on stderr if labels or a threshold are given, but no output has scores."""
-    # A threshold is kept where there were scores, even if it left none of them.
+    # A threshold has an effect if there were scores, even if it removed all of them.
     if answer.findings.tensors or any(o.top or o.threshold is not None for o in answer.outputs):
         return
     if request.labels:
@@ -167,7 +168,7 @@ def _run(request: RunRequest) -> RunAnswer:
 
 
 def _metadata(model: Model, signature: str | None) -> ModelMetadata:
-    """Metadata of the first subgraph; empty where the signature calls another."""
+    """Return the metadata of the first subgraph; empty if the signature calls another subgraph."""
     from delegraph.tools.called_inputs import called_metadata
 
     metadata = called_metadata(model, signature)
@@ -179,7 +180,7 @@ def _metadata(model: Model, signature: str | None) -> ModelMetadata:
 def _inputs(
     request: RunRequest, model: Model, metadata: ModelMetadata, details: Sequence[Details]
 ) -> list[GivenInput]:
-    """Value of every input, in the order of the model or of the signature."""
+    """Return the value of every input, in the order of the model or of the signature."""
     import numpy as np
 
     from delegraph.tools.called_inputs import require_room_for, signature_names

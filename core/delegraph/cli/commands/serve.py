@@ -1,4 +1,4 @@
-"""``delegraph serve``: a model for many clients, by the Open Inference Protocol."""
+"""``delegraph serve``: serves a model to many clients, by the Open Inference Protocol."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ def command(
 ) -> None:
     """Serve a model to many clients (Open Inference Protocol).
 
-    KServe has the endpoints, REST and gRPC on all addresses of this machine; Ray Serve has the
+    KServe has the endpoints, REST and gRPC on all addresses of this machine. Ray Serve runs the
     replicas and batches the requests. /v2/health/ready answers once the delegates are warm. SIGTERM
-    and Ctrl-C end the server after the requests that it has. Needs pip install 'delegraph[serve]'.
+    and Ctrl-C end the server after its pending requests. Needs pip install 'delegraph[serve]'.
     """
     from delegraph.scale.predictor import Predictor
     from delegraph.scale.serve import ServeOptions, serve

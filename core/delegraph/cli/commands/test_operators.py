@@ -1,4 +1,4 @@
-"""``delegraph test-operators``: generated models, run with and without a delegate."""
+"""``delegraph test-operators``: runs generated models with and without a delegate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from delegraph.testing.sweep.sweep import SweepResult
 
 DETAIL_SHOWN = 200
-"""Characters of a finding's text that are printed; files and JSON have all."""
+"""Largest number of printed characters of a finding's text; files and JSON have all."""
 
 
 @click.command("test-operators")
@@ -81,10 +81,10 @@ DETAIL_SHOWN = 200
 def command(delegate: str, as_json: bool, **options: Any) -> None:
     """Try generated models on a delegate, and compare results.
 
-    DELEGATE is an installed delegate, one of a file FILE.py, or "core": Delegraph's own kernels,
-    which are compared with the official interpreter. Each case is a small model that is invoked a
-    few times, resized between. Cases run in processes of their own, so a crash is a finding, too.
-    Does not run on Windows. The exit code is 1 when something differs.
+    DELEGATE is an installed delegate, the delegate of a file FILE.py, or "core" for Delegraph's own
+    kernels, which are compared with the official interpreter. Each case is a small model that is
+    invoked and resized several times. Cases run in child processes, so a crash is a finding too.
+    The command does not run on Windows. The exit code is 1 if something differs.
     """
     result = _swept(delegate, options)
     if as_json:

@@ -38,15 +38,15 @@ class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
 def model_argument(command: Command) -> Command:
     """Add the MODEL argument, an existing path; the loader rejects folders with its own message."""
     kind = click.Path(exists=True, readable=True)
-    kind.name = "file"  # what messages call it
+    kind.name = "file"  # the name that messages use
     return click.argument("model", type=kind)(command)
 
 
 def delegate_option(command: Command) -> Command:
     """Add ``--delegate`` and ``--delegate-file``, which may be repeated.
 
-    The command gets ``delegates`` and ``delegate_files``, as typed; ``Setup.requested_delegates``
-    makes one list of them.
+    The command gets ``delegates`` and ``delegate_files`` as typed; ``Setup.requested_delegates``
+    joins them.
     """
     command = click.option(
         "--delegate-file",
@@ -79,7 +79,7 @@ def _named(text: str) -> Callable[[Command], Command]:
         "--delegate",
         "delegates",
         multiple=True,
-        is_eager=True,  # help is given whatever else is missing or wrong
+        is_eager=True,  # so that help is printed even if other arguments are missing or wrong
         callback=_print_delegate_help,
         shell_complete=complete_delegate,
         metavar="NAME[:KEY=VALUE,...]",
@@ -98,7 +98,7 @@ def complete_delegate(
 
 
 def placement_options(command: Command) -> Command:
-    """Add ``--rules``, ``--require`` and ``--partition-policy``: a ``PlacementPolicy``."""
+    """Add ``--rules``, ``--require``, ``--partition-policy``: the fields of ``PlacementPolicy``."""
     command = click.option(
         "--partition-policy",
         type=click.Choice(["largest", "measured"]),
@@ -177,7 +177,7 @@ def limit_options(command: Command) -> Command:
 
 
 def table_limit_option(command: Command) -> Command:
-    """Add ``--table-limit``: the number of operators, options and tensors in a file."""
+    """Add ``--table-limit``: the largest number of operators, options and tensors in a file."""
     return click.option(
         "--table-limit",
         type=click.IntRange(0),
@@ -186,7 +186,7 @@ def table_limit_option(command: Command) -> Command:
 
 
 def runtime_option(command: Command) -> Command:
-    """Add ``--runtime``: whose interpreter runs the model."""
+    """Add ``--runtime``: the name of the interpreter that runs the model."""
     return click.option(
         "--runtime",
         type=click.Choice(["delegraph", "litert"]),
@@ -197,7 +197,7 @@ def runtime_option(command: Command) -> Command:
 
 
 def with_options_added(command: Command, options: Sequence[Callable[[Any], Any]]) -> Command:
-    """Return a command with *options*, in the order of ``--help``."""
+    """Return a command with *options* added, in the order of ``--help``."""
     added: Any = command
     for option in reversed(options):
         added = option(added)
@@ -241,7 +241,7 @@ def json_option(command: Command) -> Command:
 
 
 def diagnosis_options(command: Command) -> Command:
-    """Add ``-v``, ``--log-level`` and ``--traceback``, which ``main`` looks for among the words."""
+    """Add ``-v``, ``--log-level`` and ``--traceback``, which ``main`` finds on the command line."""
     command = click.option(
         TRACEBACK, is_flag=True, expose_value=False, help="Show where an error comes from."
     )(command)
@@ -266,13 +266,13 @@ def diagnosis_options(command: Command) -> Command:
 
 
 def _show_log(ctx: click.Context, parameter: click.Parameter, value: str | int | None) -> None:
-    """Show the log from the level in ``--log-level``, or in the number of ``-v`` options."""
+    """Show the log from the level of ``--log-level``, or from the level of repeated ``-v``."""
     if value and not ctx.resilient_parsing:
         show_from(value if isinstance(value, str) else "info" if value == 1 else "debug")
 
 
 def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    """If wanted, print the versions and exit, without importing any plugin."""
+    """If *wanted*, print the versions and exit, without importing any plugin."""
     if wanted:
         from importlib.metadata import version
 
@@ -290,7 +290,7 @@ def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) 
 def _print_delegate_help(
     ctx: click.Context, parameter: click.Parameter, delegates: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Print the options of installed delegates and exit, when a name is ``help``."""
+    """Print the options of installed delegates and exit, if a name is ``help``."""
     wanted = [name for name in delegates if name == "help" or name.endswith(":help")]
     if wanted and not ctx.resilient_parsing:
         from delegraph.cli.options.delegate_help import print_delegate_help

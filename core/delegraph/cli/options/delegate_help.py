@@ -19,10 +19,10 @@ def print_delegate_help(wanted: Sequence[str]) -> None:
     """Print the options of delegates, without importing their heavy modules.
 
     Args:
-        wanted: ``help`` for all that are installed, ``NAME:help`` or ``dist:NAME:help`` for one.
+        wanted: ``help`` for all installed delegates, ``NAME:help`` or ``dist:NAME:help`` for one.
 
     Raises:
-        PluginError: no usable plugin offers the one asked for.
+        PluginError: no usable plugin offers a requested delegate.
     """
     from delegraph.plugins import installed
 
@@ -38,16 +38,16 @@ def print_delegate_help(wanted: Sequence[str]) -> None:
 
 
 def isolation_text(spec: DelegateSpec) -> str:
-    """Return the text that a delegate is isolated by default."""
+    """Return a text saying that a delegate is isolated by default; empty if it is not."""
     limit = "" if spec.timeout is None else f", {spec.timeout:g} s for an invoke"
     return f"runs in a process of its own{limit} (--isolate none: in this one)"
 
 
 def capabilities_of(offer: Offer) -> Capabilities:
-    """Return the claims of a delegate, whose heavy module is loaded.
+    """Return the claims of a delegate; its heavy module is imported.
 
     Raises:
-        PluginError: it cannot be made with its default options, or does not say.
+        PluginError: the delegate cannot be created with its default options, or declares no claims.
     """
     from delegraph.errors import PluginLoadError, in_words
     from delegraph.plugins import installed
@@ -60,7 +60,7 @@ def capabilities_of(offer: Offer) -> Capabilities:
 
 
 def print_claims(out: Console, offer: Offer) -> None:
-    """Print the claims of a delegate, grouped by form, and its tolerances."""
+    """Print the claims of a delegate and its tolerances, grouped by form."""
     capabilities = capabilities_of(offer)
     operators: dict[str, list[str]] = {}
     for claim in capabilities.claims:

@@ -50,7 +50,7 @@ def input_request_options(distribution: str) -> Callable[[Command], Command]:
     """Add all options about inputs; the command gets an ``InputRequest`` as *inputs*.
 
     Args:
-        distribution: which random values are the default.
+        distribution: name of the default distribution of random values.
     """
 
     def add(command: Command) -> Command:
@@ -98,7 +98,7 @@ def _taking_request(command: Command) -> Command:
 def _named_numbers(
     ctx: click.Context, parameter: click.Parameter, words: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Split ``[NAME=]NUMBER,NUMBER,...`` at the last ``=``, as a name may contain ``=``."""
+    """Split ``[NAME=]NUMBER,NUMBER,...`` at the last ``=``, because a name may contain ``=``."""
     found: dict[str, tuple[int, ...]] = {}
     for word in words:
         name, _, numbers = word.rpartition("=")

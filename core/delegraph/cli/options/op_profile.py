@@ -1,4 +1,4 @@
-"""Options for profiles; the command gets a ``ProfileRequest``."""
+"""Options that request profiles; the command gets a ``ProfileRequest``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 PROFILE_OPTIONS = ("op_profile", "op_profile_csv", "trace", "speedscope", "node_data")
-"""The options, by their names in Python: the attributes of a :class:`ProfileRequest`."""
+"""Python names of the options, which are the attributes of a :class:`ProfileRequest`."""
 
 _FILE = click.Path(dir_okay=False)
 
@@ -28,11 +28,11 @@ class ProfileRequest:
     """Requested outputs of a profile.
 
     Attributes:
-        op_profile: whether tables are printed.
-        op_profile_csv: file of the times of all nodes.
-        trace: file of Chrome trace events.
-        speedscope: file for speedscope.
-        node_data: folder for Model Explorer.
+        op_profile: whether to print tables.
+        op_profile_csv: path of a CSV file for the times of all nodes.
+        trace: path of a file for Chrome trace events.
+        speedscope: path of a file for speedscope.
+        node_data: path of a folder for Model Explorer's node data.
     """
 
     op_profile: bool
@@ -51,7 +51,7 @@ class ProfileRequest:
         """Write the requested files of a profile.
 
         Raises:
-            UsageError: a file that cannot be written.
+            UsageError: a file cannot be written.
         """
         from delegraph.tools.profiling.chrome_trace import write_chrome_trace
         from delegraph.tools.profiling.node_files import write_node_files

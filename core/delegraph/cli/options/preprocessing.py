@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 PRESETS = ("tflite", "slim", "keras", "keras-caffe", "torchvision", "timm")
-"""As ``delegraph.tools.evaluation.presets`` has them, which help is not to import."""
+"""Names of the presets in ``delegraph.tools.evaluation.presets``, not imported for help."""
 
 FILTERS = ("tflite", "half-pixel", "nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
 
@@ -47,7 +47,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gene
 
 
 def preprocessing_options(command: Command) -> Command:
-    """Add ``--preset`` and options that change it; the command gets a *preprocessing*."""
+    """Add ``--preset`` and options that change it; the command gets *preprocessing*."""
     return _taking_preprocessing(command, _OPTIONS)
 
 
@@ -57,7 +57,7 @@ def whole_picture_options(command: Command) -> Command:
 
 
 def _taking_preprocessing(command: Command, names: Iterable[str]) -> Command:
-    """Add ``--preset`` and the options for the attributes *names*."""
+    """Add ``--preset`` and an option for each of the attributes *names*."""
     chosen = [name for name in _OPTIONS if name in set(names)]
 
     @functools.wraps(command)

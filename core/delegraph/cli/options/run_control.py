@@ -16,13 +16,13 @@ CONTROL_OPTIONS = (
     *("runs", "min_seconds", "max_seconds", "warmup_runs", "warmup_seconds"),
     *("delay", "frequency", "dry_run"),
 )
-"""Names of these options, as click has them."""
+"""Names of these options in click."""
 
 _SECONDS = click.FloatRange(0)
 
 
 def run_control_options(command: Command) -> Command:
-    """Add how often a model runs; the command gets a ``RunControl`` as *control*."""
+    """Add options for the number of runs; the command gets a ``RunControl`` as *control*."""
     options = [
         click.option(
             "--runs",

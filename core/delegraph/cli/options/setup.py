@@ -33,9 +33,9 @@ def setup_options(command: Command) -> Command:
 
 
 def placed_setup_options(command: Command) -> Command:
-    """Add the options of :func:`setup_options` that matter without computation.
+    """Add the options of :func:`setup_options` that matter when nothing is computed.
 
-    The command gets *require* beside *setup*: it shows a placement before it refuses it.
+    The command gets *require* beside *setup*, because it shows a placement before it rejects it.
     """
     return _with_placing_options(_taking_setup(command, but={"require"}))
 
@@ -52,7 +52,7 @@ def against_option(purpose: str) -> Callable[[Command], Command]:
     """Return a decorator that adds the repeatable ``--against``; the command gets its texts.
 
     Args:
-        purpose: the first words of its help: what the other set-ups are for.
+        purpose: first words of the option's help, which say what the other set-ups are for.
     """
     return click.option(
         "--against",
@@ -72,14 +72,14 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
     """Return *setup* changed by *words*: another MODEL, ``-d``, ``--threads`` and so on.
 
     Args:
-        setup: what counts for all that is not named.
-        words: as on the command line; delegates replace those of *setup*.
-        option: whose value they are, for messages.
+        setup: the set-up whose attributes are used unless *words* change them.
+        words: options as on the command line; delegates replace those of *setup*.
+        option: name of the option with this value, for messages.
 
     Raises:
-        UsageError: words that this command does not know.
+        UsageError: *words* contain an unknown option.
     """
-    # Its name stands in messages where a command's would.
+    # Messages show this name in place of a command's name.
     command = click.Command(f"{option} {words!r}", callback=lambda **_: None, add_help_option=False)
     _with_options(command)
     for parameter in command.params:
@@ -89,7 +89,7 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
         context = command.make_context(option, shlex.split(words))
     except click.UsageError as error:
         raise click.UsageError(f"{option} {words!r}: {error.format_message()}") from error
-    except ValueError as error:  # a quotation mark that nothing closes
+    except ValueError as error:  # a quotation mark is not closed
         raise click.UsageError(f"{option} {words!r}: {error}") from error
     given = {
         name: value
@@ -138,7 +138,7 @@ def _computing_options(command: Command) -> Command:
 
 
 def _taken_setup(options: dict[str, Any], but: Set[str]) -> Setup:
-    """Return the set-up in *options*, and remove its entries from *options*."""
+    """Return the set-up in *options*, without the entries *but*, and remove it from *options*."""
     from delegraph.tools.setup import Setup
 
     names = {spec.name for spec in fields(Setup)} & options.keys() - but

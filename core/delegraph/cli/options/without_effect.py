@@ -9,11 +9,11 @@ from click.core import ParameterSource
 
 
 def require_effect(names: Iterable[str], reason: str) -> None:
-    """Raise an error if one of the options *names*, which have no effect, was typed.
+    """Raise an error if the user typed one of the options *names*, which would have no effect.
 
     Args:
-        names: of the options, as the command gets them.
-        reason: such as ``"needs --layers"``, after the option's name in the message.
+        names: Python names of the options.
+        reason: text after the option's name in the message, such as ``"needs --layers"``.
 
     Raises:
         UsageError: one of the options was typed.

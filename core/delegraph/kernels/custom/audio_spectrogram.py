@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @kernel("AudioSpectrogram")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Turn ``[samples, channels]`` into ``[channels, windows, frequencies]``.
+    """Return the function from ``[samples, channels]`` to ``[channels, windows, frequencies]``.
 
     Windows have Hann's shape and are padded with zeros to a power of two. Options:
     ``window_size``, ``stride``, and ``magnitude_squared`` for powers rather than magnitudes.
@@ -53,6 +53,6 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _hann(size: int) -> NDArray[np.float64]:
-    """One period of Hann's window function: ``[size], float64``."""
+    """Return one period of Hann's window function: ``[size], float64``."""
     window: NDArray[np.float64] = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
     return window

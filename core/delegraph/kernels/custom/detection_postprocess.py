@@ -28,14 +28,15 @@ class Options:
     """The operator's options, a FlexBuffer map with these keys.
 
     Attributes:
-        max_detections: boxes kept.
-        max_classes_per_detection: classes reported per box (fast suppression).
-        detections_per_class: boxes kept of each class (regular suppression).
-        use_regular_nms: suppress each class on its own, instead of each box's best class.
-        nms_score_threshold: lower scores are left out.
-        nms_iou_threshold: overlap, in (0, 1], beyond which the lower-scoring box goes.
-        num_classes: classes without the background.
-        y_scale: divisor of the encoded centre; the others alike.
+        max_detections: largest number of kept boxes.
+        max_classes_per_detection: number of classes reported for each box (fast suppression).
+        detections_per_class: number of kept boxes of each class (regular suppression).
+        use_regular_nms: whether to suppress boxes of each class separately; otherwise each box has
+            its best class only.
+        nms_score_threshold: boxes with lower scores are left out.
+        nms_iou_threshold: overlap, in (0, 1], above which the lower-scoring box is dropped.
+        num_classes: number of classes without the background.
+        y_scale: divisor of the encoded centre; the other scales alike.
     """
 
     max_detections: int
@@ -55,7 +56,7 @@ class Options:
         """Return the options that *data* holds; an absent option has the official kernel's default.
 
         Raises:
-            OperatorError: no FlexBuffer map, or a value that cannot work.
+            OperatorError: *data* is no FlexBuffer map, or a value is invalid.
         """
         loaded = flexbuffer_options(data)
         defaults = {"detections_per_class": 100}
@@ -87,11 +88,11 @@ class Options:
 
 @kernel("TFLite_Detection_PostProcess")
 def prepare_detection_postprocess(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of the custom operator TFLite_Detection_PostProcess.
+    """Return the function that computes the custom operator TFLite_Detection_PostProcess.
 
     Inputs: encodings ``[1, boxes, >= 4]``, scores ``[1, boxes, classes (+ 1 background)]``, anchors
     ``[boxes, 4]``; float32, or uint8 with scales. Outputs, float32: boxes ``[1, D, 4]`` as ymin,
-    xmin, ymax, xmax; classes and scores ``[1, D]``; how many are valid, ``[1]``.
+    xmin, ymax, xmax; classes and scores ``[1, D]``; number of valid detections, ``[1]``.
 
     Source:
         tflite/kernels/detection_postprocess.cc, with one thread.
@@ -161,7 +162,7 @@ def decoded(encodings: Floats, anchors: Floats, options: Options) -> Floats:
         options: gives the divisors of the encodings.
 
     Raises:
-        OperatorError: a box is turned inside out.
+        OperatorError: a box has a minimum above its maximum.
     """
     scales = (options.y_scale, options.x_scale, options.h_scale, options.w_scale)
     wide = encodings.astype(np.float64) / np.array(scales, np.float32).astype(np.float64)
@@ -176,7 +177,7 @@ def decoded(encodings: Floats, anchors: Floats, options: Options) -> Floats:
 
 
 Found = tuple[NDArray[Any], NDArray[Any], Floats, int]
-"""Row of the box, class and score of each detection, and how many count."""
+"""Row of the box, class and score of each detection, and the number of valid detections."""
 
 
 def _one_class(boxes: Floats, scores: Floats, limit: int, options: Options) -> NDArray[np.intp]:
@@ -187,7 +188,7 @@ def _one_class(boxes: Floats, scores: Floats, limit: int, options: Options) -> N
 
 
 def _fast(boxes: Floats, scores: Floats, options: Options) -> Found:
-    """Suppress boxes by the score of their best class; report a few best classes for each box."""
+    """Suppress boxes by the score of their best class; return a few best classes for each box."""
     scores = scores[:, scores.shape[1] - options.num_classes :]
     per_box = options.max_classes_per_detection
     shown = min(per_box, options.num_classes)
@@ -212,7 +213,7 @@ def _best_classes(scores: Floats, count: int) -> list[int]:
 
 
 def _regular(boxes: Floats, scores: Floats, options: Options) -> Found:
-    """Suppress class by class, and keep the best over all classes."""
+    """Suppress boxes class by class, and keep the best of all classes."""
     background = scores.shape[1] - options.num_classes
     limit = min(options.detections_per_class, options.max_detections)
     rows = np.empty(0, np.intp)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @kernel("aeq.hadamard_rotation")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation: blocks of ``hadamard_size`` features multiplied by a Hadamard matrix.
+    """Return the function that multiplies blocks of features by a Hadamard matrix.
 
-    The matrix is normalized, so that lengths stay. Where the last axis is no multiple of the block,
-    blocks run on over its end, and the last elements stay as they are. Of four or more axes, the
-    first two count as all. The output keeps its declared shape. Integers, which the official kernel
-    accepts, are taken as the bits of floats.
+    A block has ``hadamard_size`` features. The matrix is normalized, so that lengths are kept. If
+    the last axis is no multiple of the block, blocks continue over its end, and the last elements
+    stay unchanged. With four or more axes, only the first two are used. The output keeps its
+    declared shape. Integers, which the official kernel accepts, are read as the bits of floats.
 
     Source:
         tflite/kernels/hadamard_rotation.cc.
@@ -62,7 +62,7 @@ def _factor(size: int) -> np.float32:
 
 
 def _transform(blocks: NDArray[Any]) -> None:
-    """Replace the rows of *blocks* by their transforms, in place.
+    """Replace the rows of *blocks* by their unnormalized transforms, in place.
 
     >>> row = np.array([[1.0, 2.0, 3.0, 4.0]])
     >>> _transform(row)

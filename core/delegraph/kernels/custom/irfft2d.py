@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @kernel("IRFFT2D")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of IRFFT2D: images of the size in input 1, from their frequencies.
+    """Return the function that computes IRFFT2D: images of the size in input 1.
 
-    Frequencies are cut, or padded with zeros. Those that a real image determines twice are read
-    where the official kernel reads them.
+    Frequencies are cut, or padded with zeros. Frequencies that a real image determines twice are
+    read at the official kernel's places.
 
     Source:
         tflite/kernels/irfft2d.cc.
@@ -59,8 +59,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def _make_hermitian(frequencies: NDArray[Any]) -> None:
     """Complete the first and last column, in place, so that the inverse transform is real.
 
-    Row i and row -i are conjugate there. The first column is read from its upper half, the last
-    one from its lower half.
+    In these columns, row i and row -i are conjugate. The first column is read from its upper half,
+    the last column from its lower half.
 
     Source:
         rdft2dsort of Ooura's fft2d, which irfft2d.cc calls.

@@ -35,8 +35,8 @@ class _Options:
     Attributes:
         upper: highest frequency in Hz.
         lower: lowest frequency in Hz.
-        bands: of the mel filter bank.
-        coefficients: of the cosine transform; at most *bands*.
+        bands: number of bands of the mel filter bank.
+        coefficients: number of coefficients of the cosine transform; at most *bands*.
     """
 
     upper: int
@@ -49,7 +49,7 @@ class _Options:
         """Return the options that *node* has in its flexbuffer.
 
         Raises:
-            OperatorError: no map, or a value out of range.
+            OperatorError: the flexbuffer is no map, or a value is out of range.
         """
         options = flexbuffer_options(node.custom_options)
         parsed = cls(
@@ -67,10 +67,10 @@ class _Options:
 
 @kernel("Mfcc")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Turn powers ``[channels, windows, frequencies]`` into as many rows of coefficients.
+    """Return the function from ``[channels, windows, frequencies]`` to rows of coefficients.
 
-    Magnitudes are gathered into bands of equal width on the mel scale; the logarithms of the bands
-    are cosine transformed.
+    The input has powers. Their roots are summed in bands of equal width on the mel scale, and the
+    logarithms of the bands are cosine transformed.
 
     Source:
         tflite/kernels/mfcc.cc; internal/mfcc.cc, mfcc_mel_filterbank.cc and mfcc_dct.cc.
@@ -113,14 +113,14 @@ def _mel_bands(
 ) -> tuple[slice, Doubles] | None:
     """Return the frequencies within the limits, and the share of each in each band.
 
-    Bands are triangles whose feet stand under their neighbours' tips.
+    Bands are triangles that end under the peaks of their neighbours.
 
     Returns:
         The frequencies and ``[used frequencies, bands], float64``; None if the upper limit is
         beyond the spectrogram's last frequency: the official kernel then leaves all coefficients 0.
 
     Raises:
-        OperatorError: a spectrogram of one frequency, or no sample rate.
+        OperatorError: the spectrogram has one frequency only, or the sample rate is missing.
 
     Source:
         MfccMelFilterbank, tflite/kernels/internal/mfcc_mel_filterbank.cc.

@@ -28,11 +28,11 @@ _LEAST_TOLERANCE = 0.1  # below, nothing is checked
 
 @kernel("NumericVerify")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of NumericVerify: input 0 dequantized, minus input 1; float32.
+    """Return the function that computes NumericVerify: dequantized input 0 minus input 1.
 
     With the option ``log_if_failed`` and a ``tolerance`` of 0.1 or more, a difference of more than
-    ``tolerance`` scales is an error. Otherwise statistics of the differences are logged. The
-    official kernel gives the first differences for ever if input 0 is constant.
+    ``tolerance`` scales is an error. Otherwise statistics of the differences are logged. If input 0
+    is constant, the official kernel repeats the first differences at each invoke.
 
     Source:
         tflite/kernels/numeric_verify.cc.

@@ -30,7 +30,10 @@ _SCALE_TOLERANCE = 1e-6
 
 @kernel("AvgPool3D")
 def prepare_average(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of AvgPool3D: means of boxes, integers rounded half away from zero."""
+    """Return the function that computes AvgPool3D: means of boxes.
+
+    Integer means are rounded half away from zero.
+    """
     x, y, windows = _prepare(context, node)
     counts = _counts(windows)
     sum_dtype = np.dtype(np.float32) if x.type is TensorType.FLOAT32 else np.dtype(np.int32)
@@ -50,7 +53,10 @@ def prepare_average(context: OpContext, node: Node) -> Eval:
 
 @kernel("MaxPool3D")
 def prepare_max(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of MaxPool3D: the greatest element of each box; NaN is ignored."""
+    """Return the function that computes MaxPool3D: the largest element of each box.
+
+    NaN is ignored.
+    """
     x, y, windows = _prepare(context, node)
     is_float = x.type is TensorType.FLOAT32
     least = np.finfo(x.dtype).min if is_float else np.iinfo(x.dtype).min
@@ -86,7 +92,7 @@ def _prepare(context: OpContext, node: Node) -> tuple[Tensor, Tensor, list[Windo
 
 
 def _spatial(options: dict[str, Any], name: str) -> list[int]:
-    """Return the three inner numbers of an option that has 1 before and after."""
+    """Return the three inner numbers of an option whose first and last number is 1."""
     values = [int(value) for value in options.get(name, ())]
     if len(values) != 5 or values[0] != 1 or values[4] != 1:
         raise OperatorError(f"{name} is {values}, expected [1, D, H, W, 1]")
@@ -96,7 +102,7 @@ def _spatial(options: dict[str, Any], name: str) -> list[int]:
 def _taps(
     windows: list[Window],
 ) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield for each tap of the boxes the output positions that use it and the matching inputs."""
+    """Yield, for each tap of the boxes, the outputs that use it and the matching inputs."""
     for taps in product(*(w.taps for w in windows)):
         targets, sources = [slice(None)], [slice(None)]
         for w, tap in zip(windows, taps, strict=True):
@@ -109,7 +115,7 @@ def _taps(
 
 
 def _counts(windows: list[Window]) -> NDArray[np.int32]:
-    """Return how many inputs each box has: ``[D, H, W, 1], int32``."""
+    """Return the number of inputs in each box: ``[D, H, W, 1], int32``."""
     lengths = []
     for w in windows:
         length = np.zeros(w.output, np.int32)

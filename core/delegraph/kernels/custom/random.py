@@ -1,7 +1,8 @@
 """RandomUniform, RandomUniformInt, RandomStandardNormal and Multinomial, custom operators.
 
-They came before the builtin operators of the same names. Their numbers start the same for every
-interpreter and go on from invoke to invoke; they are not those of the C++ standard library.
+They are older than the builtin operators of the same names. Every interpreter starts with the same
+numbers and continues from invoke to invoke. The numbers differ from those of the C++ standard
+library.
 
 Source:
     tflite/kernels/random_uniform_custom.cc, random_standard_normal_custom.cc, multinomial.cc.
@@ -33,7 +34,7 @@ _INTEGERS = {TensorType.INT8, TensorType.INT32, TensorType.INT64}
 
 @kernel("RandomUniform")
 def prepare_uniform(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RandomUniform: floats from 0 to below 1, of the shape in input 0."""
+    """Return the function for RandomUniform: floats from 0 to below 1, of the shape in input 0."""
     require_type(output_tensor(context, node), _FLOATS)
     y, generator = output_tensor(context, node), _generator(node)
 
@@ -45,7 +46,7 @@ def prepare_uniform(context: OpContext, node: Node) -> Eval:
 
 @kernel("RandomStandardNormal")
 def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RandomStandardNormal: floats, of the shape in input 0."""
+    """Return the function that computes RandomStandardNormal: floats, of the shape in input 0."""
     require_counts(node, 1)
     require_type(input_tensor(context, node, 0), {TensorType.INT32})
     require_type(output_tensor(context, node), _FLOATS)
@@ -59,7 +60,7 @@ def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
 
 @kernel("RandomUniformInt")
 def prepare_uniform_int(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RandomUniformInt: random integers in [input 1, input 2]."""
+    """Return the function that computes RandomUniformInt: random integers in [input 1, input 2]."""
     low, high = input_tensor(context, node, 1), input_tensor(context, node, 2)
     for tensor in (low, high, output_tensor(context, node)):
         require_type(tensor, _INTEGERS)
@@ -87,7 +88,7 @@ def _prepare(context: OpContext, node: Node, draw: Callable[[], None]) -> Eval:
 
 
 def _generator(node: Node) -> np.random.Generator:
-    """Return the node's generator, which outlives preparing again."""
+    """Return the node's generator, which is kept when the node is prepared again."""
     if node.user_data is None:
         node.user_data = np.random.Generator(np.random.PCG64(1))
     generator: np.random.Generator = node.user_data
@@ -96,9 +97,9 @@ def _generator(node: Node) -> np.random.Generator:
 
 @kernel("Multinomial")
 def prepare_multinomial(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of Multinomial: classes drawn by the logits in each row of input 0.
+    """Return the function for Multinomial: classes drawn by the logits in each row of input 0.
 
-    Input 1, a constant, is the number of draws a row.
+    Input 1, a constant, is the number of draws per row.
     """
     require_counts(node, 2)
     logits, samples = input_tensor(context, node, 0), input_tensor(context, node, 1)

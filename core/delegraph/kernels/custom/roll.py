@@ -26,7 +26,7 @@ _TYPES = {
 
 @kernel("Roll")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of Roll: input 0, rotated by input 1 along the axes in input 2.
+    """Return the function for Roll: input 0, rotated by input 1 along the axes in input 2.
 
     Shifts along one axis add up.
 

@@ -18,10 +18,10 @@ from delegraph.schema.enums import TensorType
 
 @kernel("Table")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of Table: input 0 looked up in input 1.
+    """Return the function that computes Table: input 0 looked up in input 1.
 
-    A table for int8 has an entry for each value. One for int16 has 513, and values between two
-    entries are interpolated.
+    A table for int8 has an entry for each value. A table for int16 has 513 entries, between which
+    values are interpolated.
 
     Source:
         tflite/kernels/table.cc; LUTLookup, tflite/kernels/internal/common.h.

@@ -43,12 +43,12 @@ _ZERO, _ONE, _THREE, _SIX = (np.array(value, np.float32) for value in (0, 1, 3, 
 _SIXTH = np.array(1 / 6, np.float32)
 
 _BEYOND = 1 << 31
-"""Further from 0 than any quantized value."""
+"""Number above the magnitude of every quantized value."""
 
 
 @kernel("RELU", versions=(1, 3))
 def prepare_relu(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RELU: max(x, 0), on float32, uint8, int8 and int16.
+    """Return the function that computes RELU: max(x, 0), on float32, uint8, int8 and int16.
 
     Source:
         ReluEval, tflite/kernels/activations.cc.
@@ -58,9 +58,10 @@ def prepare_relu(context: OpContext, node: Node) -> Eval:
 
 @kernel("RELU6", versions=(1, 3))
 def prepare_relu6(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RELU6: x clamped to [0, 6]; types as RELU.
+    """Return the function that computes RELU6: x clamped to [0, 6]; for the types of RELU.
 
-    TFLM's kernel clamps numbers of the input's scale and takes them for those of the output.
+    TFLM's kernel clamps stored numbers of the input, and stores them as the output's without
+    rescaling.
 
     Source:
         Relu6Quantized, tflite-micro/micro/kernels/activations_common.cc.
@@ -75,13 +76,13 @@ def prepare_relu6(context: OpContext, node: Node) -> Eval:
 
 @kernel("RELU_N1_TO_1")
 def prepare_relu_n1_to_1(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RELU_N1_TO_1: x clamped to [-1, 1], on float32, uint8 and int8."""
+    """Return the function for RELU_N1_TO_1: x clamped to [-1, 1], on float32, uint8 and int8."""
     return _relu(context, node, -1.0, 1.0, _FLOAT_AND_8_BIT)
 
 
 @kernel("RELU_0_TO_1")
 def prepare_relu_0_to_1(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RELU_0_TO_1: x clamped to [0, 1], on float32, uint8 and int8."""
+    """Return the function for RELU_0_TO_1: x clamped to [0, 1], on float32, uint8 and int8."""
     return _relu(context, node, 0.0, 1.0, _FLOAT_AND_8_BIT)
 
 
@@ -105,7 +106,7 @@ def _relu(
 
 
 def _quantized_relu(x: Tensor, y: Tensor, low: float, high: float) -> UnaryFunction:
-    """Return quantized clamping. Source: QuantizedReluX, tflite/kernels/activations.cc."""
+    """Return the function that clamps stored integers. Source: QuantizedReluX, activations.cc."""
     multiplier, shift = quantize_multiplier(_float32_ratio(x, y))
     limits = np.iinfo(y.dtype)
     lower = max(limits.min, y.zero_point + _quantize(low, y))
@@ -126,7 +127,9 @@ def _quantize(value: float, y: Tensor) -> int:
 
 @kernel("LEAKY_RELU", versions=(1, 2))
 def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of LEAKY_RELU: x, or alpha * x below 0; float32, uint8, int8 and int16.
+    """Return the function that computes LEAKY_RELU: x, or alpha * x if x is below 0.
+
+    Types are float32, uint8, int8 and int16.
 
     Source:
         LeakyReluEval, tflite/kernels/activations.cc.
@@ -153,7 +156,7 @@ def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: NDArray[np.float32]) -> UnaryFunction:
-    """Return LEAKY_RELU as a function of stored integers.
+    """Return the function that computes LEAKY_RELU on stored integers.
 
     Source:
         QuantizeLeakyRelu, tflite/kernels/internal/reference/leaky_relu.h.
@@ -174,14 +177,14 @@ def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: NDArray[np.float32]) -> U
 
 
 def _float32_ratio(x: Tensor, y: Tensor) -> float:
-    """Scale of *x* divided by the scale of *y*, rounded to float32 as in the C code."""
+    """Return the scale of *x* divided by the scale of *y*, rounded to float32 as in the C code."""
     require_scales(x, y)
     return float(np.float32(x.scale) / np.float32(y.scale))
 
 
 @kernel("ELU")
 def prepare_elu(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of ELU: x, or exp(x) - 1 below 0, on float32 and int8.
+    """Return the function that computes ELU: x, or exp(x) - 1 below 0, on float32 and int8.
 
     Source:
         EluEval, tflite/kernels/activations.cc.
@@ -201,7 +204,9 @@ def prepare_elu(context: OpContext, node: Node) -> Eval:
 
 @kernel("HARD_SWISH")
 def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of HARD_SWISH: x * min(max(x + 3, 0), 6) / 6; float32, uint8 and int8.
+    """Return the function that computes HARD_SWISH on float32, uint8 and int8.
+
+    HARD_SWISH is x * min(max(x + 3, 0), 6) / 6.
 
     Source:
         HardSwishEval, tflite/kernels/activations.cc.
@@ -221,7 +226,7 @@ def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized_hard_swish(x: Tensor, y: Tensor) -> UnaryFunction:
-    """Return quantized HARD_SWISH, in 16-bit fixed point.
+    """Return the function that computes HARD_SWISH on stored integers, in 16-bit fixed point.
 
     Raises:
         OperatorError: the output's scale is too small for the input's.
@@ -268,7 +273,7 @@ def _int16_multiplier(real: float) -> tuple[int, int]:
 
 
 def _high_mul(x: Integers, y: int) -> Integers:
-    """Return int16 ``x * y / 2**15``, rounded to nearest."""
+    """Return ``x * y / 2**15`` for int16, rounded to nearest."""
     return _saturate((x * y + (1 << 14)) >> 15)
 
 
@@ -278,10 +283,10 @@ def _saturate(x: Integers) -> Integers:
 
 @kernel("LOGISTIC", versions=(1, 3))
 def prepare_logistic(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of LOGISTIC: 1 / (1 + exp(-x)), on floats, uint8, int8 and int16.
+    """Return the function for LOGISTIC: 1 / (1 + exp(-x)), on floats, uint8, int8 and int16.
 
     Raises:
-        OperatorError: the output's scale is not 1/256 (int16: 1/32768 and zero points of 0).
+        OperatorError: the output's scale is not 1/256 (for int16: 1/32768, with zero points of 0).
 
     Source:
         SigmoidEval, tflite/kernels/activations.cc.
@@ -322,7 +327,7 @@ def _half_logistic(x: Tensor, y: Tensor) -> None:
 
 @kernel("TANH", versions=(1, 3))
 def prepare_tanh(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of TANH on 32- and 16-bit floats, uint8, int8 and int16.
+    """Return the function that computes TANH on 32- and 16-bit floats, uint8, int8 and int16.
 
     Raises:
         OperatorError: an int16 output's scale is not 1/32768, or a zero point is not 0.

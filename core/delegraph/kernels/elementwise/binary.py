@@ -56,11 +56,11 @@ _CUSTOM_ATAN2 = {TensorType.FLOAT32, TensorType.FLOAT64}
 def binary_operands(
     context: OpContext, node: Node, allowed: Collection[TensorType]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Check a two-operand node, size its output, and return both inputs and the output.
+    """Check a two-operand node, set the output's shape, and return both inputs and the output.
 
     Raises:
-        OperatorError: other than two inputs and one output, shapes that do not broadcast, different
-            types, or one not *allowed*.
+        OperatorError: the node does not have two inputs and one output, the shapes do not
+            broadcast, the types differ, or a type is not in *allowed*.
     """
     a, b, y = broadcast_operands(context, node)
     require_type(a, allowed)
@@ -73,8 +73,8 @@ def matching_operands(
     """Check a two-operand node that does not broadcast; return both inputs and the output.
 
     Raises:
-        OperatorError: other than two inputs and one output, different shapes, different types, or
-            a type not *allowed*.
+        OperatorError: the node does not have two inputs and one output, shapes or types differ, or
+            a type is not in *allowed*.
     """
     require_counts(node, 2)
     a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
@@ -89,9 +89,10 @@ def matching_operands(
 
 @kernel("ADD", versions=(1, 6), inplace=_EITHER_INPUT)
 def prepare_add(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of ADD: ``y = activation(a + b)``, broadcast.
+    """Return the function that computes ADD: ``y = activation(a + b)``, broadcast.
 
-    float32, float16, int32, int64, int16 without scales; quantized uint8, int8 and int16.
+    Types are float32, float16, int32, int64, int16 without scales, and quantized uint8, int8 and
+    int16.
 
     Source:
         tflite/kernels/add.cc. Infinite results become the largest finite numbers.
@@ -107,12 +108,12 @@ def prepare_add(context: OpContext, node: Node) -> Eval:
 
 @kernel("SUB", versions=(1, 5), inplace=_EITHER_INPUT)
 def prepare_sub(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SUB: ``y = activation(a - b)``, broadcast.
+    """Return the function that computes SUB: ``y = activation(a - b)``, broadcast.
 
-    float32, int32, int64; quantized uint8, int8 and int16.
+    Types are float32, int32, int64, and quantized uint8, int8 and int16.
 
     Source:
-        tflite/kernels/sub.cc; infinities as in ADD.
+        tflite/kernels/sub.cc; infinite results are treated as in ADD.
     """
     a, b, y = binary_operands(context, node, _PLAIN | _QUANTIZED)
     if a.type in _PLAIN:
@@ -124,14 +125,14 @@ def prepare_sub(context: OpContext, node: Node) -> Eval:
 
 @kernel("MUL", versions=(1, 8), inplace=_EITHER_INPUT)
 def prepare_mul(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of MUL: ``y = activation(a * b)``, broadcast.
+    """Return the function that computes MUL: ``y = activation(a * b)``, broadcast.
 
-    float32, float16, int32, int64, uint32, complex64, int16 without scales; quantized uint8, int8
-    and int16; int16 times int16 into uint8 or int8. The product of two constants is computed at
-    once and is a constant for the nodes that follow.
+    Types are float32, float16, int32, int64, uint32, complex64, int16 without scales, and quantized
+    uint8, int8 and int16. Two int16 tensors may also give uint8 or int8. The product of two
+    constants is computed in prepare, and is a constant for later nodes.
 
     Source:
-        tflite/kernels/mul.cc; infinities as in ADD.
+        tflite/kernels/mul.cc; infinite results are treated as in ADD.
     """
     declared = output_tensor(context, node).type
     a, b, y = broadcast_operands(context, node, result=declared)
@@ -157,12 +158,12 @@ def _mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eva
 
 @kernel("DIV", versions=(1, 2), inplace=_EITHER_INPUT)
 def prepare_div(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of DIV: ``y = activation(a / b)``, broadcast.
+    """Return the function that computes DIV: ``y = activation(a / b)``, broadcast.
 
-    float32; int32, truncated towards zero; quantized uint8, int8 and int16.
+    Types are float32, int32 (truncated towards zero), and quantized uint8, int8 and int16.
 
     Source:
-        tflite/kernels/div.cc; infinities as in ADD.
+        tflite/kernels/div.cc; infinite results are treated as in ADD.
     """
     a, b, y = binary_operands(context, node, {TensorType.FLOAT32, TensorType.INT32} | _QUANTIZED)
     if a.type is TensorType.FLOAT32:
@@ -238,10 +239,10 @@ def _operand(x: Tensor, y: Tensor) -> Tensor | _Constant:
 
 @cache
 def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Limits to which results are clamped; None where no result can be out of range.
+    """Return the limits to which results are clamped; None if no result can be out of range.
 
-    Floats are clamped to the finite numbers even without an activation. An unsigned type wraps the
-    bound -1 round, after which all results are the upper bound.
+    Floats are clamped to the finite numbers even without an activation. For an unsigned type, the
+    bound -1 wraps to the largest number, so all results are the upper bound.
 
     Source:
         CalculateActivationRange, tflite/kernels/kernel_util.h.
@@ -257,7 +258,7 @@ def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArra
 
 
 def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
-    """Return the evaluation of int32 DIV, which refuses divisors of zero."""
+    """Return the function that computes int32 DIV and raises an error for a divisor of zero."""
     low, high = float_activation_range(activation)
     limits = np.iinfo(y.dtype)
     lower, upper = int(max(low, limits.min)), int(min(high, limits.max))
@@ -272,10 +273,10 @@ def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
 
 
 def require_nonzero(divisor: Tensor, zero_point: int) -> None:
-    """Check during invoke that no element of *divisor* equals the zero point.
+    """Check during invoke that no element of *divisor* equals *zero_point*.
 
     Raises:
-        OperatorError: one does.
+        OperatorError: an element equals it.
     """
     if (divisor.data == zero_point).any():
         raise OperatorError(f"division by zero: tensor {divisor.name!r} holds {zero_point}")
@@ -283,10 +284,10 @@ def require_nonzero(divisor: Tensor, zero_point: int) -> None:
 
 @kernel("POW")
 def prepare_pow(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of POW on float32 and int32; negative int32 exponents are errors.
+    """Return the function for POW on float32 and int32; negative int32 exponents are errors.
 
-    int32 results that do not fit are the least integer, or, of one exponent for all elements, the
-    lower 32 bits.
+    int32 results that do not fit become the least integer. With one exponent for all elements, they
+    become the lower 32 bits.
 
     Source:
         tflite/kernels/pow.cc.
@@ -314,10 +315,10 @@ def prepare_pow(context: OpContext, node: Node) -> Eval:
 
 @kernel("ATAN2")
 def prepare_atan2(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of ATAN2: the angle of the point (b, a); floats of one shape.
+    """Return the function for ATAN2: the angle of the point (b, a); floats of one shape.
 
     Source:
-        tflite/kernels/atan2.cc, which checks the rank alone and reads beyond the smaller operand.
+        tflite/kernels/atan2.cc, which only compares ranks and so reads beyond a smaller operand.
     """
     a, b, y = matching_operands(context, node, _FLOATS)
 
@@ -333,7 +334,7 @@ def prepare_atan2(context: OpContext, node: Node) -> Eval:
 
 @kernel("Atan2")
 def prepare_custom_atan2(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of Atan2: the angle of (input 1, input 0), both of one shape.
+    """Return the function for Atan2: the angle of (input 1, input 0), both of one shape.
 
     Source:
         tflite/kernels/atan2_custom.cc.
@@ -348,7 +349,7 @@ def prepare_custom_atan2(context: OpContext, node: Node) -> Eval:
 
 @kernel("SQUARED_DIFFERENCE", versions=(1, 2))
 def prepare_squared_difference(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SQUARED_DIFFERENCE: (a - b)**2 on float32, int32 and int8.
+    """Return the function for SQUARED_DIFFERENCE: (a - b)**2 on float32, int32 and int8.
 
     Source:
         tflite/kernels/squared_difference.cc.

@@ -24,7 +24,7 @@ _TYPES = {
 
 @kernel("BITWISE_XOR")
 def prepare_bitwise_xor(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of BITWISE_XOR, broadcast, on 8- to 32-bit integers.
+    """Return the function that computes BITWISE_XOR, broadcast, on 8- to 32-bit integers.
 
     Source:
         tflite/kernels/bitwise_xor.cc.
@@ -34,9 +34,9 @@ def prepare_bitwise_xor(context: OpContext, node: Node) -> Eval:
 
 @kernel("RIGHT_SHIFT")
 def prepare_right_shift(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RIGHT_SHIFT, broadcast, on 8- to 32-bit integers.
+    """Return the function that computes RIGHT_SHIFT, broadcast, on 8- to 32-bit integers.
 
-    Shifts outside the type's width act like the nearest inside.
+    Shifts outside of the type's width act like the nearest valid shift.
 
     Source:
         tflite/kernels/right_shift.cc.

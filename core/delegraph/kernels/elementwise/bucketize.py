@@ -15,7 +15,9 @@ _TYPES = {TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLO
 
 @kernel("BUCKETIZE")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of BUCKETIZE: how many boundaries each element has reached, int32.
+    """Return the function that computes BUCKETIZE.
+
+    The result is the number of boundaries that each element reaches, int32.
 
     Source:
         tflite/kernels/bucketize.cc.

@@ -37,47 +37,49 @@ _EQUATABLE = _ORDERED | {TensorType.BOOL, TensorType.STRING}
 
 @kernel("EQUAL", versions=(1, 5))
 def prepare_equal(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of EQUAL: ``y = a == b``, broadcast.
+    """Return the function that computes EQUAL: ``y = a == b``, broadcast.
 
     Source: tflite/kernels/comparisons.cc.
 
-    bool, strings, floats, integers; 8-bit ones and int16 with scales by the value they stand for.
+    Types are bool, strings, floats and integers. 8-bit integers, and int16 with scales, are
+    compared by their real numbers.
     """
     return _prepare(context, node, np.equal, _EQUATABLE, int16_by_value=True)
 
 
 @kernel("NOT_EQUAL", versions=(1, 4))
 def prepare_not_equal(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of NOT_EQUAL: ``y = a != b``, broadcast; types as EQUAL."""
+    """Return the function that computes NOT_EQUAL: ``y = a != b``, broadcast; types of EQUAL."""
     return _prepare(context, node, np.not_equal, _EQUATABLE, int16_by_value=True)
 
 
 @kernel("LESS", versions=(1, 3))
 def prepare_less(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of LESS: ``y = a < b``, broadcast.
+    """Return the function that computes LESS: ``y = a < b``, broadcast.
 
     Source: tflite/kernels/comparisons.cc.
 
-    Floats, integers; 8-bit ones by the value they stand for, int16 as stored.
+    Types are floats and integers. 8-bit integers are compared by their real numbers, int16 as
+    stored.
     """
     return _prepare(context, node, np.less, _ORDERED | {TensorType.BFLOAT16})
 
 
 @kernel("LESS_EQUAL", versions=(1, 2))
 def prepare_less_equal(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of LESS_EQUAL: ``y = a <= b``, broadcast; types as LESS."""
+    """Return the function that computes LESS_EQUAL: ``y = a <= b``, broadcast; types as LESS."""
     return _prepare(context, node, np.less_equal, _ORDERED)
 
 
 @kernel("GREATER", versions=(1, 2))
 def prepare_greater(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of GREATER: ``y = a > b``, broadcast; types as LESS."""
+    """Return the function that computes GREATER: ``y = a > b``, broadcast; types as LESS."""
     return _prepare(context, node, np.greater, _ORDERED | {TensorType.BFLOAT16})
 
 
 @kernel("GREATER_EQUAL", versions=(1, 3))
 def prepare_greater_equal(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of GREATER_EQUAL: ``y = a >= b``, broadcast; types as LESS."""
+    """Return the function that computes GREATER_EQUAL: ``y = a >= b``, broadcast; types as LESS."""
     return _prepare(context, node, np.greater_equal, _ORDERED)
 
 
@@ -113,12 +115,12 @@ def _strings(a: Tensor, b: Tensor, y: Tensor, comparison: Comparison) -> Eval:
 
 
 def _scaled(a: Tensor, b: Tensor, comparison: Comparison) -> BinaryFunction:
-    """Return the comparison of the values that stored integers stand for, in fixed point.
+    """Return the function that compares the real numbers of stored integers, in fixed point.
 
     Source:
-        ComparisonWithScaling, tflite/kernels/internal/reference/comparisons.h. It multiplies as
-        if scales were below 1, so that larger ones give results of little sense, here too. One of
-        1, or none, ends the process there; here the integers are the values.
+        ComparisonWithScaling, tflite/kernels/internal/reference/comparisons.h. It multiplies as if
+        scales were below 1, so larger scales give meaningless results, here too. With a scale of 1,
+        or none, the official kernel ends the process; here the stored integers are compared.
     """
 
     def scaled(tensor: Tensor) -> Callable[[Integers], Integers]:

@@ -21,7 +21,7 @@ _PARTS = {
 
 @kernel("COMPLEX_ABS")
 def prepare_complex_abs(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of COMPLEX_ABS: complex64 to float32, complex128 to float64.
+    """Return the function for COMPLEX_ABS: complex64 to float32, complex128 to float64.
 
     Source:
         tflite/kernels/complex_support.cc.
@@ -31,13 +31,16 @@ def prepare_complex_abs(context: OpContext, node: Node) -> Eval:
 
 @kernel("REAL")
 def prepare_real(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of REAL, the real parts. Source: tflite/kernels/complex_support.cc."""
+    """Return the function that computes REAL, the real parts.
+
+    Source: tflite/kernels/complex_support.cc.
+    """
     return _prepare(context, node, lambda x, y: np.copyto(y, x.real))
 
 
 @kernel("IMAG")
 def prepare_imag(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of IMAG: imaginary parts.
+    """Return the function that computes IMAG: imaginary parts.
 
     Source: tflite/kernels/complex_support.cc.
     """

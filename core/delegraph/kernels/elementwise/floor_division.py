@@ -15,9 +15,9 @@ _MOD_TYPES = _DIV_TYPES | {TensorType.INT64}
 
 @kernel("FLOOR_DIV", versions=(1, 3))
 def prepare_floor_div(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of FLOOR_DIV: floor(a / b), broadcast; refuses divisors of 0.
+    """Return the function for FLOOR_DIV: floor(a / b), broadcast; refuses divisors of 0.
 
-    float32, int8, int16 and int32, as stored.
+    Types are float32, int8, int16 and int32, as stored.
 
     Source:
         tflite/kernels/floor_div.cc.
@@ -37,9 +37,10 @@ def prepare_floor_div(context: OpContext, node: Node) -> Eval:
 
 @kernel("FLOOR_MOD", versions=(1, 2))
 def prepare_floor_mod(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of FLOOR_MOD: the remainder with b's sign; integer b = 0 is an error.
+    """Return the function for FLOOR_MOD: the remainder with b's sign; integer b = 0 is an error.
 
-    float32, int8, int16, int32 and int64, as stored. A remainder of 0.0 has the sign of a.
+    Types are float32, int8, int16, int32 and int64, as stored. A remainder of 0.0 has the sign of
+    a.
 
     Source:
         tflite/kernels/floor_mod.cc.

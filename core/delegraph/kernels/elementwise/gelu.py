@@ -29,7 +29,9 @@ _CUBIC = np.array(0.044715, np.float32)
 
 @kernel("GELU", versions=(1, 3))
 def prepare_gelu(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of GELU, exact or by tanh, on float32, float16, uint8, int8 and int16.
+    """Return the function that computes GELU, exactly or by tanh.
+
+    Types are float32, float16, uint8, int8 and int16.
 
     Each step on float16 is rounded to float16.
 

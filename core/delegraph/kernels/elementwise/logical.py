@@ -16,7 +16,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("LOGICAL_AND")
 def prepare_logical_and(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of LOGICAL_AND on bool, broadcast.
+    """Return the function that computes LOGICAL_AND on bool, broadcast.
 
     Source: tflite/kernels/logical.cc.
     """
@@ -25,13 +25,16 @@ def prepare_logical_and(context: OpContext, node: Node) -> Eval:
 
 @kernel("LOGICAL_OR")
 def prepare_logical_or(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of LOGICAL_OR on bool, broadcast. Source: tflite/kernels/logical.cc."""
+    """Return the function that computes LOGICAL_OR on bool, broadcast.
+
+    Source: tflite/kernels/logical.cc.
+    """
     return _prepare(context, node, np.logical_or)
 
 
 @kernel("LOGICAL_NOT")
 def prepare_logical_not(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of LOGICAL_NOT on bool. Source: tflite/kernels/elementwise.cc."""
+    """Return the function for LOGICAL_NOT on bool. Source: tflite/kernels/elementwise.cc."""
     x, y = unary_operands(context, node, {TensorType.BOOL})
 
     def run() -> None:

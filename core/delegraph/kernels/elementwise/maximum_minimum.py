@@ -25,10 +25,10 @@ _TYPES = _FLOATS | {
 
 @kernel("MAXIMUM", versions=(1, 4))
 def prepare_maximum(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of MAXIMUM, broadcast, on floats and integers as stored.
+    """Return the function that computes MAXIMUM, broadcast, on floats and integers as stored.
 
-    NaN is no larger than anything, so that ``a > b ? a : b`` is b where either is NaN. Tensors
-    without elements may have any type.
+    Comparisons with NaN are false, so ``a > b ? a : b`` is b if either is NaN. Tensors without
+    elements may have any type.
 
     Source:
         tflite/kernels/maximum_minimum.cc.
@@ -38,7 +38,7 @@ def prepare_maximum(context: OpContext, node: Node) -> Eval:
 
 @kernel("MINIMUM", versions=(1, 4))
 def prepare_minimum(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of MINIMUM, broadcast; types and NaN as MAXIMUM."""
+    """Return the function that computes MINIMUM, broadcast; types and NaN as MAXIMUM."""
     return _prepare(context, node, np.minimum)
 
 

@@ -25,13 +25,13 @@ _ALPHA_TYPES = {
 
 @kernel("PRELU")
 def prepare_prelu(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of PRELU: x, or alpha * x below 0; float32, uint8, int8 and int16.
+    """Return the function for PRELU: x, or alpha * x below 0; float32, uint8, int8 and int16.
 
-    Alpha has the type of x, but int8 for int16. (The official kernel takes an int16 alpha too, and
-    reads its bytes as int8.)
+    Alpha has the type of x, or int8 if x is int16. (The official kernel also accepts an int16
+    alpha, and reads its bytes as int8.)
 
     Raises:
-        OperatorError: other types, or alpha is larger than x in a dimension.
+        OperatorError: the types are not supported, or alpha is larger than x in a dimension.
 
     Source:
         PreluEval, tflite/kernels/activations.cc.
@@ -58,7 +58,7 @@ def prepare_prelu(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized(x: Tensor, alpha: Tensor, y: Tensor) -> BinaryFunction:
-    """Return quantized PRELU. Source: Prelu, tflite/kernels/internal/reference/prelu.h."""
+    """Return the function that computes PRELU on stored integers. Source: Prelu, prelu.h."""
     require_scales(x, alpha, y)
     ratio = np.float32(x.scale) / np.float32(y.scale)
     sloped = np.float32(x.scale) * np.float32(alpha.scale) / np.float32(y.scale)

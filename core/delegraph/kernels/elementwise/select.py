@@ -18,9 +18,9 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SELECT", versions=(1, 4))
 def prepare_select(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SELECT: elements of *a* where the condition is true, else of *b*.
+    """Return the function for SELECT: elements of *a* where the condition is true, else of *b*.
 
-    The condition has the shape of a and b, or is a scalar, or a vector over their first axis.
+    The condition has the shape of *a* and *b*, or is a scalar, or a vector along their first axis.
 
     Source:
         tflite/kernels/select.cc.
@@ -40,7 +40,7 @@ def prepare_select(context: OpContext, node: Node) -> Eval:
 
 @kernel("SELECT_V2", versions=(1, 2))
 def prepare_select_v2(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SELECT_V2: SELECT in which all three inputs are broadcast.
+    """Return the function for SELECT_V2: SELECT in which all three inputs are broadcast.
 
     Source:
         tflite/kernels/select.cc.
@@ -67,7 +67,7 @@ def _operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, Tensor, T
 def _is_single(*tensors: Tensor) -> bool:
     """Return whether each tensor has one element.
 
-    The output then keeps its present shape.
+    If so, the output keeps its present shape.
     """
     return all(math.prod(tensor.shape) == 1 for tensor in tensors)
 

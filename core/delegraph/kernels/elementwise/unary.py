@@ -40,10 +40,11 @@ _QUANTIZED = {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16}
 def unary_operands(
     context: OpContext, node: Node, allowed: Collection[TensorType]
 ) -> tuple[Tensor, Tensor]:
-    """Check a one-operand node, size its output, and return the input and the output.
+    """Check a one-operand node, set the output's shape, and return the input and the output.
 
     Raises:
-        OperatorError: other than one input and one output, different types, or one not *allowed*.
+        OperatorError: the node does not have one input and one output, the types differ, or the
+            type is not in *allowed*.
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
@@ -54,7 +55,7 @@ def unary_operands(
 
 
 def run_ufunc(function: Callable[..., Any], x: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation that applies a NumPy function to *x* and stores the result in *y*.
+    """Return the function that applies a NumPy function to *x* and stores the result in *y*.
 
     16-bit floats are computed in float32.
     """
@@ -72,7 +73,7 @@ def run_ufunc(function: Callable[..., Any], x: Tensor, y: Tensor) -> Eval:
 
 @kernel("ABS", versions=(1, 5))
 def prepare_abs(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of ABS on float32, int32, int8, and int16 with or without scales.
+    """Return the function for ABS on float32, int32, int8, and int16 with or without scales.
 
     Source:
         AbsEval, tflite/kernels/elementwise.cc.
@@ -103,7 +104,7 @@ def _abs_function(x: Tensor, y: Tensor, ratio: float) -> Callable[[Integers], In
 
 @kernel("NEG")
 def prepare_neg(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of NEG on floats and signed integers, as stored.
+    """Return the function that computes NEG on floats and signed integers, as stored.
 
     Source:
         tflite/kernels/neg.cc.
@@ -122,7 +123,10 @@ def prepare_neg(context: OpContext, node: Node) -> Eval:
 
 @kernel("EXP", versions=(1, 2))
 def prepare_exp(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of EXP on float32, int8 and int16. Source: tflite/kernels/exp.cc."""
+    """Return the function that computes EXP on float32, int8 and int16.
+
+    Source: tflite/kernels/exp.cc.
+    """
     x, y = unary_operands(context, node, _QUANTIZED)
     if x.type is TensorType.FLOAT32:
         return run_ufunc(np.exp, x, y)
@@ -133,7 +137,9 @@ def prepare_exp(context: OpContext, node: Node) -> Eval:
 
 @kernel("LOG", versions=(1, 2))
 def prepare_log(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of LOG on float32, int8, int16; quantized x <= 0 gives the least value.
+    """Return the function that computes LOG on float32, int8 and int16.
+
+    Quantized x <= 0 gives the least value.
 
     Source:
         LogEval and LogLUTPrepare, tflite/kernels/elementwise.cc.
@@ -148,7 +154,7 @@ def prepare_log(context: OpContext, node: Node) -> Eval:
 
 @kernel("SIN", versions=(1, 2))
 def prepare_sin(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SIN on float32 and float16.
+    """Return the function that computes SIN on float32 and float16.
 
     Source:
         SinEval, tflite/kernels/elementwise.cc.
@@ -158,7 +164,7 @@ def prepare_sin(context: OpContext, node: Node) -> Eval:
 
 @kernel("COS", versions=(1, 2))
 def prepare_cos(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of COS on float32 and float16.
+    """Return the function that computes COS on float32 and float16.
 
     Source:
         CosEval, tflite/kernels/elementwise.cc.
@@ -168,11 +174,13 @@ def prepare_cos(context: OpContext, node: Node) -> Eval:
 
 @kernel("SQRT", versions=(1, 2))
 def prepare_sqrt(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SQRT on float32, int8, int16; negative quantized values are errors.
+    """Return the function that computes SQRT on float32, int8 and int16.
+
+    Negative quantized values are errors.
 
     Source:
-        SqrtEval, tflite/kernels/elementwise.cc; the quantized results, which are cut off and not
-        rounded, as measured on LiteRT 2.3.
+        SqrtEval, tflite/kernels/elementwise.cc; quantized results are truncated, as measured with
+        LiteRT 2.3.
     """
     x, y = unary_operands(context, node, _QUANTIZED)
     if x.type is TensorType.FLOAT32:
@@ -190,7 +198,9 @@ def prepare_sqrt(context: OpContext, node: Node) -> Eval:
 
 @kernel("RSQRT", versions=(1, 3))
 def prepare_rsqrt(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of RSQRT on float32, int8, int16; negative quantized values are errors.
+    """Return the function that computes RSQRT on float32, int8 and int16.
+
+    Negative quantized values are errors.
 
     Source:
         RsqrtEval, tflite/kernels/elementwise.cc.
@@ -224,7 +234,7 @@ def _rsqrt(x: Any, y: Any) -> None:
 
 
 def _rsqrt_function(x: Tensor, y: Tensor) -> Callable[[Integers], Integers]:
-    """Return int8 RSQRT. Source: RsqrtEvalQuantizedInt8, tflite/kernels/elementwise.cc."""
+    """Return the function for int8 RSQRT. Source: RsqrtEvalQuantizedInt8, elementwise.cc."""
     shift_up = 20
     scale = np.float64(np.sqrt(np.float32(x.scale)) * np.float32(y.scale))
     multiplier, shift = quantize_multiplier(float(1 / scale))  # of infinity where it is 0
@@ -243,7 +253,7 @@ def _rsqrt_function(x: Tensor, y: Tensor) -> Callable[[Integers], Integers]:
 
 @kernel("SQUARE")
 def prepare_square(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SQUARE on float32.
+    """Return the function that computes SQUARE on float32.
 
     Source: SquareEval, tflite/kernels/elementwise.cc.
     """
@@ -252,19 +262,22 @@ def prepare_square(context: OpContext, node: Node) -> Eval:
 
 @kernel("FLOOR")
 def prepare_floor(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of FLOOR on 32- and 16-bit floats. Source: tflite/kernels/floor.cc."""
+    """Return the function that computes FLOOR on 32- and 16-bit floats.
+
+    Source: tflite/kernels/floor.cc.
+    """
     return run_ufunc(np.floor, *unary_operands(context, node, _FLOATS))
 
 
 @kernel("CEIL")
 def prepare_ceil(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of CEIL on float32. Source: tflite/kernels/ceil.cc."""
+    """Return the function that computes CEIL on float32. Source: tflite/kernels/ceil.cc."""
     return run_ufunc(np.ceil, *unary_operands(context, node, _FLOAT32))
 
 
 @kernel("ROUND")
 def prepare_round(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of ROUND on 32- and 16-bit floats: halves to even.
+    """Return the function that computes ROUND on 32- and 16-bit floats: halves to even.
 
     Source:
         RoundToNearest, tflite/kernels/internal/reference/round.h.
@@ -274,7 +287,7 @@ def prepare_round(context: OpContext, node: Node) -> Eval:
 
 @kernel("SIGN", versions=(1, 2))
 def prepare_sign(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SIGN on float32, float64 and int32.
+    """Return the function that computes SIGN on float32, float64 and int32.
 
     Source: tflite/kernels/sign.cc.
     """
@@ -283,10 +296,10 @@ def prepare_sign(context: OpContext, node: Node) -> Eval:
 
 
 def run_transform(function: RealFunction, x: Tensor, y: Tensor) -> Eval:
-    """Return the evaluation of a real function between quantized 8-bit or int16 tensors.
+    """Return the function for a real function between quantized 8-bit or int16 tensors.
 
     Raises:
-        OperatorError: a tensor has no scale.
+        OperatorError: a tensor lacks a scale.
     """
     require_scales(x, y)
     build = transform_table_int16 if x.type is TensorType.INT16 else transform_table
@@ -301,7 +314,7 @@ def _check_quantized(x: Tensor, y: Tensor) -> None:
 
 @kernel("Sign")
 def prepare_custom_sign(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of Sign: 1, -1, or 0 for zeros and NaN.
+    """Return the function that computes Sign: 1, -1, or 0 for zeros and NaN.
 
     Source:
         tflite/kernels/sign_custom.cc.

@@ -46,7 +46,7 @@ class SparseLookupInput(IntEnum):
 
 @kernel("EMBEDDING_LOOKUP", versions=(1, 5))
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Copy rows of a table; rows of integers become floats if the output has floats.
+    """Return the function that copies rows of a table; integer rows may become floats.
 
     Source:
         tflite/kernels/embedding_lookup.cc.
@@ -68,7 +68,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 @kernel("EMBEDDING_LOOKUP_SPARSE")
 def prepare_sparse(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of EMBEDDING_LOOKUP_SPARSE: weighted sums of rows of a table.
+    """Return the function for EMBEDDING_LOOKUP_SPARSE: weighted sums of rows of a table.
 
     The indices of the sparse tensor must be sorted.
 
@@ -117,7 +117,7 @@ def _rows(table: Tensor, y: Tensor) -> Callable[[Array], Array]:
     """Return the function from row numbers to rows.
 
     Raises:
-        OperatorError: the table has a type or quantization that *y* cannot have rows of.
+        OperatorError: rows of the table's type or quantization do not fit *y*.
     """
     if y.type not in (TensorType.FLOAT32, TensorType.FLOAT16) or table.type == y.type:
         require_same_type(table, y)
@@ -140,14 +140,15 @@ def _rows(table: Tensor, y: Tensor) -> Callable[[Array], Array]:
 
 
 def _byte_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
-    """Return the function from row numbers to rows of bytes, which count as signed always."""
+    """Return the function from row numbers to rows of bytes, which are always read as signed."""
     return lambda i: table.data.view(np.int8).reshape(-1, width)[i]
 
 
 def _packed_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
     """Return the function from row numbers to rows of 2- or 4-bit integers.
 
-    The official kernel starts a row at a whole byte, even where the row before ends within it.
+    The official kernel starts each row at a whole byte, even if the row before ends within that
+    byte.
     """
     per_byte = 8 // BITS[table.type]
 
@@ -163,7 +164,7 @@ def _scales(table: Tensor) -> NDArray[np.float32]:
     """Return the scales of each row's blocks: ``[rows, blocks], float32``.
 
     Raises:
-        OperatorError: scales of another dimension, or blocks that do not divide a row.
+        OperatorError: scales belong to another dimension, or blocks do not divide a row.
     """
     rows, quantization = table.shape[0], table.quantization
     if quantization is None:
@@ -189,7 +190,7 @@ def _checked(numbers: NDArray[np.int32], rows: int) -> NDArray[np.int32]:
     """Return *numbers* after checking that each one is a row of the table.
 
     Raises:
-        OperatorError: one is not in ``range(rows)``.
+        OperatorError: a number is not in ``range(rows)``.
     """
     outside = numbers[(numbers < 0) | (numbers >= rows)]
     if len(outside):
@@ -214,7 +215,7 @@ def _row_numbers(indices: NDArray[np.int32], stack: tuple[int, ...]) -> NDArray[
 def _divisors(
     combiner: int, row: NDArray[np.intp], weights: NDArray[np.float32], rows: int
 ) -> NDArray[np.float32]:
-    """Divisor of each sum, ``[rows], float32``; 1 for rows without an element."""
+    """Return the divisor of each sum, ``[rows], float32``; 1 for rows without elements."""
     divisors = np.zeros(rows, np.float32)
     if combiner == CombinerType.MEAN:
         np.add.at(divisors, row, weights)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @kernel("HASHTABLE_LOOKUP")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation: the value of each key, and which keys the table has.
+    """Return the function that looks up each key: its value, and whether the table has it.
 
-    Keys must be sorted. Which of equal ones counts, the search decides.
+    Keys must be sorted. Among equal keys, the official binary search decides.
 
     Source:
         tflite/kernels/hashtable_lookup.cc.

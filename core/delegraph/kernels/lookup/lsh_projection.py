@@ -1,4 +1,4 @@
-"""LSH_PROJECTION: bits that similar inputs have in common."""
+"""LSH_PROJECTION: hashes inputs to bits, of which similar inputs share many."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 
 @kernel("LSH_PROJECTION")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Hash every row of the input with every seed, and tell the sign of each seed's sum.
+    """Return the function that hashes each row with each seed, and takes the sign of the sums.
 
-    Rows may be weighted. Dense outputs have a number for each bit; sparse ones a number for each
-    row of seeds, made of that row's bits and the row's number.
+    The hashes of all rows, which may be weighted, are summed for each seed; the sign gives one bit.
+    Dense outputs have a number for each bit. Sparse outputs have a number for each row of seeds,
+    made from the row's bits and its number.
 
     Source:
         tflite/kernels/lsh_projection.cc.

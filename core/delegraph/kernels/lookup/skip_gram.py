@@ -1,4 +1,4 @@
-"""Kernel of SKIP_GRAM: phrases made of some words of a sentence."""
+"""Kernel of SKIP_GRAM: phrases made from some words of a sentence."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _HEAD = re.compile(rb"[ \t\n\v\f\r][^ \t\n\v\f\r]*")
 
 @kernel("SKIP_GRAM")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of SKIP_GRAM: phrases of words in order, some words skipped.
+    """Return the function for SKIP_GRAM: phrases of words in order, some words skipped.
 
     At most ``max_skip_size`` words are left out between neighbours; ``include_all_ngrams`` adds
-    the shorter ones.
+    shorter phrases.
 
     Source:
         tflite/kernels/skip_gram.cc.
@@ -51,8 +51,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def _words(text: bytes) -> list[bytes]:
     """Split *text* into words.
 
-    As the official kernel has it, a space in front belongs to a text's only word, and hides the
-    first of several.
+    As in the official kernel, a leading space is a part of a text's only word, and hides the first
+    of several words.
     """
     head = _HEAD.match(text)
     if head is None:
@@ -61,7 +61,7 @@ def _words(text: bytes) -> list[bytes]:
 
 
 def _grams(words: Sequence[bytes], size: int, skip: int, shortest: int) -> Iterator[bytes]:
-    """Yield phrases in the official order: of those with the same first words, the longest first.
+    """Yield phrases in the official order: among those with equal first words, longest first.
 
     >>> [g.decode() for g in _grams([b"a", b"b", b"c"], 2, 1, 1)]
     ['a b', 'a c', 'a', 'b c', 'b', 'c']

@@ -23,7 +23,7 @@ from delegraph.schema.enums import TensorType
 
 
 class BidirectionalLstmInput(IntEnum):
-    """Where groups of inputs start; weights follow in LstmInput's order.
+    """Positions at which groups of inputs start; weights follow in LstmInput's order.
 
     Source:
         tflite/kernels/bidirectional_sequence_lstm.cc.
@@ -41,10 +41,10 @@ class BidirectionalLstmInput(IntEnum):
 
 @kernel("BIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 3), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation that runs an LSTM layer forwards and another backwards over a sequence.
+    """Return the function that runs one LSTM layer forwards and one backwards over a sequence.
 
     With merged outputs, several sequences and the batch first, the official kernel mixes up the
-    states of the sequences; this one does not.
+    states of the sequences; this kernel does not.
 
     Source:
         tflite/kernels/bidirectional_sequence_lstm.cc.
@@ -94,7 +94,7 @@ def _directions(context: OpContext, node: Node) -> tuple[LstmTensors, LstmTensor
 
 
 def _if_present(context: OpContext, node: Node, first: int) -> int | None:
-    """Return *first* if the node has the weights of the forget gate, the next input; else None."""
+    """Return *first* if the node has the next input, the forget gate's weights; otherwise None."""
     return None if optional_input(context, node, first + 1) is None else first
 
 

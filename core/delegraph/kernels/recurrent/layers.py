@@ -19,10 +19,10 @@ class Cell(Protocol):
     """The arithmetic of one layer for one time step, bound to the layer's weights."""
 
     def project(self, x: Array, aux: Array | None) -> Array:
-        """Contribution of the inputs at every time step.
+        """Return the contribution of the inputs at every time step.
 
         Args:
-            x: ``[T, B, I]``.
+            x: the inputs of all time steps, ``[T, B, I]``.
             aux: a second input, ``[T, B, A]``, or None.
 
         Returns:
@@ -34,7 +34,7 @@ class Cell(Protocol):
 
 
 class Sequence3D(Protocol):
-    """The sequence that a layer reads: a tensor, or another view of a tensor's elements."""
+    """The sequence that a layer reads: a tensor, or a view of a tensor's elements."""
 
     @property
     def data(self) -> Array:
@@ -47,11 +47,12 @@ class Direction:
 
     Attributes:
         cell: returns the cell; called at each invoke.
-        input: ``[T, B, I]``, ``[B, T, I]`` or ``[B, I]``.
+        input: sequence of inputs, ``[T, B, I]``, ``[B, T, I]`` or ``[B, I]``.
         aux_input: a second input of the same layout, or None.
         states: variable tensors of ``B * n`` elements; the first is the output state.
-        output: like the input, with the output state in its last axis.
-        offset: where the output state starts in the output's last axis.
+        output: sequence of outputs, laid out like the input, with the output state in its last
+            axis.
+        offset: position at which the output state starts in the output's last axis.
         reverse: whether time runs backwards.
     """
 
@@ -64,7 +65,7 @@ class Direction:
     reverse: bool = False
 
     def run(self, time_major: bool) -> None:
-        """Run the whole sequence; reads and writes the states."""
+        """Run the cell over the whole sequence; it reads and writes the states."""
         x = _time_first(self.input.data, time_major)
         if not x.shape[1]:
             return
@@ -112,15 +113,17 @@ def bidirectional_eval(
     passes: tuple[Pass, Pass],
     rounds: int = 1,
 ) -> Eval:
-    """Size the outputs of a bidirectional layer and return its evaluation.
+    """Set the output shapes of a bidirectional layer, and return the function that runs it.
 
     Args:
-        context: the subgraph's.
-        node: its options say whether outputs are merged and time is the first axis.
+        context: context of the subgraph.
+        node: the node, whose options say whether outputs are merged and whether time is the first
+            axis.
         x: the input of the forward pass.
-        inputs: that of the backward pass, and the auxiliary input of both passes.
-        passes: from the first time step to the last, and back.
-        rounds: how often the whole sequence is run, with the states of the round before.
+        inputs: the input of the backward pass, and the auxiliary input of both passes.
+        passes: the forward pass and the backward pass.
+        rounds: number of times that the whole sequence is run, each with the states of the one
+            before.
     """
     x_backward, aux = inputs
     forward, backward = passes
@@ -145,8 +148,9 @@ def stacked_inputs(
 ) -> tuple[Tensor, Tensor | None]:
     """Return the input of the backward pass, and the auxiliary input of both passes.
 
-    Layers are stacked in one of two ways. With cross links, both passes see both inputs. Without,
-    there are no weights for the second input, and it takes the first one's place backwards.
+    Layers are stacked in one of two ways. With cross links, both passes read both inputs. Otherwise
+    there are no weights for the second input, and the backward pass reads it in place of the first
+    input.
 
     Raises:
         OperatorError: the inputs differ in batch or time.

@@ -32,7 +32,7 @@ from delegraph.schema.enums import LSTMKernelType, TensorType
 
 @kernel("LSTM", versions=(1, 4), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation that runs one time step of an LSTM layer.
+    """Return the function that runs one time step of an LSTM layer.
 
     Source:
         tflite/kernels/lstm.cc.
@@ -44,10 +44,10 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
-    """Check an LSTM node of 20 or 24 inputs, size the output and return the evaluation.
+    """Check an LSTM node of 20 or 24 inputs, set the output's shape; return its function.
 
     Args:
-        context: the subgraph's.
+        context: context of the subgraph.
         node: LSTM (full kernel) or UNIDIRECTIONAL_SEQUENCE_LSTM.
         time_major: whether sequences are ``[T, B, n]`` rather than ``[B, T, n]``.
 
@@ -74,11 +74,11 @@ def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
 
 
 def _layer_norm_inputs(context: OpContext, node: Node) -> int | None:
-    """Position of the first input with layer normalisation coefficients, or None without any.
+    """Return the position of the first layer normalisation input, or None if there is none.
 
     Raises:
-        OperatorError: other gates have some and the forget gate has none. The official kernels take
-            the forget gate's to say whether there are any, and then look at each gate's own.
+        OperatorError: other gates have such inputs, but the forget gate has none. The official
+            kernels check the forget gate only, and then read each gate's input.
     """
     first = LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
     if optional_input(context, node, LstmInput.FORGET_LAYER_NORM_COEFFICIENTS) is not None:
@@ -100,7 +100,7 @@ def _integer_cell(
     """Return a function that returns the cell of an integer layer.
 
     Raises:
-        OperatorError: weights are computed, or intermediates are missing or not quantized.
+        OperatorError: weights are no constants, or intermediates are missing or not quantized.
     """
     for tensor in tensors.weights():
         if not tensor.is_constant_or_persistent:

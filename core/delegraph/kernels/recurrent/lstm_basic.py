@@ -57,10 +57,10 @@ _ACTIVATION_ZERO_POINT = 128
 
 
 def prepare_basic(context: OpContext, node: Node) -> Eval:
-    """Check a basic-kernel LSTM node, size its outputs and return the evaluation.
+    """Check a basic-kernel LSTM node, set the shapes of outputs; return the node's function.
 
-    Gates come in the order input, cell, forget, output. Outputs are copied back to the inputs
-    that hold the previous activation and state.
+    Gates are in the order input, cell, forget, output. Outputs are copied back to the inputs with
+    the previous activation and state.
 
     Raises:
         OperatorError: a shape, type or scale does not fit.
@@ -103,7 +103,7 @@ def _check_shapes(
 
 
 def _float_eval(inputs: list[Tensor], outputs: list[Tensor]) -> Eval:
-    """Return the float eval. Source: optimized_ops::LstmCell, optimized/optimized_ops.h."""
+    """Return the function for floats. Source: optimized_ops::LstmCell, optimized_ops.h."""
     x, activation, weights, biases, state = inputs
     activation_out, state_out, concat, gates = outputs
 
@@ -122,7 +122,7 @@ def _float_eval(inputs: list[Tensor], outputs: list[Tensor]) -> Eval:
 
 
 def _quantized_eval(inputs: list[Tensor], outputs: list[Tensor]) -> Eval:
-    """Return the uint8 eval: activations have zero point 128, gates are Q3.12, the state Q4.11.
+    """Return the function for uint8: activations with zero point 128, gates Q3.12, state Q4.11.
 
     Source:
         optimized_ops::LstmCell<4>, tflite/kernels/internal/optimized/legacy_optimized_ops.h.

@@ -22,14 +22,14 @@ Floats = NDArray[np.float32]
 class FloatLstmCell:
     """An LSTM cell in float32, bound to its weights.
 
-    Each gate is ``sigmoid(W_x x + W_h h + w_c * c + b)``; the cell gate has the layer's activation
-    and no peephole, the output gate sees the new cell state. Then::
+    Each gate is ``sigmoid(W_x x + W_h h + w_c * c + b)``. The cell gate has the layer's activation
+    and no peephole (``w_c * c``); the output gate uses the new cell state. Then::
 
         c = forget * c + input * cell        (input = 1 - forget, if coupled)
         h = W_p (output * activation(c)) + b_p
 
-    Without an activation, ``h = W_p (output * cell) + b_p``: the official kernel writes
-    ``activation(c)`` over the cell gate, and has nothing to write then.
+    Without an activation, ``h = W_p (output * cell) + b_p``, because the official kernel stores
+    ``activation(c)`` in place of the cell gate, and then stores nothing.
 
     Source:
         LstmStepFloat and LstmStepHybrid, tflite/kernels/lstm_eval.cc. Where weights are 8-bit, the
@@ -63,7 +63,7 @@ class FloatLstmCell:
         return gates
 
     def step(self, projected: Floats, *states: Floats) -> None:
-        """Move output state ``[B, n_output]`` and cell state ``[B, n_cell]`` on, in place."""
+        """Update output state ``[B, n_output]`` and cell state ``[B, n_cell]`` in place."""
         output_state, cell_state = states
         projected += self._recurrent.product(output_state).reshape(projected.shape)
         self._update_cell(projected[:, :-1], cell_state)
@@ -83,7 +83,7 @@ class FloatLstmCell:
         return activated
 
     def _update_cell(self, gates: Floats, cell_state: Floats) -> None:
-        """Update the cell state from the gates but the output gate: ``[B, gates, n_cell]``."""
+        """Update the cell state from all gates except the output gate: ``[B, gates, n_cell]``."""
         cell = gates.shape[1] - 1
         for k in range(cell if self._peephole else 0):
             gates[:, k] += self._peephole[k] * cell_state

@@ -33,22 +33,22 @@ _BEYOND_INT16 = (-(1 << 17), 1 << 17)  # an int16 added to either end still satu
 
 
 class IntegerLstmCell:
-    """An LSTM cell with quantised weights; equals TFLite's int8x8_16 kernel in every bit.
+    """An LSTM cell with quantised weights, equal to TFLite's int8x8_16 kernel bit for bit.
 
-    Gates are int16: Q3.12, or of an intermediate's scale before layer normalisation. The cell
-    state is int16 with a power of two as scale. For scales below 2**-15 the official kernel has no
-    tanh, so its buffer still holds the input gate, and that is multiplied by the output gate.
+    Gates are int16: Q3.12, or of an intermediate's scale before layer normalisation. The cell state
+    is int16 with a power of two as scale. For scales below 2**-15 the official kernel computes no
+    tanh; its buffer still holds the input gate, which is multiplied by the output gate.
 
     Args:
-        context: for working memory.
+        context: context that provides working memory.
         tensors: the layer's tensors; its weights are constant.
-        options: the layer's options; its activation does not count, tanh is used.
-        layer_input: int8.
-        layer_output: int8; its scale is that of the projection's clip.
-        intermediates: four with the gates' scales before layer normalisation, and one with the
-            quantization of the vector that is projected.
-        whole_batch: whether the official kernel computes a step of all rows at once, and not one
-            row after the other.
+        options: the layer's options; the activation is ignored, tanh is used.
+        layer_input: input of the layer, int8.
+        layer_output: output of the layer, int8; its scale is used for the projection's clip.
+        intermediates: four tensors with the gates' scales before layer normalisation, and one with
+            the quantization of the projected vector.
+        whole_batch: whether the official kernel computes a step for all rows at once; otherwise it
+            computes row by row.
 
     Raises:
         OperatorError: the cell state's scale is no power of two, or out of range; or it is below
@@ -88,12 +88,12 @@ class IntegerLstmCell:
         self._output = _Output(context, tensors, options, layer_output, intermediates[4])
 
     def project(self, x: NDArray[np.int8], aux: object = None) -> Ints:
-        """Return the inputs' part of every gate: ``[T, B, gates, n_cell], int32``."""
+        """Return the inputs' contribution to every gate: ``[T, B, gates, n_cell], int32``."""
         gates = _saturated(self._input.product(as_rows(x)))
         return gates.reshape(*x.shape[:2], len(self._gates), self._n_cell)
 
     def step(self, projected: Ints, *states: Ints) -> None:
-        """Move output state ``[B, n_output], int8`` and cell state ``[B, n_cell], int16`` on."""
+        """Update output state ``[B, n_output], int8`` and cell state ``[B, n_cell], int16``."""
         output_state, cell_state = states
         recurrent = self._recurrent.product(output_state).reshape(projected.shape)
         gates = _saturated(projected + recurrent)
@@ -108,7 +108,7 @@ class IntegerLstmCell:
         """Update the cell state ``[B, n_cell], int16`` from the gates ``[B, gates, n_cell]``.
 
         Returns:
-            How much of the new values goes in, ``[B, n_cell], int16``: the input gate, if any.
+            Share of the new values that is added, ``[B, n_cell], int16``: the input gate, if any.
         """
         *input_gate, forget, new = (
             gate.activate(gates[:, k], cell_state) for k, gate in enumerate(self._gates[:-1])
@@ -124,7 +124,7 @@ class IntegerLstmCell:
 
 
 class _IntegerProduct:
-    """``(rows @ weights.T + bias) * multiplier + zero point``, within limits.
+    """Computes ``(rows @ weights.T + bias) * multiplier + zero point``, within limits.
 
     Source:
         PortableMatrixBatchVectorMultiplyAccumulateImpl, reference/portable_tensor_utils.cc.
@@ -172,12 +172,12 @@ class _Gate:
 
 
 class _Peephole:
-    """A gate's view of the cell state.
+    """Peephole of a gate: adds the weighted cell state.
 
-    The official kernel takes the length of the output state for that of the cell state. A
-    projection to fewer values leaves the last cells of a row without peephole; where the whole
-    batch is computed at once, the shorter rows stand close together, and the last cells of the
-    batch have none.
+    The official kernel uses the length of the output state in place of the cell state's. So after a
+    projection to fewer values, the last cells of a row have no peephole. If the whole batch is
+    computed at once, the shorter rows are packed together, and the last cells of the batch have no
+    peephole.
     """
 
     def __init__(self, weights: Tensor, scale: float, n_output: int, whole_batch: bool) -> None:
@@ -195,7 +195,7 @@ class _Peephole:
         return result
 
     def _rows(self, x: Ints) -> Ints:
-        """Return the part of ``[B, n_cell]`` that counts as ``[B, n_output]``."""
+        """Return the part of ``[B, n_cell]`` that is used as ``[B, n_output]``."""
         shape = len(x), len(self._weights)
         if self._whole_batch:
             return x.reshape(-1)[: math.prod(shape)].reshape(shape)
@@ -230,10 +230,10 @@ class _LayerNorm:
 
 
 class _Output:
-    """From output gate times cell activation, Q0.30, to the output state.
+    """Converts output gate times cell activation, Q0.30, to the output state.
 
-    With a projection, the hidden vector's zero point has the wrong sign both here and in the
-    projection's bias. The official kernel has it so; it cancels out but for saturation.
+    With a projection, the hidden vector's zero point has the wrong sign here and in the
+    projection's bias, as in the official kernel. Both errors cancel except for saturation.
     """
 
     def __init__(
@@ -300,7 +300,7 @@ def _projection(context: OpContext, tensors: LstmTensors, hidden: Tensor) -> _In
 def _gates(
     tensors: LstmTensors, cell_log2: int, scales: Sequence[float], whole_batch: bool
 ) -> list[_Gate]:
-    """Return the gates of a layer: (input,) forget, cell, output."""
+    """Return the gates of a layer: input (unless coupled), forget, cell, output."""
     count = len(scales)
     peepholes: list[_Peephole | None] = [None] * count
     if tensors.peephole:

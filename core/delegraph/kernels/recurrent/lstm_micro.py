@@ -55,14 +55,14 @@ class _Layer:
     """Tensors and options of an LSTM node whose checks passed.
 
     Attributes:
-        x: ``[B, T, n_input]`` or ``[T, B, n_input]``, int8 or int16.
-        hidden: ``B * n`` elements of the same type, a variable.
-        cell: ``B * n`` elements of int16, a variable.
-        y: like *x*, ``n`` numbers a step.
+        x: input, ``[B, T, n_input]`` or ``[T, B, n_input]``, int8 or int16.
+        hidden: hidden state, a variable of ``B * n`` elements of the same type.
+        cell: cell state, a variable of ``B * n`` elements of int16.
+        y: output, laid out like *x*, with ``n`` numbers per step.
         n: length of the states.
-        batch: sequences.
+        batch: number of sequences.
         time_major: whether time comes first.
-        options: the layer's.
+        options: options of the layer.
     """
 
     x: Tensor
@@ -76,14 +76,14 @@ class _Layer:
 
 
 def prepare_micro(context: OpContext, node: Node) -> Eval:
-    """Run a layer of int8 or int16 activations, int8 weights and an int16 cell state.
+    """Return the function that runs a layer of int8 or int16 activations and int8 weights.
 
-    A gate is two FULLY_CONNECTED that are rounded each, then added; LiteRT's kernel has other
-    roundings and other tables. Peepholes, projections, normalisation and coupled gates do not
-    exist.
+    The cell state is int16. A gate is the sum of two FULLY_CONNECTED, each of which is rounded;
+    LiteRT's kernel has other roundings and tables. Peepholes, projections, normalisation and
+    coupled gates are not supported.
 
     Raises:
-        OperatorError: a tensor that does not fit, or that TFLM does not know.
+        OperatorError: a tensor does not fit, or is unknown to TFLM.
 
     Source:
         tflite-micro/micro/kernels/lstm_eval.h, lstm_eval.cc and lstm_eval_common.cc.
@@ -149,8 +149,8 @@ class _Gate:
     """The two products of a gate.
 
     Attributes:
-        project: ``[T, B, n_input]`` to ``[T, B, n]``, int32 within int16.
-        recur: ``[B, n]``, the hidden state, to the same.
+        project: function from inputs ``[T, B, n_input]`` to ``[T, B, n]``, int32 within int16.
+        recur: function from the hidden state ``[B, n]`` to the same range.
     """
 
     project: Callable[[Ints], Ints]
@@ -158,7 +158,7 @@ class _Gate:
 
     @classmethod
     def of(cls, context: OpContext, node: Node, layer: _Layer, k: int) -> _Gate:
-        """Return gate *k* of input, forget, cell and output gate."""
+        """Return gate *k*: 0 input, 1 forget, 2 cell, 3 output gate."""
         bias = input_tensor(context, node, LstmInput.INPUT_GATE_BIAS + k)
         require_type(bias, {_BIAS[layer.x.type]})
         require_shape(bias, (layer.n,))
@@ -172,7 +172,7 @@ class _Gate:
 def _fully_connected(
     x: Tensor, weight: Tensor, bias: Tensor | None = None
 ) -> Callable[[Ints], Ints]:
-    """Return a product in the scale of gates, within int16."""
+    """Return the function that computes a product in the gates' scale, within int16."""
     require_type(weight, {TensorType.INT8})
     require_scales(weight)
     ratio = float(np.float32(x.scale) * np.float32(weight.scale)) / _GATE_SCALE
@@ -195,7 +195,7 @@ def _rescaled(sums: Ints, multiplier: int, shift: int) -> Ints:
 
 
 def _product(scale: float, zero_point: int, dtype: Any) -> Callable[[Ints, Ints], Ints]:
-    """Return the product of two int16 arrays in another scale."""
+    """Return the function that multiplies two int16 arrays and rescales the product."""
     multiplier, shift = quantize_multiplier(scale)
     limits = np.iinfo(dtype)
 

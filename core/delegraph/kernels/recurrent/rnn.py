@@ -57,7 +57,7 @@ class RnnInput(IntEnum):
 
 
 class BidirectionalRnnInput(IntEnum):
-    """Where groups of inputs start; weights follow in RnnInput's order.
+    """Positions at which groups of inputs start; weights follow in RnnInput's order.
 
     Source:
         tflite/kernels/bidirectional_sequence_rnn.cc.
@@ -73,7 +73,7 @@ class BidirectionalRnnInput(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RnnTensors:
-    """A layer's tensors but for input and output.
+    """The tensors of a layer without its input and output.
 
     Attributes:
         weights: ``[units, n_input]``.
@@ -132,7 +132,7 @@ class RnnCell:
         self._activation = activation
 
     def project(self, x: Floats, aux: Floats | None) -> Floats:
-        """Return the inputs' part of every time step: ``[T, B, units]``."""
+        """Return the inputs' contribution to every time step: ``[T, B, units]``."""
         y = self._input.product(as_rows(x))
         if self._aux is not None and aux is not None:
             y += self._aux.product(as_rows(aux))
@@ -140,7 +140,7 @@ class RnnCell:
         return y.reshape(*x.shape[:2], len(self._bias))
 
     def step(self, projected: Floats, *states: Floats) -> None:
-        """Move the hidden state ``[B, units]`` on, in place."""
+        """Update the hidden state ``[B, units]`` by one step, in place."""
         (hidden,) = states
         np.add(projected, self._recurrent.product(hidden), out=hidden)
         apply_activation(self._activation, hidden)
@@ -148,7 +148,7 @@ class RnnCell:
 
 @kernel("RNN", versions=(1, 3), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation that runs one time step of a fully connected recurrent layer.
+    """Return the function that runs one time step of a fully connected recurrent layer.
 
     Source:
         tflite/kernels/basic_rnn.cc.
@@ -159,7 +159,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 @kernel("UNIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), uses_blas=True)
 def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
-    """Run a fully connected recurrent layer over a sequence.
+    """Return the function that runs a fully connected recurrent layer over a sequence.
 
     Source:
         tflite/kernels/unidirectional_sequence_rnn.cc.
@@ -170,12 +170,12 @@ def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
 
 @kernel("BIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), uses_blas=True)
 def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation that runs one recurrent layer forwards and another backwards.
+    """Return the function that runs one recurrent layer forwards and another backwards.
 
-    As the official kernel does: an auxiliary input without weights is what the backward layer
-    reads if time comes first, and nothing reads it if the batch does; time steps of an auxiliary
-    input begin where those of the input would (but for floats with the batch first); with 8-bit
-    weights, a sequence with time first is run once for each of its time steps.
+    Three oddities are as in the official kernel. An auxiliary input without weights is read by the
+    backward layer if time is the first axis, and never if the batch is. Its time steps begin where
+    the input's would (except for floats with the batch first). With 8-bit weights and time first,
+    the sequence is run once for each of its time steps.
 
     Raises:
         OperatorError: tensors do not fit, or the official kernel would read past an input's end.
@@ -222,8 +222,8 @@ class Steps:
 
     Attributes:
         tensor: the sequence, float32.
-        shape: of the view, ``[T, B, I]`` or ``[B, T, I]``.
-        strides: elements from one index of the first and of the second axis to the next.
+        shape: shape of the view, ``[T, B, I]`` or ``[B, T, I]``.
+        strides: number of elements between neighbouring indices of the first and second axis.
     """
 
     tensor: Tensor
@@ -235,7 +235,7 @@ class Steps:
         """Return a view that stays inside a tensor.
 
         Raises:
-            OperatorError: it does not.
+            OperatorError: the view would reach beyond the tensor.
         """
         ends = [(n - 1) * stride for n, stride in zip(shape, strides, strict=False)]
         if 0 not in shape and sum(ends) + shape[2] > math.prod(tensor.shape):
@@ -247,7 +247,7 @@ class Steps:
 
     @property
     def data(self) -> Floats:
-        """The elements, float32; not to be written to."""
+        """Elements of the view, float32, read-only."""
         flat = np.ascontiguousarray(self.tensor.data).reshape(-1)
         size = flat.itemsize
         strides = (*(stride * size for stride in self.strides), size)
@@ -258,7 +258,7 @@ def _auxiliary_steps(x: Tensor, aux: Tensor, *, is_hybrid: bool, time_major: boo
     """Return the auxiliary input cut into steps as in the official kernel.
 
     Raises:
-        OperatorError: it would read past the end.
+        OperatorError: the steps would reach past the input's end.
     """
     (_, second, n_input), n_aux = x.shape, aux.shape[2]
     if time_major:

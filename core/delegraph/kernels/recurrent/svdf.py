@@ -49,13 +49,13 @@ class _Layer:
     """The tensors and options of an SVDF node.
 
     Attributes:
-        x: ``[B, I]``.
-        features: ``[F, I]``, weights of each filter.
-        times: ``[F, M]``, weights of each filter's last M results.
-        bias: ``[F / rank]`` or None.
-        state: ``[B, F * M]``, the last M results of each filter, the latest last.
-        y: ``[B, F / rank]``.
-        rank: filters that are added up to one unit.
+        x: input, ``[B, I]``.
+        features: weights of each filter, ``[F, I]``.
+        times: weights of each filter's last M results, ``[F, M]``.
+        bias: bias, ``[F / rank]``, or None.
+        state: the last M results of each filter, latest last, ``[B, F * M]``.
+        y: output, ``[B, F / rank]``.
+        rank: number of filters that are summed for one unit.
     """
 
     x: Tensor
@@ -82,10 +82,10 @@ class _Layer:
 
 @kernel("SVDF", versions=(1, 4), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation that runs one time step of an SVDF layer.
+    """Return the function that runs one time step of an SVDF layer.
 
-    Every filter's result goes into its window of the last M; a unit is the weighted sum of its
-    filters' windows, plus bias, activated.
+    Each filter keeps a window of its last M results. A unit is the activation of the weighted sum
+    of its filters' windows plus a bias.
 
     Source:
         tflite/kernels/svdf.cc and internal/reference/svdf.h.
@@ -136,7 +136,7 @@ def _check(layer: _Layer) -> None:
 
 
 def _float_eval(layer: _Layer, activation: int, asymmetric: bool) -> Eval:
-    """Return the evaluation on float activations; weights are float or 8-bit.
+    """Return the function for float activations; weights are float or 8-bit.
 
     Source:
         EvalFloatSVDF and EvalHybridSVDF, tflite/kernels/internal/reference/svdf.h.
@@ -160,7 +160,7 @@ def _float_eval(layer: _Layer, activation: int, asymmetric: bool) -> Eval:
 
 
 def _integer_eval(layer: _Layer, activation: int) -> Eval:
-    """Return the evaluation on int8 activations, with int16 state and time weights.
+    """Return the function for int8 activations, with int16 state and time weights.
 
     Source:
         EvalIntegerSVDF, tflite/kernels/internal/reference/svdf.h.

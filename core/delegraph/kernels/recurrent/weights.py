@@ -1,4 +1,4 @@
-"""Weights of recurrent layers: float, or 8-bit under float activations.
+"""Weights of recurrent layers: float, or 8-bit with float activations.
 
 With 8-bit weights, each row of activations is quantised on the fly to int8, the product is
 computed in integers, and each sum is scaled back to float.
@@ -25,7 +25,7 @@ class Matrix(Protocol):
     """Weights that multiply rows of activations."""
 
     def product(self, rows: Floats) -> Floats:
-        """Return ``rows @ weights.T``: ``[R, I]`` to ``[R, O]``, float32, a new array."""
+        """Return ``rows @ weights.T``, from ``[R, I]`` to ``[R, O]``, float32, as a new array."""
 
 
 class FloatMatrix:
@@ -47,8 +47,9 @@ class IntegerMatrix:
         weights: ``[O, I], int8``.
 
     Attributes:
-        row_sums: what one unit added to all activations adds, ``[O], int32``.
-        bound: no product is larger in magnitude.
+        row_sums: sum of each output's weights, ``[O], int32``: the effect of adding 1 to all
+            activations.
+        bound: largest magnitude of a product.
     """
 
     def __init__(self, weights: NDArray[np.int8]) -> None:
@@ -80,7 +81,7 @@ class HybridMatrix:
         self._asymmetric = asymmetric
 
     def product(self, rows: Floats) -> Floats:
-        """Return ``rows @ weights.T``, float32, through integers."""
+        """Return ``rows @ weights.T``, float32, computed in integers."""
         quantized, scales, zero_points = quantize_rows(rows, asymmetric=self._asymmetric)
         sums = self._weights.product(quantized)
         if self._asymmetric:
@@ -93,11 +94,12 @@ def recurrent_weights(tensors: Sequence[Tensor], *, asymmetric: bool) -> Matrix:
     """Return one matrix with the rows of all *tensors*, stacked from top to bottom.
 
     Args:
-        tensors: of one type; two-dimensional, or one-dimensional for diagonal matrices (float).
+        tensors: tensors of one type, with two dimensions, or one for diagonal matrices (float
+            only).
         asymmetric: whether activations get a zero point if the weights are quantised.
 
     Raises:
-        OperatorError: some are diagonal and others 8-bit, or of another width.
+        OperatorError: the widths differ, or some matrices are diagonal and others 8-bit.
     """
     if len({tensor.type for tensor in tensors}) > 1:
         raise OperatorError("some recurrent weights are diagonal and others 8-bit")

@@ -15,7 +15,9 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SignalDelay")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Give the last axis back ``delay_length`` samples later; zeros come first.
+    """Return the function that delays the last axis by ``delay_length`` samples.
+
+    The output starts with zeros.
 
     Source:
         tflite-micro/signal/micro/kernels/delay.cc.

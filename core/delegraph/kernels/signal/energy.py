@@ -14,10 +14,10 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SignalEnergy")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Turn ``[2 n], int16``, real and imaginary parts in turn, into ``[n], uint32``.
+    """Return the function from ``[2 n], int16``, real and imaginary in turn, to ``[n], uint32``.
 
     Only frequencies from ``start_index`` to before ``end_index`` are computed. The others are 0;
-    TFLM leaves there what its memory holds.
+    TFLM leaves them unwritten.
 
     Source:
         tflite-micro/signal/micro/kernels/energy.cc, src/energy.cc.

@@ -1,4 +1,4 @@
-"""SignalFftAutoScale: samples shifted up to use all of 16 bits."""
+"""SignalFftAutoScale: shifts samples up to use all 16 bits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _LEAST = -(2**15)
 
 @kernel("SignalFftAutoScale")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Shift the samples up as far as the largest allows; output 1 says by how many bits.
+    """Return the function that shifts samples up as far as the largest allows.
+
+    Output 1 is the number of bits.
 
     Source:
         tflite-micro/signal/micro/kernels/fft_auto_scale_kernel.cc, src/fft_auto_scale.cc.
@@ -46,7 +48,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def largest_magnitude(x: NDArray[np.int16]) -> int:
     """Return the largest magnitude of *x*, ``[n], int16``, with TFLM's 16-bit overflow.
 
-    The magnitude of -32768 does not fit: it comes out as -32768, and what follows begins anew.
+    The magnitude of -32768 does not fit, so it becomes -32768, and the search starts again after
+    it.
 
     Source:
         MaxAbs16, tflite-micro/signal/src/max_abs.cc.

@@ -1,4 +1,4 @@
-"""SignalFilterBankLog: the logarithm of each band."""
+"""SignalFilterBankLog: computes the logarithm of each band."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SEGMENTS = np.arange(130) / 128
 _BEND = np.round((np.log2(1 + _SEGMENTS) - _SEGMENTS) * 2**16).astype(np.int64)
 _BEND[128:] = 0
-"""How far log2 is above the straight line between two powers of two, in 16 fraction bits."""
+"""Distances of log2 above the straight line between two powers of two, in 16 fraction bits."""
 
 _LOG_2 = 45426
 """The natural logarithm of 2, in 16 fraction bits."""
@@ -30,9 +30,10 @@ _LARGEST = 2**15 - 1
 
 @kernel("SignalFilterBankLog")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Turn ``[n], uint32`` into ``[n], int16``: natural logarithms times ``output_scale``.
+    """Return the function from ``[n], uint32`` to ``[n], int16``: scaled natural logarithms.
 
-    Numbers are shifted up by ``input_correction_bits`` before; 0 and 1 give 0.
+    Numbers are first shifted up by ``input_correction_bits``; 0 and 1 give 0. Logarithms are
+    multiplied by ``output_scale``.
 
     Source:
         tflite-micro/signal/micro/kernels/filter_bank_log.cc, src/filter_bank_log.cc.

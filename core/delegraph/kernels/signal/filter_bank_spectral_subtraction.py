@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 @kernel("SignalFilterBankSpectralSubtraction")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Subtract a slow average from ``[num_channels], uint32``; output 1 is that average.
+    """Return the function that subtracts a slow average from ``[num_channels], uint32``.
 
-    Even channels are averaged by ``smoothing`` and ``one_minus_smoothing``, odd ones by
-    ``alternate_smoothing`` and ``alternate_one_minus_smoothing``, all with
-    ``spectral_subtraction_bits`` after the point. At least ``min_signal_remaining`` of the signal
-    is left. With ``clamping`` the average never exceeds the signal.
+    Output 1 is that average.
+
+    Even channels are averaged by ``smoothing`` and ``one_minus_smoothing``, odd channels by
+    ``alternate_smoothing`` and ``alternate_one_minus_smoothing``. All have
+    ``spectral_subtraction_bits`` fraction bits. At least the share ``min_signal_remaining`` of the
+    signal is kept. With ``clamping`` the average never exceeds the signal.
 
     Source:
         tflite-micro/signal/micro/kernels/filter_bank_spectral_subtraction.cc,
@@ -62,7 +64,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _by_channel(node: Node, channels: int, name: str) -> NDArray[np.uint64]:
-    """Option value for each channel: *name* for even, ``alternate_`` + *name* for odd channels."""
+    """Return the option for each channel: *name* for even ones, ``alternate_`` + *name* for odd."""
     values = np.full(channels, signal_option(node, name), np.uint64)
     values[1::2] = signal_option(node, f"alternate_{name}")
     return values

@@ -21,7 +21,7 @@ _HALF_WORD = 2**16 - 1
 
 @kernel("SignalFilterBankSquareRoot")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Turn ``[n], uint64`` into ``[n], uint32``: rounded roots, shifted down by input 1.
+    """Return the function from ``[n], uint64`` to ``[n], uint32``: roots shifted down by input 1.
 
     Source:
         tflite-micro/signal/micro/kernels/filter_bank_square_root.cc,
@@ -47,7 +47,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def rounded_root(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return square roots to the nearest whole number; at most 65535 of numbers below 2^32.
+    """Return square roots, rounded to whole numbers; at most 65535 for numbers below 2^32.
 
     Source:
         Sqrt32 and Sqrt64, tflite-micro/signal/src/square_root_32.cc and square_root_64.cc.

@@ -1,4 +1,4 @@
-"""SignalFramer: a stream of sound cut into frames that overlap."""
+"""SignalFramer: cuts a stream of sound into frames that overlap."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SignalFramer")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Turn ``[..., n * frame_step]`` into ``[..., n, frame_size]`` frames.
+    """Return the function that cuts ``[..., n * frame_step]`` into ``[..., n, frame_size]``.
 
-    A frame begins ``frame_step`` samples after the one before. Output 1 says whether all of them
-    are full. One that is not, because the stream has just begun, is not written. With ``prefill``
-    zeros are heard before, so that the first one is full.
+    A frame begins ``frame_step`` samples after the one before. Output 1 says whether all frames are
+    full. A frame that is not full, because the stream has just begun, is not written. With
+    ``prefill``, zeros precede the stream, so that the first frame is full.
 
     Source:
         tflite-micro/signal/micro/kernels/framer.cc.

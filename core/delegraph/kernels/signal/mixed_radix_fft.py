@@ -1,7 +1,7 @@
-"""Fourier transforms of real numbers, rounded as KISS FFT rounds.
+"""Fourier transforms of real numbers, with the roundings of KISS FFT.
 
-A complex array has its real and imaginary parts in the first axis: ``[2, ..., n]``. Fixed point
-keeps 15 or 31 bits after the point, and each stage divides by its radix, so that sums fit.
+A complex array has its real and imaginary parts in the first axis: ``[2, ..., n]``. Fixed-point
+numbers have 15 or 31 fraction bits, and each stage divides by its radix, so that sums fit.
 
 Source:
     kiss_fft.c, _kiss_fft_guts.h and tools/kiss_fftr.c of KISS FFT, as tflite-micro builds them.
@@ -55,7 +55,7 @@ class _Fixed:
         return x >> 1
 
     def halves(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Return half of the sum and of the difference, which C makes of 32-bit numbers."""
+        """Return half of the sum and of the difference, as C computes them with 32-bit numbers."""
         a, b = a.astype(np.int32), b.astype(np.int32)
         return ((a + b) >> 1).astype(self.dtype), ((a - b) >> 1).astype(self.dtype)
 
@@ -92,9 +92,9 @@ class RealTransform:
     """Fourier transforms of real numbers of one length, forward or inverse.
 
     Args:
-        length: of the real numbers, such that :func:`is_length`.
+        length: number of real numbers, for which :func:`is_length` is true.
         dtype: int16, int32 or float32.
-        is_inverse: whether to go back; then the result is *length* times as large in floats.
+        is_inverse: whether to compute the inverse, which in floats is *length* times too large.
 
     >>> forward = RealTransform(4, np.dtype(np.float32))
     >>> forward(np.float32([1, 2, 3, 4])).tolist()
@@ -115,8 +115,8 @@ class RealTransform:
         """Return the transform of the last axis.
 
         Args:
-            x: ``[..., length]``, or going back ``[..., length + 2]``: real and imaginary parts
-                in turn.
+            x: ``[..., length]``, or for the inverse ``[..., length + 2]`` with real and imaginary
+                parts in turn.
 
         Returns:
             The other of these shapes.
@@ -156,7 +156,7 @@ class RealTransform:
     # -- the transform of complex numbers --------------------------------------------------------
 
     def _complex_transform(self, z: Array, level: int = 0, stride: int = 1) -> Array:
-        """Return the transform of ``[2, ..., n]``: that of each part, joined by butterflies."""
+        """Return the transform of ``[2, ..., n]``: that of its parts, joined by butterflies."""
         p, m = self._factors[level]
         parts = np.swapaxes(z.reshape(*z.shape[:-1], m, p), -1, -2)  # [2, ..., p, m]
         if m > 1:
@@ -230,7 +230,7 @@ def _factors(n: int) -> Iterator[tuple[int, int]]:
 def is_length(length: int) -> bool:
     """Return whether transforms of *length* exist: twice a product of 2, 3 and 5.
 
-    KISS FFT has others, but asks for memory to compute them, and TFLM's crash.
+    KISS FFT has others, but needs more memory to compute them, and TFLM crashes.
 
     >>> [length for length in range(20) if is_length(length)]
     [4, 6, 8, 10, 12, 16, 18]

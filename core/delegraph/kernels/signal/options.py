@@ -1,4 +1,4 @@
-"""The options of signal operators, all of which a model must give."""
+"""Options of signal operators; a model must give all of them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from delegraph.operators.registration import Node
 from delegraph.schema.enums import TensorType
 
 LARGEST = 2**31 - 1
-"""TFLM reads each option as an int32."""
+"""Largest value of an option, because TFLM reads each option as an int32."""
 
 
 def signal_option(node: Node, name: str, low: int = 0, high: int = LARGEST) -> int:
     """Return an option as a whole number; truth values are 0 and 1.
 
     Args:
-        node: which.
-        name: of the option.
-        low: the least value that makes sense.
-        high: the largest.
+        node: the node.
+        name: name of the option.
+        low: least valid value.
+        high: largest valid value.
 
     Raises:
-        OperatorError: the model does not give it, or another value.
+        OperatorError: the model lacks the option, or its value is invalid.
     """
     value: Any = flexbuffer_options(node.custom_options).get(name)
     if not isinstance(value, int) or not low <= value <= high:
@@ -39,7 +39,7 @@ def type_option(node: Node, types: Sequence[TensorType]) -> TensorType:
     """Return the option ``T``, the type of the operator's tensors.
 
     Raises:
-        OperatorError: the model does not give it, or none of *types*.
+        OperatorError: the model lacks the option, or its value is not in *types*.
     """
     type_ = signal_option(node, "T")
     if type_ not in types:

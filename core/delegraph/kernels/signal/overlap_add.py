@@ -1,4 +1,4 @@
-"""SignalOverlapAdd: a stream of sound put together from frames that overlap."""
+"""SignalOverlapAdd: joins frames that overlap into a stream of sound."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _LIMITS = np.iinfo(np.int16)
 
 @kernel("SignalOverlapAdd")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Turn frames ``[..., n, samples]`` into ``[..., n * frame_step]``.
+    """Return the function from frames ``[..., n, samples]`` to ``[..., n * frame_step]``.
 
-    Sums of 16 bits saturate each time that a frame is added.
+    16-bit sums saturate at each addition of a frame.
 
     Source:
         tflite-micro/signal/micro/kernels/overlap_add.cc, src/overlap_add.cc.

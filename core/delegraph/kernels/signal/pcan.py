@@ -1,4 +1,4 @@
-"""SignalPCAN: a gain for each band that depends on its noise, then a curve that keeps peaks."""
+"""SignalPCAN: applies a gain that depends on each band's noise, then a curve that keeps peaks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TABLE_SIZE = 4 * 32 - 3
-"""Three coefficients and one place unused for each length of a number in bits."""
+"""Size of the gain table: for each bit length of a number, three coefficients and a gap."""
 
 _SNR_BITS = 12
 _OUTPUT_BITS = 6
@@ -25,7 +25,7 @@ _OUTPUT_BITS = 6
 
 @kernel("SignalPCAN")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation that normalises bands by their noise, both ``[n], uint32``.
+    """Return the function that normalises bands by their noise, both ``[n], uint32``.
 
     The gain comes from input 2, a table ``[125], int16``; the product is shifted down by
     ``snr_shift``.
@@ -56,7 +56,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _gain(x: NDArray[np.uint32], table: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Return a function of *x* that is a parabola between powers of two.
+    """Return the gain for *x*, a function that is a parabola between powers of two.
 
     Source:
         WideDynamicFunction, tflite-micro/signal/src/pcan_argc_fixed.cc.
@@ -72,7 +72,7 @@ def _gain(x: NDArray[np.uint32], table: NDArray[np.int16]) -> NDArray[np.int16]:
 
 
 def _shrunk(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return x^2 / 4 below 2, x - 1 above; 12 bits after the point become 6.
+    """Return x^2 / 4 for x below 2 and x - 1 above; 12 fraction bits become 6.
 
     Source:
         PcanShrink, tflite-micro/signal/src/pcan_argc_fixed.cc.

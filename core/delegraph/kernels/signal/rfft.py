@@ -1,4 +1,4 @@
-"""SignalRfft and SignalIrfft: Fourier transforms of frames of sound, and back."""
+"""SignalRfft and SignalIrfft: Fourier transforms of frames of sound, and their inverse."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ TYPES = (TensorType.INT16, TensorType.INT32, TensorType.FLOAT32)
 
 @kernel("SignalRfft")
 def prepare_rfft(context: OpContext, node: Node) -> Eval:
-    """Turn ``[..., samples]`` into ``[..., fft_length + 2]``: real and imaginary parts in turn.
+    """Return the function from ``[..., samples]`` to ``[..., fft_length + 2]``.
 
-    Frames shorter than ``fft_length`` are followed by zeros. Of fixed-point numbers the result is
-    divided by ``fft_length`` on the way.
+    The result has real and imaginary parts in turn. Frames shorter than ``fft_length`` are padded
+    with zeros. For fixed-point numbers, the result is divided by ``fft_length``.
 
     Source:
         tflite-micro/signal/micro/kernels/rfft.cc.
@@ -43,7 +43,7 @@ def prepare_rfft(context: OpContext, node: Node) -> Eval:
 
 @kernel("SignalIrfft")
 def prepare_irfft(context: OpContext, node: Node) -> Eval:
-    """Turn ``[..., fft_length + 2]`` into ``[..., fft_length]`` samples.
+    """Return the function from ``[..., fft_length + 2]`` to ``[..., fft_length]`` samples.
 
     Source:
         tflite-micro/signal/micro/kernels/irfft.cc, src/irfft_float.cc.
@@ -67,7 +67,8 @@ def _operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, int]:
     """Return input, output and the length of frames.
 
     Raises:
-        OperatorError: types that the option ``T`` does not name, an odd length, a scalar.
+        OperatorError: a type differs from the option ``T``, the length is odd, or an input is a
+            scalar.
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)

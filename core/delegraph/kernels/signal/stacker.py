@@ -14,11 +14,12 @@ from delegraph.schema.enums import TensorType
 
 @kernel("SignalStacker")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Turn ``[num_channels]`` into ``[frames * num_channels]``, the last frames in a row.
+    """Return the function from ``[num_channels]`` to ``[frames * num_channels]``.
 
-    ``stacker_left_context`` frames come before one and ``stacker_right_context`` after it; the
-    first frame stands in for those before it. A result comes every ``stacker_step`` invokes, when
-    output 1 is true; else output 0 is not written.
+    The result has a frame with ``stacker_left_context`` frames before it and
+    ``stacker_right_context`` after it; copies of the first frame stand for frames before it. There
+    is a result every ``stacker_step`` invokes, when output 1 is true; otherwise output 0 is not
+    written.
 
     Source:
         tflite-micro/signal/micro/kernels/stacker.cc.

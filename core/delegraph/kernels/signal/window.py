@@ -1,4 +1,4 @@
-"""SignalWindow: frames of sound, faded in and out."""
+"""SignalWindow: multiplies frames of sound by a window function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIMITS = np.iinfo(np.int16)
 
 @kernel("SignalWindow")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation that multiplies each frame by the weights and shifts by ``shift`` bits.
+    """Return the function that multiplies each frame by the weights and shifts by ``shift`` bits.
 
     Source:
         tflite-micro/signal/micro/kernels/window.cc, src/window.cc.

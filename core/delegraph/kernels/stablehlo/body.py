@@ -1,4 +1,4 @@
-"""Computations on scalars that StableHLO operators are given as subgraphs, over whole arrays."""
+"""Bodies: subgraphs on scalars that StableHLO operators apply to whole arrays."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ _ELEMENTWISE = ELEMENTWISE | {
 class Body:
     """A subgraph from scalars to scalars, applied to arrays element by element.
 
-    A subgraph of nothing but element-wise operators on its inputs runs once, on arrays. Any other
-    runs for every element.
+    A subgraph with only element-wise operators on its inputs runs once, on arrays. Any other
+    subgraph runs for every element.
 
     Args:
-        context: of the node that calls it.
-        index: of the subgraph.
-        inputs: tensors whose types its inputs must have.
-        outputs: how many it must return.
+        context: context of the node that calls the subgraph.
+        index: index of the subgraph.
+        inputs: tensors whose types the subgraph's inputs must have.
+        outputs: number of outputs that it must have.
 
     Raises:
-        OperatorError: other counts or types.
+        OperatorError: counts or types differ.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Body:
 
     @property
     def operation(self) -> tuple[OperatorSpec, bool] | None:
-        """The body's only operator, and whether its inputs are swapped; None for other bodies."""
+        """The body's only operator, and whether its inputs are swapped; None for larger bodies."""
         operators = self._subgraph.operators
         if len(operators) != 1 or operators[0].outputs != tuple(self._subgraph.outputs):
             return None

@@ -10,7 +10,7 @@ from delegraph.operators.subgraph_call import Value, give_back
 
 @kernel("STABLEHLO_COMPOSITE")
 def prepare_composite(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_COMPOSITE, which runs its decomposition subgraph.
+    """Return the function for STABLEHLO_COMPOSITE, which runs its decomposition subgraph.
 
     Source:
         tflite/kernels/stablehlo_composite.cc.

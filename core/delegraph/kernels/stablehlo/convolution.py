@@ -21,7 +21,7 @@ from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 
 @kernel("STABLEHLO_CONVOLUTION", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_CONVOLUTION, in any number of spatial dimensions.
+    """Return the function for STABLEHLO_CONVOLUTION, in any number of spatial dimensions.
 
     The input is dilated and padded (or cropped), the kernel dilated and reversed; features or
     batches may be divided into groups. The official interpreter only parses this operator; it
@@ -74,12 +74,12 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 @dataclass(frozen=True, slots=True)
 class _Layouts:
-    """The tensors' axes in the order that is computed in.
+    """Axes of the tensors in the order of the computation.
 
     Attributes:
-        input: batch, spatial ones, feature.
-        kernel: spatial ones, input feature, output feature.
-        output: batch, spatial ones, feature.
+        input: input's axes: batch, spatial axes, feature.
+        kernel: kernel's axes: spatial axes, input feature, output feature.
+        output: output's axes: batch, spatial axes, feature.
     """
 
     input: tuple[int, ...]
@@ -91,7 +91,7 @@ class _Layouts:
         """Return the layouts that a node's options give.
 
         Raises:
-            OperatorError: an axis is missing, or named twice.
+            OperatorError: an axis is missing, or is listed twice.
         """
 
         def axis(name: str) -> int:
@@ -133,7 +133,7 @@ def _check_groups(
 def _geometry(
     node: Node, spatial: list[int], kernel_sizes: list[int]
 ) -> tuple[InteriorPadding, tuple[Window, ...]]:
-    """Return how the input is padded, and how windows slide over the padded input."""
+    """Return the padding of the input, and the windows that slide over the padded input."""
     rank = len(spatial)
     names = ("window_strides", "lhs_dilation", "rhs_dilation")
     strides, gaps, dilations = (sizes(node, name, rank) for name in names)

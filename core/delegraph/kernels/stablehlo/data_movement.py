@@ -1,8 +1,8 @@
 """Kernels of StableHLO operators that move or copy elements.
 
-STABLEHLO_BROADCAST_IN_DIM, CONCATENATE, DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, IOTA, RESHAPE, SLICE
-and TRANSPOSE. The official interpreter only parses them; they follow the StableHLO specification.
-Some read the shape of their result from the model file.
+Operators: STABLEHLO_BROADCAST_IN_DIM, CONCATENATE, DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, IOTA,
+RESHAPE, SLICE and TRANSPOSE. The official interpreter only parses them; they follow the StableHLO
+specification. Some read the shape of their result from the model file.
 
 Source:
     https://openxla.org/stablehlo/spec
@@ -42,7 +42,7 @@ def axes(node: Node, name: str, rank: int) -> tuple[int, ...]:
     """Return an option that lists axes of a tensor.
 
     Raises:
-        OperatorError: one is outside ``[0, rank)``, or listed twice.
+        OperatorError: an axis is outside ``[0, rank)``, or is listed twice.
     """
     values = tuple(int(axis) for axis in option(node, name, ()) or ())
     if len(set(values)) != len(values) or any(not 0 <= axis < rank for axis in values):
@@ -54,7 +54,7 @@ def sizes(node: Node, name: str, count: int) -> tuple[int, ...]:
     """Return the option *name*, which must have one number for each of *count* axes.
 
     Raises:
-        OperatorError: other than *count* numbers.
+        OperatorError: the option does not have *count* numbers.
     """
     values = tuple(int(size) for size in option(node, name, ()) or ())
     if len(values) != count:
@@ -64,7 +64,7 @@ def sizes(node: Node, name: str, count: int) -> tuple[int, ...]:
 
 @kernel("STABLEHLO_RESHAPE")
 def prepare_reshape(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_RESHAPE, to the output's declared shape."""
+    """Return the function that computes STABLEHLO_RESHAPE, to the output's declared shape."""
     x, y = _operand(context, node)
     if math.prod(x.shape) != math.prod(y.shape):
         raise OperatorError(f"input {list(x.shape)} does not fill an output {list(y.shape)}")
@@ -79,7 +79,7 @@ def prepare_reshape(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_TRANSPOSE")
 def prepare_transpose(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_TRANSPOSE: output axis i is axis ``permutation[i]``."""
+    """Return the function for STABLEHLO_TRANSPOSE: output axis i is axis ``permutation[i]``."""
     x, y = _operand(context, node)
     permutation = axes(node, "permutation", len(x.shape))
     if len(permutation) != len(x.shape):
@@ -94,7 +94,7 @@ def prepare_transpose(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_BROADCAST_IN_DIM")
 def prepare_broadcast_in_dim(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_BROADCAST_IN_DIM, to the output's declared shape.
+    """Return the function for STABLEHLO_BROADCAST_IN_DIM, to the output's declared shape.
 
     Input axis i becomes output axis ``broadcast_dimensions[i]``, repeated if it has length 1.
     """
@@ -119,7 +119,7 @@ def prepare_broadcast_in_dim(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_IOTA")
 def prepare_iota(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_IOTA: each element's index along ``iota_dimension``."""
+    """Return the function for STABLEHLO_IOTA: each element's index along ``iota_dimension``."""
     require_counts(node, 0)
     y = output_tensor(context, node)
     require_type(y, NUMBER)
@@ -137,7 +137,7 @@ def prepare_iota(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_CONCATENATE")
 def prepare_concatenate(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_CONCATENATE, along ``dimension``."""
+    """Return the function that computes STABLEHLO_CONCATENATE, along ``dimension``."""
     if not node.inputs:
         raise OperatorError("no inputs, expected at least one")
     x, y = _operand(context, node, len(node.inputs))
@@ -160,7 +160,7 @@ def prepare_concatenate(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_SLICE")
 def prepare_slice(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_SLICE: start to before limit by stride, per axis."""
+    """Return the function for STABLEHLO_SLICE: from start to before limit by stride, per axis."""
     x, y = _operand(context, node)
     rank = len(x.shape)
     names = ("start_indices", "limit_indices", "strides")
@@ -179,7 +179,9 @@ def prepare_slice(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_DYNAMIC_SLICE")
 def prepare_dynamic_slice(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_DYNAMIC_SLICE: the block that starts at the other inputs.
+    """Return the function for STABLEHLO_DYNAMIC_SLICE: the block at a computed start.
+
+    The other inputs are the start of the block.
 
     The start is moved so that the block, of ``slice_sizes``, lies inside.
     """
@@ -196,7 +198,7 @@ def prepare_dynamic_slice(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_DYNAMIC_UPDATE_SLICE")
 def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_DYNAMIC_UPDATE_SLICE: input 0 with a block from input 1.
+    """Return the function for STABLEHLO_DYNAMIC_UPDATE_SLICE: input 0 with a block from input 1.
 
     The block starts at the other inputs, moved so that it lies inside.
     """
@@ -225,7 +227,7 @@ def _starts(context: OpContext, node: Node, first: int, rank: int) -> list[Tenso
 
 
 class _Block:
-    """A block of a tensor, whose place is known only while invoking."""
+    """A block of a tensor, whose place is known only during invoke."""
 
     def __init__(self, x: Tensor, shape: Sequence[int], starts: Sequence[Tensor]) -> None:
         self._room = [size - part for size, part in zip(x.shape, shape, strict=True)]
@@ -235,7 +237,7 @@ class _Block:
             raise OperatorError(f"block {list(shape)} of a tensor {list(x.shape)}")
 
     def index(self) -> tuple[slice, ...]:
-        """Return where the block is now."""
+        """Return the index of the block's present place."""
         places = zip(self._starts, self._room, self._shape, strict=True)
         begins = [(max(0, min(int(at.data), room)), size) for at, room, size in places]
         return tuple(slice(begin, begin + size) for begin, size in begins)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @kernel("STABLEHLO_DOT_GENERAL", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_DOT_GENERAL: products summed over contracting axes.
+    """Return the function for STABLEHLO_DOT_GENERAL: products summed over contracting axes.
 
     The result's axes are the batching ones, the left operand's others, the right operand's others.
     The official interpreter only parses this operator; it follows the StableHLO specification.
@@ -57,10 +57,10 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def sum_dtype(a: Tensor, b: Tensor, y: Tensor, terms: int) -> np.dtype[Any]:
-    """Return the dtype to add up products of *a* and *b* in.
+    """Return the dtype in which products of *a* and *b* are summed.
 
-    A float type for integers whose sums it holds exactly, as BLAS adds up floats only; float32 for
-    floats of 16 and 8 bits; the output's type for others.
+    Integers use a float type if it holds their sums exactly, because BLAS only sums floats. Floats
+    of 16 and 8 bits use float32. All others use the output's type.
     """
     if {a.dtype.kind, b.dtype.kind} <= {"i", "u"}:
         bound = largest_input(a) * largest_input(b) * terms

@@ -1,7 +1,7 @@
-"""StableHLO operators that work on each element alone: arithmetic, comparison, choice, conversion.
+"""StableHLO operators that compute each element alone: arithmetic, comparison, conversion.
 
-The official interpreter runs STABLEHLO_ADD, AND, MAXIMUM, MINIMUM and MULTIPLY; these follow it.
-The others, which it only parses, follow the StableHLO specification.
+The official interpreter runs STABLEHLO_ADD, AND, MAXIMUM, MINIMUM and MULTIPLY; these kernels
+follow it. The other operators, which it only parses, follow the StableHLO specification.
 
 Source:
     tflite/kernels/stablehlo_elementwise.{h,cc};
@@ -46,10 +46,10 @@ from delegraph.schema.enums import TensorType
 
 Array = NDArray[Any]
 Unary = Callable[[Array, Array], object]
-"""Computes from its first argument what its second one holds afterwards."""
+"""Function that computes its second argument from its first."""
 
 Binary = Callable[[Array, Array, Array], object]
-"""Computes from two arguments what the third one holds afterwards."""
+"""Function that computes its third argument from the first two."""
 
 _COMPARISONS = {
     Direction.STABLEHLO_COMPARISON_DIRECTION_EQ: np.equal,
@@ -65,12 +65,12 @@ _PARTS = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: Tenso
 
 
 def greater(kept: Array, other: Array, y: Array) -> None:
-    """Store the greater of two elements; *kept* where *other* is no number. *y* may be *other*."""
+    """Store the greater of two elements; *kept* if *other* is NaN. *y* may be *other*."""
     _prevailing(np.maximum, kept, other, y)
 
 
 def less(kept: Array, other: Array, y: Array) -> None:
-    """Store the lesser of two elements; *kept* where *other* is no number. *y* may be *other*."""
+    """Store the lesser of two elements; *kept* if *other* is NaN. *y* may be *other*."""
     _prevailing(np.minimum, kept, other, y)
 
 
@@ -82,7 +82,7 @@ def _prevailing(ufunc: np.ufunc, kept: Array, other: Array, y: Array) -> None:
 
 
 def _divide(a: Array, b: Array, y: Array) -> None:
-    """Divide; integers are cut towards zero, and divided by zero are zero."""
+    """Divide; integer results are truncated towards zero, and 0 for a divisor of zero."""
     if a.dtype.kind not in "iu":
         np.divide(a, b, y)
         return
@@ -92,7 +92,7 @@ def _divide(a: Array, b: Array, y: Array) -> None:
 
 
 def _power(a: Array, b: Array, y: Array) -> None:
-    """Raise to a power; integers wrap, and of negative powers the fraction is cut off."""
+    """Raise to a power; integers wrap, and negative powers are truncated."""
     if a.dtype.kind not in "iu":
         np.power(a, b, y)
         return
@@ -136,13 +136,13 @@ _UNARY: dict[str, tuple[Unary, frozenset[TensorType]]] = {
 }
 
 ELEMENTWISE = frozenset({*_BINARY, *_UNARY, "STABLEHLO_ABS", "STABLEHLO_SHIFT_LEFT"})
-"""Operators that give the same element wherever it stands, in arrays of any shape."""
+"""Operators whose result for an element does not depend on the element's position."""
 
 
 def _register_binary(name: str, operation: Binary, allowed: frozenset[TensorType]) -> None:
     @kernel(name)
     def prepare(context: OpContext, node: Node) -> Eval:
-        """Return the evaluation of an operator on two tensors with the same type and shape."""
+        """Return the function for an operator on two tensors with the same type and shape."""
         a, b, y = matching_operands(context, node, allowed)
 
         def run() -> None:
@@ -154,7 +154,7 @@ def _register_binary(name: str, operation: Binary, allowed: frozenset[TensorType
 def _register_unary(name: str, function: Unary, allowed: frozenset[TensorType]) -> None:
     @kernel(name)
     def prepare(context: OpContext, node: Node) -> Eval:
-        """Return the evaluation of an elementwise operator on one tensor."""
+        """Return the function for an elementwise operator on one tensor."""
         return run_ufunc(function, *unary_operands(context, node, allowed))
 
 
@@ -166,7 +166,7 @@ for _name, (_function, _types) in _UNARY.items():
 
 @kernel("STABLEHLO_ABS")
 def prepare_abs(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_ABS; complex numbers have real magnitudes."""
+    """Return the function for STABLEHLO_ABS; complex numbers have real magnitudes."""
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     if x.type not in COMPLEX:
         return run_ufunc(np.abs, *unary_operands(context, node, SIGNED | FLOAT))
@@ -178,7 +178,7 @@ def prepare_abs(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_COMPARE")
 def prepare_compare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_COMPARE: whether elements stand in a relation, bool.
+    """Return the function for STABLEHLO_COMPARE: whether a relation holds, as bool.
 
     In the total order of floats, -NaN < -inf < -0 < +0 < +inf < NaN.
     """
@@ -207,7 +207,7 @@ def prepare_compare(context: OpContext, node: Node) -> Eval:
 
 
 def total_order(values: NDArray[Any]) -> NDArray[Any]:
-    """Return integers that order as *values*, floats, in the total order of IEEE 754.
+    """Return integers that have the order of the floats *values* in IEEE 754's total order.
 
     >>> total_order(np.array([np.nan, -0.0, 0.0], np.float32)).argsort().tolist()
     [1, 2, 0]
@@ -219,7 +219,7 @@ def total_order(values: NDArray[Any]) -> NDArray[Any]:
 
 @kernel("STABLEHLO_SELECT")
 def prepare_select(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_SELECT: input 1 where input 0 is true, else input 2."""
+    """Return the function for STABLEHLO_SELECT: input 1 where input 0 is true, else input 2."""
     require_counts(node, 3)
     condition, a, b = (input_tensor(context, node, i) for i in range(3))
     y = output_tensor(context, node)
@@ -240,7 +240,7 @@ def prepare_select(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_CLAMP")
 def prepare_clamp(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_CLAMP: input 1, at least input 0 and at most input 2."""
+    """Return the function for STABLEHLO_CLAMP: input 1, at least input 0 and at most input 2."""
     require_counts(node, 3)
     low, x, high = (input_tensor(context, node, i) for i in range(3))
     y = output_tensor(context, node)
@@ -265,10 +265,10 @@ def _require_shape_or_scalar(tensor: Tensor, shape: tuple[int, ...]) -> None:
 
 @kernel("STABLEHLO_CONVERT")
 def prepare_convert(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_CONVERT: elements in the output's type.
+    """Return the function that computes STABLEHLO_CONVERT: elements in the output's type.
 
-    Floats are cut towards zero; what an integer cannot hold becomes the nearest that it can, NaN
-    the largest. Complex numbers lose their imaginary part, and bools are what is not zero.
+    Floats are truncated towards zero and saturate at an integer's limits; NaN becomes the largest
+    integer. Complex numbers lose their imaginary part. A bool is whether a number is not zero.
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)

@@ -1,4 +1,4 @@
-"""Index vectors of STABLEHLO_GATHER and STABLEHLO_SCATTER, as arrays over the result's elements."""
+"""Index vectors of STABLEHLO_GATHER and STABLEHLO_SCATTER, shaped like the result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Integers = NDArray[np.int64]
 
 
 def without(rank: int, axes: Sequence[int]) -> tuple[int, ...]:
-    """Return the axes of a tensor of *rank* that are not among *axes*.
+    """Return the axes of a tensor of rank *rank* that are not in *axes*.
 
     >>> without(4, (1, 3))
     (0, 2)
@@ -23,23 +23,24 @@ def without(rank: int, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def batch_shape(shape: Sequence[int], index_vector_dim: int) -> tuple[int, ...]:
-    """Return the shape of a tensor of index vectors without the axis that the vectors lie along."""
+    """Return the shape of a tensor of index vectors without the axis of the vectors."""
     return tuple(size for axis, size in enumerate(shape) if axis != index_vector_dim)
 
 
 class StartIndices:
-    """Reads where the slices of an operand start from a tensor of index vectors.
+    """Reads the start of each slice of an operand from a tensor of index vectors.
 
     Args:
-        shape: of the tensor.
-        index_vector_dim: its axis that vectors lie along; its rank for vectors of length one.
-        index_map: the operand's axis that each element of a vector is an index into.
-        batch_axes: the result's axes that stand for the other axes of the tensor.
-        rank: of the result.
+        shape: shape of the tensor.
+        index_vector_dim: the tensor's axis along which the vectors lie; its rank if they have
+            length one.
+        index_map: for each element of a vector, the operand's axis that it indexes.
+        batch_axes: the result's axes that match the tensor's other axes.
+        rank: rank of the result.
 
     Raises:
-        OperatorError: the vectors have another length than *index_map*, or the result has another
-            number of batch axes than there are.
+        OperatorError: the length of the vectors differs from *index_map*'s, or the number of batch
+            axes is wrong.
     """
 
     def __init__(
@@ -81,9 +82,9 @@ def offsets(sizes: Sequence[int], axes: Sequence[int], rank: int) -> list[Intege
     """Return the offsets inside a slice along each of *axes*, shaped to broadcast to the result.
 
     Args:
-        sizes: of the slice.
-        axes: the result's axis that each of the slice's axes is.
-        rank: of the result.
+        sizes: sizes of the slice.
+        axes: for each axis of the slice, the result's axis.
+        rank: rank of the result.
     """
     return [
         np.arange(size).reshape([-1 if i == axis else 1 for i in range(rank)])

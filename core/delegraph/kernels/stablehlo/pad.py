@@ -13,9 +13,9 @@ from delegraph.operators.tensor import Shape
 
 @kernel("STABLEHLO_PAD")
 def prepare_stablehlo_pad(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_PAD: pads before, after and between; negative pads crop.
+    """Return the function for STABLEHLO_PAD: pads before, after and between; negative pads crop.
 
-    An output with an empty axis has nothing but empty axes, as officially.
+    If an axis of the output is empty, all its axes are empty, as in the official kernel.
 
     Source:
         tflite/kernels/stablehlo_pad.cc.

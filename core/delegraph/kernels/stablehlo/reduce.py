@@ -35,10 +35,10 @@ _UFUNCS: dict[str, np.ufunc] = {
 
 @kernel("STABLEHLO_REDUCE")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_REDUCE: the first half of the inputs, reduced over axes.
+    """Return the function for STABLEHLO_REDUCE: the first half of the inputs, reduced over axes.
 
-    The other half are what to begin with. A subgraph makes one element of two, of each input; it
-    is called for neighbours, so that N elements take log2(N) steps. The official interpreter only
+    The second half has the initial values. A subgraph combines two elements of each input into one.
+    It is called for neighbours, so N elements need log2(N) steps. The official interpreter only
     parses this operator; it follows the StableHLO specification.
 
     Source:

@@ -24,9 +24,10 @@ _OUTPUTS = {TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UI
 
 @kernel("STABLEHLO_RNG_BIT_GENERATOR")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation that makes random bits from a state and stores the next state.
+    """Return the function that makes random bits from a state and stores the next state.
 
-    A third number in a Philox state is the high half of the counter, which the key is otherwise.
+    A third number in a Philox state is the high half of the counter; without it, the key is this
+    half.
 
     Source:
         tflite/kernels/rng_bit_generator.cc, rng_util.cc.

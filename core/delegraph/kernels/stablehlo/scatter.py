@@ -26,15 +26,17 @@ from delegraph.schema.enums import TensorType
 
 Array = NDArray[Any]
 Update = Callable[[Array, Array, Array], object]
-"""Changes an array at some places, which may repeat, by some values, in order."""
+"""Function that updates an array at some places, which may repeat, with values, in order."""
 
 
 @kernel("STABLEHLO_SCATTER")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_SCATTER: input 0, changed by input 2 where input 1 says.
+    """Return the function for STABLEHLO_SCATTER: input 0, updated by input 2.
 
-    Changes outside the operand are left out. A subgraph says how an element and its update become
-    one: it holds no operator, which means that the update replaces it, or one.
+    Input 1 has the places of the updates.
+
+    Updates outside of the operand are ignored. A subgraph combines an element and its update. It
+    has one operator, or none if the update replaces the element.
 
     Source:
         tflite/kernels/stablehlo_scatter.cc, tensor_slice_util.{h,cc}.
@@ -93,10 +95,10 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _update(body: CallableSubgraph) -> Update:
-    """Return the NumPy update that the body of the update computation describes.
+    """Return the NumPy update for the body subgraph.
 
     Raises:
-        OperatorError: other or several operators.
+        OperatorError: the body has several operators, or an unsupported one.
     """
     names = [operator.name for operator in body.operators]
     if not names:

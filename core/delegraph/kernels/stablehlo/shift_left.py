@@ -18,15 +18,15 @@ Integers = NDArray[np.int32]
 
 _LANES = 8
 _LEAST_SIZES = {TensorType.INT8: 8, TensorType.INT16: 16, TensorType.INT32: 12}
-"""Elements from which the official kernel runs its vector loop."""
+"""Number of elements from which the official kernel runs its vector loop, by type."""
 
 
 @kernel("STABLEHLO_SHIFT_LEFT")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_SHIFT_LEFT on 8- to 32-bit signed integers.
+    """Return the function that computes STABLEHLO_SHIFT_LEFT on 8- to 32-bit signed integers.
 
-    Shapes need not be the same; amounts are taken in order, and there may be too many. C++ leaves
-    open what shifts by less than 0 or more than 31 give; these give what the official kernel does.
+    Shapes may differ; amounts are used in order, and there may be too many. C++ leaves shifts by
+    less than 0 or more than 31 undefined; their results are the official kernel's.
 
     Source:
         tflite/kernels/stablehlo_shift_left.cc, as compiled for x86.
@@ -61,8 +61,8 @@ def _put(values: Integers, result: NDArray[Any]) -> None:
 def _powers_of_two(exponents: Integers) -> Integers:
     """Return 2 to the power of each exponent, computed as in the official kernel's vector loop.
 
-    The loop writes exponents into the bits of floats and converts these. What an int32 cannot hold
-    is the least one.
+    The loop writes exponents into the bits of floats and converts these to int32. Results that do
+    not fit are the least int32.
 
     >>> _powers_of_two(np.array([0, 4, 40, -1], np.int32)).tolist()
     [1, 16, -2147483648, 0]

@@ -20,7 +20,7 @@ from delegraph.schema.enums import TensorType
 
 Order = NDArray[np.int64]
 Less = Callable[[Order, Order], NDArray[np.bool_]]
-"""Whether elements at some positions of each line come before those at others."""
+"""Function that returns whether elements at some positions come before those at others."""
 
 _DESCENDING = {
     "GREATER": True,
@@ -32,11 +32,11 @@ _DESCENDING = {
 
 @kernel("STABLEHLO_SORT")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of STABLEHLO_SORT: the inputs, sorted together along ``dimension``.
+    """Return the function for STABLEHLO_SORT: the inputs, sorted together along ``dimension``.
 
-    A subgraph tells of two elements of each input whether the first come before the second. Equal
-    elements stay in order, whether that is asked for or not. The official interpreter only parses
-    this operator; it follows the StableHLO specification.
+    A subgraph returns, for two elements of each input, whether the first ones come before the
+    second ones. Equal elements always keep their order. The official interpreter only parses this
+    operator; it follows the StableHLO specification.
 
     Source:
         https://openxla.org/stablehlo/spec#sort
@@ -71,7 +71,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _ordering(body: Body) -> Callable[[Sequence[Array]], Order]:
-    """Return the function from lines, along the first axis, to the positions of their elements."""
+    """Return the function from lines along the first axis to the order of their elements."""
     direct = _direct_ordering(body)
     if direct is not None:
         return direct
@@ -112,17 +112,17 @@ def _direct_ordering(body: Body) -> Callable[[Sequence[Array]], Order] | None:
 
 
 def network_order(shape: Sequence[int], less: Less) -> Order:
-    """Return the stable order of lines along the first axis, from few calls of a comparator.
+    """Return the stable order of lines along the first axis, with few calls of a comparator.
 
-    Batcher's bitonic network: lines of length N take about log2(N)**2 / 2 calls, each for all
-    pairs of neighbours at once.
+    Batcher's bitonic network is used: lines of length N need about log2(N)**2 / 2 calls, each for
+    all pairs at once.
 
     Args:
-        shape: of the lines, ``[N, ...]``.
-        less: called with positions, ``[pairs, ...]``.
+        shape: shape of the lines, ``[N, ...]``.
+        less: comparator, called with positions, ``[pairs, ...]``.
 
     Returns:
-        ``[N, ...]``: which element comes at each position.
+        Index of the element for each position, ``[N, ...]``.
 
     >>> values = np.array([3, 1, 2, 1])
     >>> network_order((4,), lambda a, b: values[a] < values[b]).tolist()

@@ -1,4 +1,4 @@
-"""Element types by the names of the StableHLO specification."""
+"""Groups of element types, named as in the StableHLO specification."""
 
 from __future__ import annotations
 
@@ -27,4 +27,4 @@ LITERT = (INTEGER | BOOLEAN | FLOAT) - {
     TensorType.FLOAT8_E4M3FN,
     TensorType.FLOAT8_E5M2,
 }
-"""What the official kernels of element-wise StableHLO operators accept."""
+"""Types that the official kernels of element-wise StableHLO operators support."""

@@ -1,8 +1,8 @@
-"""Typed options as the ``builtin_data`` structs that compiled delegates read.
+"""Converts typed options to the ``builtin_data`` structs that compiled delegates read.
 
-A struct is given by the names of the schema's fields in the order of the C members; the C types
-follow from the schema's. Members that later versions appended come last, as they do in C, so code
-that was compiled for an older version reads the same.
+A struct is described by the names of the schema's fields, in the order of the C members. The C
+types follow from the schema's types. Members that later versions added come last, as in C, so code
+that was compiled for an older version can read the struct.
 
 Source:
     builtin_op_data.h, tflite/core/c; ParseOpDataTfLite, tflite/core/api/flatbuffer_conversions.cc.
@@ -108,7 +108,10 @@ _MEMBERS = {
     "VarHandleOptions": "container shared_name",
     "WhileOptions": "cond_subgraph_index body_subgraph_index",
 }
-"""Members by options table; operators of other tables have a null pointer, as in TFLite."""
+"""Mapping from an options table to the members of its C struct.
+
+Operators of other tables have a null pointer, as in TFLite.
+"""
 
 _ROOM = {
     "StablehloCaseOptions.branch_subgraph_indices": 20,
@@ -124,22 +127,22 @@ _NUMBERED_FROM_1: dict[type | None, Callable[[Any], int]] = {
     RngAlgorithm: lambda value: value + 1,
     TensorType: lambda value: C_TYPES.get(value, 0),
 }
-"""Enumerations whose members have other numbers in C than in the file."""
+"""Enumerations whose members have other numbers in C than in the model file."""
 
 _TYPES_OF_INDICES = {"idx_out_type": {TensorType.INT64: C_TYPES[TensorType.INT64]}}
-"""Fields of type TensorType in which everything else means INT32."""
+"""Fields of type TensorType for which all types not listed here mean INT32."""
 
 _SCALARS: dict[str, Any] = {"b1": c_bool, "f4": c_float}
 
 
 def builtin_data(code: int, options: Table | None) -> Structure | None:
-    """Return the struct that a node of a builtin operator refers to; None for a null pointer.
+    """Return the options struct of a builtin operator's node; None means a null pointer.
 
-    What a struct points to lives as long as it does.
+    Memory to which the struct points lives as long as the struct.
 
     Args:
-        code: the builtin operator.
-        options: its typed options; None when the file has none: then all members are zero.
+        code: code of the builtin operator.
+        options: its typed options. If the file has none, this is None and all members are zero.
     """
     table = OPTIONS_OF_OPERATOR.get(code) if options is None else type(options)  # type: ignore[call-overload]  # members are ints
     if table is None or table.__name__ not in _MEMBERS:
@@ -214,5 +217,5 @@ def _in_c(name: str, kind: Scalar, value: Any) -> Any:
 
 
 def address_of(struct: Structure | None) -> int | None:
-    """Return where a struct is; None for a null pointer."""
+    """Return the address of a struct; None for a null pointer."""
     return None if struct is None else ctypes.addressof(struct)

@@ -1,8 +1,8 @@
 """A ``TfLiteContext`` for one of Delegraph's subgraphs, passed to compiled delegates.
 
-One struct stands for a subgraph as long as that lives; its functions work while Delegraph calls
-the delegate, and return an error at other times. What they raise never reaches C: it is kept, the
-function returns an error, and the caller of the delegate raises it.
+A subgraph has one struct as long as it lives. The struct's functions work while Delegraph calls the
+delegate, and return an error at other times. Their exceptions never reach C: the function returns
+an error and stores the exception, which the delegate's caller raises.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ logger = logging.getLogger(__name__)
 
 
 class Owner(Protocol):
-    """The part of a compiled delegate that its contexts and kernels use."""
+    """Interface of a compiled delegate for its contexts and kernels."""
 
     address: int
-    """Of the ``TfLiteDelegate``."""
+    """Address of the ``TfLiteDelegate``."""
 
     def name(self) -> str:
-        """Return the name that logs show."""
+        """Return the name for logs."""
 
     def native_context(self, context: DelegateContext) -> NativeContext:
         """Return the native context of another subgraph, created once per subgraph."""
@@ -38,26 +38,26 @@ class Owner(Protocol):
         """Return the address that represents a tensor's or node's delegate; 0 for none."""
 
     def retain(self) -> None:
-        """Count one more kernel that uses the native delegate."""
+        """Add one to the number of kernels that use the native delegate."""
 
     def release(self) -> None:
-        """Undo one call of :meth:`retain`."""
+        """Subtract one from the number of kernels that use the native delegate."""
 
 
 class NativeContext:
-    """C struct of one subgraph for one delegate, with the objects that its functions use.
+    """C struct of one subgraph for one delegate, with the Python objects that its functions use.
 
-    Made by ``context_of`` of :mod:`delegraph.native.compiled.context_functions`, which writes its
-    functions.
+    It is created by ``context_of`` in :mod:`delegraph.native.compiled.context_functions`, which
+    sets its functions.
 
     Attributes:
-        delegate: whose code sees it.
+        delegate: the delegate whose code uses the struct.
         struct: the ``TfLiteContext``.
-        address: of the struct.
-        tensors: the structs of the tensors.
-        external_contexts: what the delegate has stored by ``SetExternalContext``.
-        messages: what was reported during the call in progress.
-        kept: memory given out for as long as the subgraph lives.
+        address: address of the struct.
+        tensors: structs of the subgraph's tensors.
+        external_contexts: pointers that the delegate has stored by ``SetExternalContext``.
+        messages: error messages reported during the call in progress.
+        kept: memory that was given out for the lifetime of the subgraph.
     """
 
     def __init__(self, delegate: Owner, context: DelegateContext) -> None:
@@ -79,14 +79,14 @@ class NativeContext:
     # -- calls ---------------------------------------------------------------------------------
 
     def begin(self, context: DelegateContext) -> None:
-        """Let the functions work on *context*; :meth:`end` must follow."""
+        """Let the struct's functions work on *context*, until :meth:`end` is called."""
         if not self._calls:
             self.messages.clear()
             self._failure = None
         self._calls.append(context)
 
     def end(self) -> None:
-        """End the call that the last :meth:`begin` began."""
+        """End the call that began with the last :meth:`begin`."""
         self._calls.pop()
         if not self._calls:
             self._lent.clear()
@@ -95,7 +95,7 @@ class NativeContext:
 
     @contextmanager
     def called(self, context: DelegateContext) -> Iterator[None]:
-        """Let the functions work on *context*, with every struct up to date."""
+        """Context in which the functions work on *context*, and all structs are up to date."""
         self.begin(context)
         try:
             self.write()
@@ -107,7 +107,7 @@ class NativeContext:
             self.end()
 
     def write(self) -> None:
-        """Bring the structs of the tensors up to date."""
+        """Write the present state of the tensors to their structs."""
         tensors = self.current.tensors
         self.tensors.write(tensors)
         self.struct.tensors_size = len(tensors)
@@ -117,7 +117,7 @@ class NativeContext:
         """The context of the call in progress.
 
         Raises:
-            DelegateError: there is none.
+            DelegateError: no call is in progress.
         """
         if not self._calls:
             raise DelegateError("a function of the context was called outside of the delegate")
@@ -148,16 +148,16 @@ class NativeContext:
         return found
 
     def add_node(self, native: NativeNode) -> None:
-        """Let a delegate node have structs that exist already."""
+        """Use existing structs for a delegate node."""
         self._nodes[native.node.index] = native
 
     def drop_node(self, native: NativeNode) -> None:
-        """Forget the structs of a delegate node."""
+        """Drop the structs of a delegate node."""
         if self._nodes.get(native.node.index) is native:
             del self._nodes[native.node.index]
 
     def read_nodes(self) -> None:
-        """Let the nodes read the tensors that the delegate has written to their structs."""
+        """Copy input indices that the delegate wrote to node structs back to the nodes."""
         for index, native in list(self._nodes.items()):
             if self._is_current(native):
                 native.read_inputs()
@@ -165,7 +165,7 @@ class NativeContext:
                 del self._nodes[index]
 
     def _is_current(self, native: NativeNode) -> bool:
-        """Whether the node is still in the graph: undoing delegates removes theirs."""
+        """Return whether the node is still in the graph; undoing a delegate removes its nodes."""
         try:
             return self.current.get_node_and_registration(native.node.index)[0] is native.node
         except ArgumentError:
@@ -215,13 +215,13 @@ class NativeContext:
         """Raise an error for a status other than OK; log the messages of a successful call.
 
         Args:
-            status: what the delegate's function returned.
-            function: which one it was.
-            said_before: what was reported earlier and may be the reason.
+            status: status that the delegate's function returned.
+            function: name of the function.
+            said_before: earlier error messages that may be the reason.
 
         Raises:
-            OperatorError: another status; with what was reported.
-            BaseException: a KeyboardInterrupt or the like, raised while C was calling back.
+            OperatorError: the status is not OK; the text has the reported messages.
+            BaseException: a KeyboardInterrupt or similar was raised while C called Python back.
         """
         failure = self._failure
         if failure is not None and not isinstance(failure, Exception):

@@ -1,8 +1,7 @@
 """Implementations of all ``TfLiteContext`` functions; unsupported ones report an error.
 
-Those of the interpreter for microcontrollers, which are null pointers in the full runtime, return
-an error and report it; ``AllocatePersistentBuffer``, ``ResizeTensorExplicit`` and ``GetTensor``
-work all the same.
+Functions for microcontrollers, which are null pointers in the full runtime, report and return an
+error. But ``AllocatePersistentBuffer``, ``ResizeTensorExplicit`` and ``GetTensor`` work.
 
 Source:
     tflite/core/c/common.h; tflite/core/subgraph.cc.
@@ -36,7 +35,7 @@ from delegraph.native.compiled.report_error import report_error_callback
 Function = Callable[..., Any]
 
 _contexts: WeakValueDictionary[int, NativeContext] = WeakValueDictionary()
-"""Contexts by the address of their struct, as long as their subgraphs live."""
+"""Mapping from the address of a struct to its context, as long as the subgraph lives."""
 
 _FUNCTIONS: dict[str, Function] = {}
 
@@ -49,11 +48,11 @@ def _write_functions(native: NativeContext) -> None:
 
 
 Contexts = WeakKeyDictionary[DelegateContext, NativeContext]
-"""The structs of one owner, by the subgraphs they stand for."""
+"""Mapping from a subgraph's context to the native context of one owner (delegate)."""
 
 
 def context_of(owner: Owner, made: Contexts, context: DelegateContext) -> NativeContext:
-    """Return an owner's native context of a subgraph; create it at the first request."""
+    """Return the owner's native context of a subgraph, which is created at the first request."""
     found = made.get(context)
     if found is None:
         found = made[context] = NativeContext(owner, context)
@@ -63,7 +62,7 @@ def context_of(owner: Owner, made: Contexts, context: DelegateContext) -> Native
 
 @cache
 def _callbacks() -> dict[str, Any]:
-    """Return the C functions, made once for the process: delegates may keep their addresses."""
+    """Return the C functions, created once per process, as delegates may keep their addresses."""
     made = {
         name: callback(signature)(_contained(_FUNCTIONS[name], _failed(signature)))
         for name, signature in CONTEXT_FUNCTIONS.items()
@@ -73,12 +72,12 @@ def _callbacks() -> dict[str, Any]:
 
 
 def _failed(signature: tuple[Any, ...]) -> Any:
-    """Value that a failed function returns."""
+    """Return the value that a function returns when it fails."""
     return int(TfLiteStatus.ERROR) if signature[0] is ctypes.c_int else None
 
 
 def _contained(function: Function, failed: Any) -> Function:
-    """Wrap *function* for C: it looks the context up and stores any exception."""
+    """Wrap *function* for C: the wrapper looks up the context and stores any exception."""
 
     def call(address: int, *arguments: Any) -> Any:
         native = _contexts.get(address)
@@ -101,7 +100,7 @@ def _report(address: int, message: str) -> None:
 
 
 def _function(function: Function) -> Function:
-    """Register *function* for the struct field of the same name in camel case."""
+    """Register *function* for the struct field with the same name in camel case."""
     _FUNCTIONS["".join(part.title() for part in function.__name__.split("_"))] = function
     return function
 
@@ -119,7 +118,7 @@ def get_execution_plan(native: NativeContext, plan: Any) -> None:
 def get_node_and_registration(
     native: NativeContext, index: int, node: Any, registration: Any
 ) -> None:
-    """Return the structs of a node."""
+    """Return the structs of a node and its registration."""
     node[0], registration[0] = native.node(index).addresses
 
 
@@ -145,7 +144,7 @@ def replace_node_subsets_with_delegate_kernels(
 def preview_delegate_partitioning(
     native: NativeContext, nodes: int, params: Any, count: Any
 ) -> None:
-    """Return the partitions that replacing nodes would give."""
+    """Return the partitions that a replacement of the nodes would give."""
     native.read_nodes()
     found = native.current.preview_delegate_partitioning(ints_at(nodes))
     params[0] = native.lend(_params_array(native, found))
@@ -186,7 +185,7 @@ def get_model_metadata(native: NativeContext, name: bytes, content: Any, size: A
 
 @_function
 def add_tensors(native: NativeContext, count: int, first: Any) -> None:
-    """Append tensors; their type, allocation and shape are the delegate's to set."""
+    """Append tensors; the delegate then sets their type, allocation and shape."""
     index = native.current.add_tensors(count)
     native.write()
     if first:
@@ -243,7 +242,7 @@ def allocate_persistent_buffer(native: NativeContext, size: int) -> int:
 
 @_function
 def get_external_context(native: NativeContext, kind: int) -> int | None:
-    """Address that was stored; null at first."""
+    """Return the pointer that was stored for this kind; null if there is none."""
     return native.external_contexts.get(kind)
 
 

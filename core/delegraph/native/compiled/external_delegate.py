@@ -1,9 +1,9 @@
-"""Compiled TFLite external delegates, unchanged, in Delegraph's own interpreter.
+"""Runs compiled TFLite external delegates unchanged in Delegraph's interpreter.
 
 A library exports ``tflite_plugin_create_delegate`` and ``tflite_plugin_destroy_delegate``; the
-delegate they make sees a ``TfLiteContext`` over Delegraph's subgraph. What needs more of TFLite
-than that struct cannot work: libraries that call functions of TFLite's own, such as the
-``TfLiteOpaque`` ones, and code that casts ``impl_``.
+delegate that they create sees a ``TfLiteContext`` of Delegraph's subgraph. Libraries that need more
+of TFLite than this struct cannot work. Examples are libraries that call TFLite's own functions,
+such as the ``TfLiteOpaque`` ones, and code that casts ``impl_``.
 
 Source:
     tflite/delegates/external/external_delegate_interface.h; TfLiteDelegate, tflite/core/c/common.h.
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 CREATE, DESTROY = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"
 
 _FLAGS = sum(DelegateFlags) & ~DelegateFlags.PER_OPERATOR_PROFILING
-"""Flags that mean something here; without a profiler operators are not recorded one by one."""
+"""Delegate flags that have an effect here; single operators are not profiled."""
 
 _ReportError = CFUNCTYPE(None, c_char_p)
 
@@ -52,16 +52,16 @@ class NativeDelegate(Delegate):
     """A compiled delegate at a C address, which its creator keeps alive.
 
     Args:
-        address: of the ``TfLiteDelegate``.
-        path: of its library, for messages.
+        address: address of the ``TfLiteDelegate``.
+        path: path of its library, for messages.
 
     Attributes:
-        address: of the ``TfLiteDelegate``.
-        path: of its library.
+        address: address of the ``TfLiteDelegate``.
+        path: path of its library.
 
     Raises:
         DelegateError: the address is 0.
-        DelegateLoadError: it is no delegate that could claim anything.
+        DelegateLoadError: the struct has no function to claim nodes.
     """
 
     def __init__(self, address: int, path: str = "the process") -> None:
@@ -153,7 +153,7 @@ class NativeDelegate(Delegate):
 
     @staticmethod
     def address_of_owner(delegate: object | None) -> int:
-        """Return the address that represents a tensor's or node's delegate; 0 for none."""
+        """Return the address that represents a tensor's or node's delegate; 0 if it has none."""
         return address_of_owner(delegate)
 
     def retain(self) -> None:
@@ -167,14 +167,13 @@ class ExternalDelegate(NativeDelegate):
     """A delegate of a compiled library.
 
     Args:
-        library: path of the library; one without a folder is looked for where the system's loader
-            looks.
-        options: the delegate's own; keys and values become text.
+        library: path of the library; without a folder, the system's loader searches for it.
+        options: options of the delegate; keys and values are converted to text.
 
     Raises:
-        DelegateLibraryError: it is not there, or cannot be loaded.
-        NotADelegateError: it has not the functions of a delegate.
-        DelegateLoadError: it refuses to be made.
+        DelegateLibraryError: the library does not exist, or cannot be loaded.
+        NotADelegateError: the library lacks the functions of a delegate.
+        DelegateLoadError: the library refuses to create the delegate.
     """
 
     def __init__(self, library: str, options: Mapping[str, Any] | None = None) -> None:
@@ -187,24 +186,24 @@ class ExternalDelegate(NativeDelegate):
             self._plugin.release()
 
     def retain(self) -> None:
-        """Count one more kernel that uses the native delegate."""
+        """Add one to the number of kernels that use the native delegate."""
         assert self._plugin is not None
         self._plugin.retain()
 
     def release(self) -> None:
-        """Undo one call of :meth:`retain`."""
+        """Subtract one from the number of kernels that use the native delegate."""
         assert self._plugin is not None
         self._plugin.release()
 
     @property
     def _library(self) -> Any:
-        """The loaded library, for programs that call more of its functions."""
+        """The loaded library, for programs that call further functions of it."""
         assert self._plugin is not None
         return self._plugin.loaded
 
 
 def address_of_owner(delegate: object | None) -> int:
-    """Return the address that represents a delegate, in Python or compiled; 0 for none."""
+    """Return the address that represents a Python or compiled delegate; 0 for none."""
     if delegate is None:
         return 0
     return delegate.address if isinstance(delegate, NativeDelegate) else _some_other_delegate()
@@ -231,7 +230,7 @@ def library_name(library: str) -> str:
 
 
 class _Plugin:
-    """A loaded native delegate, destroyed when neither Python nor a kernel uses it."""
+    """A loaded native delegate, destroyed when neither Python nor a kernel uses it any more."""
 
     def __init__(self, library: str, options: Mapping[str, Any]) -> None:
         self.loaded = _open(library)
@@ -294,7 +293,7 @@ def require_right_platform(name: str) -> None:
     """Raise an error on a platform whose C struct layouts are not known.
 
     Raises:
-        DelegateLoadError: this is one; *name* is what was asked for.
+        DelegateLoadError: this is such a platform; the text names the delegate *name*.
     """
     if not _is_right_platform():
         raise DelegateLoadError(
@@ -315,7 +314,7 @@ def _is_right_platform() -> bool:
 
 
 def _advice(library: str, error: str) -> str:
-    """Advice on an error of the system's loader."""
+    """Return advice on an error of the system's loader."""
     if "undefined symbol" in error and re.search(r"TfLite|tflite|LiteRt", error):
         return (
             "; it needs functions of TFLite's own library, which Delegraph does not have: build it "

@@ -15,7 +15,7 @@ from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator
 
 _READ = ("init", "free", "prepare", "invoke")
-"""Fields that every version of the struct has; a delegate may have been compiled for any."""
+"""Fields that the struct has in every version for which a delegate may be compiled."""
 
 
 class KernelFunctions:
@@ -45,9 +45,9 @@ def kernel_registration(
     """Return the registration by which Delegraph runs *functions*.
 
     Args:
-        native_of: returns the struct that they see of a subgraph, given its context.
-        functions: of the kernel.
-        name: where the functions have none.
+        native_of: returns the native context for the context of a subgraph.
+        functions: C functions of the kernel.
+        name: name of the kernel if the functions have none.
         code: ``DELEGATE``, or ``CUSTOM`` for an operator of the model.
     """
 
@@ -108,7 +108,7 @@ class ExternalKernel:
         native.delegate.retain()
 
     def _init_data(self, code: BuiltinOperator) -> tuple[Any, int]:
-        """Arguments of ``init``: custom options with their length, or the partition."""
+        """Return the arguments of ``init``: custom options with their length, or the partition."""
         if code == BuiltinOperator.CUSTOM:
             return self._struct.custom_initial_data, self._struct.custom_initial_data_size
         return self._struct.builtin_data, 0
@@ -117,7 +117,7 @@ class ExternalKernel:
         """Call the C ``prepare`` of the node, and return the evaluation.
 
         Raises:
-            OperatorError: the delegate returned an error.
+            OperatorError: the delegate's function returned an error.
         """
         native = self._native
         with native.called(context):
@@ -168,7 +168,7 @@ class ExternalKernel:
         return run
 
     def _tensors(self) -> tuple[list[TensorStruct], list[TensorStruct], list[TensorStruct]]:
-        """Return inputs that may change, outputs, and working memory."""
+        """Return inputs that the kernel may change, outputs, and working memory."""
         tensors, node = self._native.tensors, self._structs.node
         inputs = [tensors[i] for i in _present(node.inputs)]
         return (
@@ -178,7 +178,7 @@ class ExternalKernel:
         )
 
     def free(self) -> None:
-        """Call the C ``free`` function with the result of ``init``."""
+        """Call the C function ``free`` with the result of ``init``."""
         native = self._native
         try:
             if self._free is not None and self._struct.user_data:

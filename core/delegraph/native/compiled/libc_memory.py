@@ -11,11 +11,11 @@ from delegraph.native.abi import libc, malloc
 
 
 class LibcMemory:
-    """A block of libc memory that arrays keep alive, freed with the last array.
+    """A block of libc memory, which is freed with the last array that uses it.
 
     Attributes:
-        address: where it is; None once :meth:`forget` was called.
-        size: bytes.
+        address: address of the block; None after :meth:`forget`.
+        size: size in bytes.
     """
 
     def __init__(self, address: int, size: int) -> None:
@@ -27,12 +27,12 @@ class LibcMemory:
         """Allocate a new block of *size* bytes, uninitialised.
 
         Raises:
-            MemoryError: there is not that much memory.
+            MemoryError: there is not enough memory.
         """
         return cls(malloc(size), size)
 
     def forget(self) -> None:
-        """Give up ownership of the block, since C code has freed or reallocated it."""
+        """Give up ownership of the block, because C code has freed or reallocated it."""
         self.address = None
 
     def array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:

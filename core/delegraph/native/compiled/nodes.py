@@ -1,7 +1,8 @@
 """The nodes of a subgraph as ``TfLiteNode`` and ``TfLiteRegistration``, each at a fixed address.
 
-The lists of tensor indices come from ``malloc``: a delegate may replace ``temporaries``, and it may
-let a node read other tensors by writing to ``inputs``, which is read back before partitioning.
+The lists of tensor indices come from ``malloc``, because a delegate may replace ``temporaries``. A
+delegate may also change ``inputs``, so that a node reads other tensors; this list is read back
+before partitioning.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class NativeNode:
     """C structs of one node and its registration.
 
     Attributes:
-        node: the node they describe.
+        node: the node that the structs describe.
         struct: its ``TfLiteNode``.
-        registration: its ``TfLiteRegistration``; it has functions for a delegate's kernel alone.
+        registration: its ``TfLiteRegistration``, which has functions only for a delegate's kernel.
     """
 
     def __init__(self, node: Node, registration: Registration, owner: int) -> None:
@@ -68,11 +69,11 @@ class NativeNode:
 
     @property
     def temporaries(self) -> tuple[int, ...]:
-        """Tensor indices of working memory that the delegate has given this node."""
+        """Tensor indices of the working memory that the delegate has given to this node."""
         return ints_at(self.struct.temporaries)
 
     def write_inputs(self) -> None:
-        """Let the struct have the node's inputs."""
+        """Write the node's inputs to the struct."""
         if ints_at(self.struct.inputs) != self.node.inputs:
             self._free(self.struct.inputs)
             self.struct.inputs = malloc_int_array(self.node.inputs)
@@ -109,7 +110,7 @@ class NativeNode:
 
 
 def params_struct(params: DelegateParams, delegate: int, kept: list[Any]) -> Any:
-    """Return a partition as ``TfLiteDelegateParams``; append the memory it refers to to *kept*."""
+    """Return a partition as ``TfLiteDelegateParams``; add memory that it refers to to *kept*."""
     lists = [
         int_array(values)
         for values in (params.nodes_to_replace, params.input_tensors, params.output_tensors)
@@ -120,7 +121,7 @@ def params_struct(params: DelegateParams, delegate: int, kept: list[Any]) -> Any
 
 @cache
 def _not_compiled() -> tuple[int, int]:
-    """Return a ``prepare`` and an ``invoke`` for nodes whose kernels are written in Python."""
+    """Return the addresses of ``prepare`` and ``invoke`` for nodes with kernels in Python."""
     functions = [callback(REGISTRATION_FUNCTIONS[name])(_refuse) for name in ("prepare", "invoke")]
     _IMMORTAL.extend(functions)
     first, second = (ctypes.cast(function, ctypes.c_void_p).value for function in functions)

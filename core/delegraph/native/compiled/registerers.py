@@ -1,8 +1,8 @@
-"""Custom operators that C++ registerers put into a resolver of an official runtime.
+"""Gets custom operators that C++ registerers put into an official runtime's resolver.
 
-A registerer calls methods of ``tflite::MutableOpResolver`` that were compiled into it, so the
-object must be laid out as in the version it was compiled for: an official runtime makes it. What is
-in it is asked by ``FindOp``, which is virtual: its address is in the object's table.
+A registerer calls methods of ``tflite::MutableOpResolver`` that were compiled into it. So the
+object must have the layout of that version, and an official runtime creates it. Its operators are
+found by ``FindOp``, a virtual function, whose address is in the object's table.
 
 Source:
     OpResolver, tflite/core/api/op_resolver.h; RegisterCustomOpByName,
@@ -34,7 +34,7 @@ from delegraph.schema.writer import write_model
 FindBuiltin = CFUNCTYPE(c_void_p, c_void_p, c_int, c_int)
 _FindCustom = CFUNCTYPE(c_void_p, c_void_p, c_char_p, c_int)
 _VERSION = 1
-"""The version of custom operators; converters write no other."""
+"""Version of custom operators; converters write no other version."""
 
 
 def registered_ops(
@@ -43,9 +43,9 @@ def registered_ops(
     """Return the operators of *names* that the registerers provide.
 
     Raises:
-        ArgumentError: there is no C function of a name.
-        UnsupportedRuntimeError: no official runtime is installed, which functions of Python can do
-            without; or its resolver is another than those known.
+        ArgumentError: a registerer's C function does not exist.
+        UnsupportedRuntimeError: no official runtime is installed (Python functions need none), or
+            its resolver has an unknown layout.
     """
     try:
         official = interpreter_module()
@@ -71,7 +71,7 @@ def _of_python(functions: Sequence[Callable[[Any], object]]) -> dict[str, AnyCus
 
 
 class OfficialResolver:
-    """A C++ resolver filled by registerers, which lives as long as its interpreter."""
+    """A C++ resolver filled by registerers; it lives as long as its interpreter."""
 
     def __init__(self, official: Any, registerers: Sequence[Registerer]) -> None:
         self.ops: dict[str, AnyCustomOp] = {}
@@ -98,14 +98,14 @@ class OfficialResolver:
         return register
 
     def slot(self, index: int) -> int:
-        """Return the address of a function in the table of virtual functions; 0 for none."""
+        """Return the address in slot *index* of the table of virtual functions; 0 if absent."""
         return c_void_p.from_address(self._table + 8 * index).value or 0
 
     def _require_known_table(self) -> None:
         """Check the layout of the C++ object by looking up the operator ADD.
 
         Raises:
-            UnsupportedRuntimeError: the first function in the table does not find it.
+            UnsupportedRuntimeError: the first function in the table does not find ADD.
         """
         address = FindBuiltin(self.slot(0))(self._address, int(BuiltinOperator.ADD), 1)
         if address:
@@ -136,7 +136,7 @@ def _registration(name: str, functions: tuple[int, ...]) -> Registration:
 
 
 class _CustomOpOwner:
-    """Owner of a custom operator's kernels: no delegate."""
+    """Owner of a custom operator's kernels, in place of a delegate."""
 
     address = 0
 
@@ -145,7 +145,7 @@ class _CustomOpOwner:
         self._contexts = Contexts()
 
     def name(self) -> str:
-        """Return the name that logs show."""
+        """Return the name for logs."""
         return self._name
 
     def native_context(self, context: DelegateContext) -> NativeContext:

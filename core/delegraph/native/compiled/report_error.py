@@ -1,9 +1,9 @@
-"""The text of ``ReportError(context, format, ...)``, a C function with variable arguments.
+"""Text of ``ReportError(context, format, ...)``, a C function with variable arguments.
 
-ctypes calls back with fixed arguments only. But where variable arguments are passed is fixed by
-each platform's calling convention, so a callback that declares every place they can be in receives
-them, along with whatever else is there. From these a ``va_list`` is made, and libc's ``vsnprintf``
-reads as many as the format asks for.
+ctypes only supports callbacks with fixed arguments. But each platform's calling convention fixes
+where variable arguments are passed. So a callback that declares all these places receives them, and
+other values that happen to be there. From these values a ``va_list`` is made, and libc's
+``vsnprintf`` reads as many as the format needs.
 
 ========================  =======================================================================
 x86-64 Linux and macOS    four integer registers, eight vector registers, then the stack
@@ -32,18 +32,18 @@ from delegraph.native.abi import libc
 logger = logging.getLogger(__name__)
 
 STACK_WORDS = 16
-"""Eight-byte words of the caller's stack that are looked at; arguments after them read as 0."""
+"""Number of eight-byte words of the caller's stack that are read; later arguments read as 0."""
 
 _LONGEST = 4096  # bytes of a message
 
 
 class Convention(NamedTuple):
-    """Where a caller puts the arguments that follow the context and the format.
+    """Places where a caller passes the arguments that follow the context and the format.
 
     Attributes:
-        integers: integer registers.
-        vectors: vector registers.
-        skipped: whether the integer registers are free of variable arguments.
+        integers: number of integer registers for arguments.
+        vectors: number of vector registers for arguments.
+        skipped: whether variable arguments are never in integer registers.
     """
 
     integers: int
@@ -65,7 +65,7 @@ def convention() -> Convention | None:
 
 
 def report_error_callback(receive: Callable[[int, str], None]) -> Any:
-    """Return a C function that can stand in ``TfLiteContext.ReportError``.
+    """Return a C function for the field ``TfLiteContext.ReportError``.
 
     Args:
         receive: called with the context's address and the formatted text; it must not raise.
@@ -107,7 +107,7 @@ def formatted(
     doubles: Sequence[float],
     stack: Sequence[int],
 ) -> bytes:
-    """Text that ``printf`` makes of *text* and the arguments in registers and on the stack."""
+    """Return *text* formatted as by ``printf``, with arguments from registers and stack."""
     overflow = (c_uint64 * (len(stack) + 64))(*stack)  # then zeros, for arguments further away
     if known.skipped:
         return _vsnprintf(text, ctypes.addressof(overflow))
@@ -167,7 +167,7 @@ def _aarch64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> t
 
 
 def _vsnprintf(text: bytes, arguments: int) -> bytes:
-    """Return *text* formatted; *arguments* is the address of a ``va_list``, or of plain words."""
+    """Return *text* formatted with *arguments*, the address of a ``va_list`` or of plain words."""
     message = ctypes.create_string_buffer(_LONGEST)
     print_to = CFUNCTYPE(c_int, c_void_p, ctypes.c_size_t, c_char_p, c_void_p)(
         ("vsnprintf", libc())

@@ -34,7 +34,8 @@ class _TfLiteSparsity(Structure):
 def write_quantization(struct: Any, quantization: Quantization) -> list[Any]:
     """Write a tensor's quantization to its struct; return the memory that the struct refers to.
 
-    Blockwise scales are tensors of their own in TFLite, and not here: such a tensor has none.
+    TFLite stores blockwise scales in separate tensors, which do not exist here, so such a tensor
+    gets no scales.
     """
     if quantization.block_size:
         return []

@@ -1,8 +1,8 @@
-"""The tensors of a subgraph as an array of ``TfLiteTensor`` that never moves.
+"""Tensors of a subgraph as an array of ``TfLiteTensor`` structs that never moves.
 
-What Delegraph decides (shapes, memory, owners) is written to the structs before a delegate's code
-runs; what that code sets itself (types of tensors it adds, dynamic allocation, handles of its
-buffers) is read back afterwards.
+Delegraph writes its own decisions (shapes, memory, owners) to the structs before a delegate's code
+runs. Afterwards it reads back what that code has set: types of added tensors, dynamic allocation,
+buffer handles.
 
 Memory that a delegate may free or reallocate comes from ``malloc``, as it does in TFLite: the
 ``dims`` of every tensor, and the data of dynamic tensors that the delegate writes.
@@ -36,7 +36,7 @@ from delegraph.schema.enums import TensorType
 SIZE = ctypes.sizeof(TfLiteTensor)
 
 HEADROOM = 4096
-"""Tensors that delegates may add to a subgraph; the array has room for them from the start."""
+"""Number of tensors that delegates may add to a subgraph; the array has room for them."""
 
 _DYNAMIC = int(AllocationType.DYNAMIC)
 
@@ -44,12 +44,12 @@ _PLANNED = (AllocationType.ARENA_RW, AllocationType.ARENA_RW_PERSISTENT)
 
 
 class TensorStruct:
-    """C struct of one tensor, with the values last written to it.
+    """C struct of one tensor, with the values that were last written to it.
 
     Args:
-        address: of the struct.
-        tensor: whose struct it becomes.
-        is_added: whether a delegate added the tensor: then it decides type and allocation.
+        address: address of the struct.
+        tensor: the tensor that the struct describes.
+        is_added: whether a delegate added the tensor, and so decides its type and allocation.
     """
 
     __slots__ = (
@@ -106,7 +106,7 @@ class TensorStruct:
         """Write all fields of the struct except the data.
 
         Args:
-            owner: the address that stands for the tensor's delegate.
+            owner: address that represents the tensor's delegate.
         """
         struct, tensor = self.struct, self.tensor
         if self._shape != tensor.shape:
@@ -126,14 +126,14 @@ class TensorStruct:
         struct.data_is_stale = tensor.data_is_stale
 
     def take_dims(self, dims: int) -> None:
-        """Take ownership of *dims*, the tensor's present shape; free the old dimensions."""
+        """Take ownership of *dims*, the new shape of the tensor; free the old dimensions."""
         libc().free(self.struct.dims)
         self.struct.dims = dims
         self._shape = self.tensor.shape
         self.struct.bytes = self.tensor.bytes
 
     def write_data(self) -> None:
-        """Point to the tensor's data, for C to read, or to write in place."""
+        """Set the struct's data pointer to the tensor's data, which C may read and write."""
         data = self.tensor.data
         if self.tensor.type == TensorType.STRING and data is not None:
             self._write_strings(data)
@@ -147,11 +147,11 @@ class TensorStruct:
             self._data, self._memory = data, None
 
     def write_no_data(self) -> None:
-        """Point nowhere: memory is yet to be planned."""
+        """Set the struct's data pointer to null, because memory is not planned yet."""
         self._data = self._memory = self._strings = self.struct.data = None
 
     def write_data_to_fill(self) -> None:
-        """Point to memory that C may write; data of dynamic tensors may be reallocated by C."""
+        """Set the struct's data pointer to memory that C may write, and reallocate if dynamic."""
         tensor = self.tensor
         if not tensor.is_dynamic:
             self.write_data()
@@ -168,7 +168,7 @@ class TensorStruct:
         self._own(LibcMemory.of(tensor.bytes))
 
     def resized(self) -> None:
-        """Point to the data that a dynamic tensor was given while invoking."""
+        """Set the data pointer to the data that a dynamic tensor got during invoke."""
         if self.tensor.type == TensorType.STRING:
             return  # its data is made by the delegate
         if self.tensor.is_dynamic and self.tensor.data is not None:
@@ -177,7 +177,7 @@ class TensorStruct:
             self.write_data()
 
     def provide_memory(self) -> None:
-        """Allocate working memory for a tensor that a delegate added, unless it has enough."""
+        """Allocate working memory for a tensor that a delegate added, if it has too little."""
         tensor = self.tensor
         is_planned = tensor.allocation_type in _PLANNED
         if (
@@ -208,7 +208,7 @@ class TensorStruct:
         """Read type, allocation and shape that a delegate set for a tensor it added.
 
         Raises:
-            OperatorError: C has no such type.
+            OperatorError: the type number is unknown.
         """
         struct, tensor = self.struct, self.tensor
         if not self.is_added or not struct.type:
@@ -226,13 +226,13 @@ class TensorStruct:
             self._shape, struct.bytes = tensor.shape, tensor.bytes
 
     def read_allocation(self, context: OpContext) -> None:
-        """Let a tensor be dynamic that a kernel has made dynamic while preparing."""
+        """Make the tensor dynamic if a kernel has made its struct dynamic while preparing."""
         is_dynamic = self.struct.allocation_type == _DYNAMIC
         if is_dynamic and not self.is_added and not self.tensor.is_dynamic:
             context.set_dynamic(self.tensor)
 
     def read_state(self, delegate: object) -> None:
-        """Read the buffer handle and the stale flag that a delegate set."""
+        """Read the buffer handle and the flag for stale data that a delegate has set."""
         struct, tensor = self.struct, self.tensor
         if struct.buffer_handle != tensor.buffer_handle:
             tensor.buffer_handle = struct.buffer_handle
@@ -246,7 +246,7 @@ class TensorStruct:
         """Take over the data of a dynamic tensor that C has reallocated.
 
         Raises:
-            OperatorError: the strings are damaged, or more are needed for the shape.
+            OperatorError: the strings are damaged, or fewer than the shape needs.
         """
         if not self.tensor.is_dynamic:
             return
@@ -273,11 +273,11 @@ class TensorStructs:
     """C structs of all tensors of one subgraph.
 
     Args:
-        tensors: the subgraph's; those there now are the model's.
-        address_of_owner: the address that stands for a tensor's delegate.
+        tensors: tensors of the subgraph, at first those of the model.
+        address_of_owner: returns the address that represents a tensor's delegate.
 
     Attributes:
-        address: of the first struct.
+        address: address of the first struct.
     """
 
     def __init__(
@@ -300,14 +300,14 @@ class TensorStructs:
         self._drop_from(0)
 
     def address_of(self, index: int) -> int:
-        """Return where the struct of a tensor is."""
+        """Return the address of a tensor's struct."""
         return self.address + index * SIZE
 
     def at(self, address: int | None) -> TensorStruct:
-        """Return the tensor whose struct a delegate has given.
+        """Return the tensor struct at an address that a delegate has passed.
 
         Raises:
-            OperatorError: the address is that of no tensor.
+            OperatorError: there is no tensor struct at the address.
         """
         index, rest = divmod((address or 0) - self.address, SIZE)
         if rest or not 0 <= index < len(self._structs):
@@ -315,7 +315,7 @@ class TensorStructs:
         return self._structs[index]
 
     def write(self, tensors: Sequence[Tensor]) -> None:
-        """Bring every struct up to date; memory that is yet to be planned is a null pointer.
+        """Write the present state of all tensors; a null pointer stands for memory not yet planned.
 
         Raises:
             OperatorError: delegates have added more tensors than there is room for.

@@ -1,6 +1,6 @@
-"""Our delegates in the official interpreters.
+"""Delegraph's delegates in the official interpreters.
 
-Open first: ``delegate.py``, the object that an interpreter is given; ``context.py``, what a
-delegate sees there; ``kernel.py``, its nodes; ``thunks.py``, the functions that C calls;
-``guard.py``, which runtimes are refused.
+Open first: ``delegate.py`` for the object that an interpreter gets, ``context.py`` for the context
+that a delegate sees, ``kernel.py`` for its nodes, ``thunks.py`` for the functions that C calls,
+``guard.py`` for the check of runtimes.
 """

@@ -1,7 +1,7 @@
-"""``DelegateContext`` for a subgraph of an official interpreter, over its ``TfLiteContext``.
+"""``DelegateContext`` for a subgraph of an official interpreter, made from its ``TfLiteContext``.
 
-Nodes are copied while the delegate is applied, for the runtime moves them when it adds some, and
-most of its functions are closed to kernels later on.
+Nodes are copied while the delegate is applied, because the runtime moves them when it adds nodes.
+Most of the runtime's functions do not work for kernels later.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ class LiteRtContext(ModelContext, ProfiledContext):
     """The ``DelegateContext`` for one application of a delegate to one subgraph.
 
     Attributes:
-        address: of the ``TfLiteContext``.
-        operators: the model's operator of each node, by node index.
-        native_tensors: the tensors, with what binds them to the runtime's memory.
-        has_buffer_handles: whether a delegate keeps values of tensors in buffers of its own.
+        address: address of the ``TfLiteContext``.
+        operators: mapping from a node index to the model's operator.
+        native_tensors: the tensors, bound to the runtime's memory.
+        has_buffer_handles: whether a delegate keeps values of tensors in its own buffers.
     """
 
     def __init__(self, address: int, host: Host, position: tuple[int, int] | None = None) -> None:
         """Read tensors, nodes and execution plan of the subgraph.
 
         Args:
-            address: of the ``TfLiteContext``.
-            host: the delegate.
+            address: address of the ``TfLiteContext``.
+            host: the delegate's interface for its contexts.
             position: index of the subgraph and address of the first one's context, if known.
         """
         self.address = address
@@ -82,7 +82,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @cached_property
     def findings(self) -> Findings:
-        """Result of the check of the model's nodes, for the shapes at the first access."""
+        """Result of the check of the model's nodes, for their shapes at the first access."""
         return check_subgraph(self, self.spec, self.operators, self._nodes)
 
     # -- reading the runtime -------------------------------------------------------------------
@@ -107,7 +107,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return node, registration
 
     def params_of(self, params: Any, delegate: object | None) -> DelegateParams:
-        """Return a partition that the runtime describes."""
+        """Return the parameters of a partition from the runtime's C struct."""
         return DelegateParams(
             delegate,
             ints_at(params.nodes_to_replace),
@@ -117,7 +117,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         )
 
     def _aligned(self) -> dict[int, OperatorSpec]:
-        """Match the runtime's nodes with the file's operators; return the operator of each node."""
+        """Match the runtime's nodes with the file's operators; return each node's operator."""
         own = {i: found for i, found in self._nodes.items() if found[0].delegate is None}
         identities = [
             NodeIdentity(i, kind.builtin_code, kind.custom_name, node.inputs, node.outputs)
@@ -144,21 +144,21 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @property
     def recommended_num_threads(self) -> int:
-        """Number of threads that the user allows; -1 when the user has not said."""
+        """Number of threads that the user allows; -1 if the user has set none."""
         return self._native.recommended_num_threads
 
     @property
     def numerics(self) -> Numerics:
-        """Which official kernels compute the nodes that no delegate has."""
+        """Official kernels, builtin or reference, that compute nodes without a delegate."""
         return self._host.numerics
 
     @property
     def cancellation(self) -> None:
-        """Always None, since the official interpreter does not tell delegates to stop."""
+        """None, because the official interpreter does not tell delegates to stop."""
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """Limit for a kernel's own memory: that of the machine, since LiteRT sets none."""
+        """Limit for a kernel's own memory: the machine's memory, because LiteRT sets no limit."""
         return MemoryLimit.of_machine()
 
     @property
@@ -170,18 +170,18 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @cached_property
     def refused_nodes(self) -> Mapping[int, Rejection]:
-        """Nodes that no delegate gets, and why; see ``DelegateContext``."""
+        """Nodes that no delegate gets, with the reasons; see ``DelegateContext``."""
         return self.findings.rejections
 
     @cached_property
     def barred(self) -> Mapping[int, Rejection]:
-        """Nodes that this delegate may not take, with the rule or general reason."""
+        """Nodes that this delegate may not take, with the rule or other reason."""
         rules = self._host.barred(self.subgraph_index)
         kept_off = {i: rules[o.index] for i, o in self.operators.items() if o.index in rules}
         return {**kept_off, **self.refused_nodes}
 
     def get_execution_plan(self) -> tuple[int, ...]:
-        """Return the node indices in execution order, as of the delegate's application."""
+        """Return the node indices in execution order, at the time of the delegate's application."""
         return self._plan
 
     def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
@@ -225,7 +225,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         """Return *nodes* without duplicates and without nodes that this delegate may not take.
 
         Raises:
-            ArgumentError: one is not in the plan; old runtimes crash on such.
+            ArgumentError: a node is not in the plan; old runtimes would crash.
         """
         known = set(self._plan)
         for index in nodes:
@@ -238,7 +238,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return self._host.partition_failed(self.subgraph_index, self.operators, params, error)
 
     def _write_inputs(self) -> None:
-        """Let the runtime know which nodes a delegate has made read other tensors."""
+        """Tell the runtime about nodes whose inputs a delegate has changed."""
         for index in self._plan:
             self._native.write_inputs(index, self._nodes[index][0].inputs)
 
@@ -248,7 +248,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @contextmanager
     def delegating(self) -> Iterator[None]:
-        """Allow the delegate to claim nodes in this block; afterwards claims are errors."""
+        """Context in which the delegate may claim nodes; claims outside of it are errors."""
         try:
             yield
         finally:
@@ -278,7 +278,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         raise DelegateError("LiteRT lets only C++ delegates compute the subgraphs of others")
 
     def subgraph(self, index: int) -> CallableSubgraph:
-        """Raise an error: LiteRT runs the subgraphs that kernels call."""
+        """Raise an error, because LiteRT itself runs the subgraphs that kernels call."""
         raise OperatorError("in LiteRT, a delegate's kernel cannot call another subgraph")
 
     # -- tensors -------------------------------------------------------------------------------

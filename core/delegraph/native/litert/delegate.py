@@ -1,4 +1,4 @@
-"""A Delegraph delegate for the official interpreters: an object for ``experimental_delegates``."""
+"""A Delegraph delegate as an object for the official interpreter's ``experimental_delegates``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolver
 
 AnyModel = str | os.PathLike[str] | bytes | Model
-"""A model: a ``.tflite`` file, its bytes, or one that is loaded."""
+"""A model: the path of a ``.tflite`` file, its bytes, or a loaded model."""
 
 
 def litert_delegate(
@@ -65,26 +65,28 @@ def litert_delegate(
         delegate = litert_delegate("numba_cpu", model="mobilenet.tflite")
         interpreter = Interpreter("mobilenet.tflite", experimental_delegates=[delegate])
 
-    It may be used for several interpreters of that model. An exception of the delegate arrives as
-    the interpreter's RuntimeError with the text in it, and is kept as ``last_exception``;
-    :class:`~delegraph.native.litert.interpreter.LiteRtInterpreter` raises it itself.
+    The object may be used for several interpreters of that model. An exception of the delegate
+    becomes a RuntimeError of the interpreter with the same text, and is stored as
+    ``last_exception``; :class:`~delegraph.native.litert.interpreter.LiteRtInterpreter` raises the
+    exception itself.
 
     Args:
-        delegate: the name of an installed one, or an object.
-        options: of an installed one.
-        model: what the interpreter will run: operators' options are read from it.
-        numerics: which kernels the interpreter has: ``"reference"`` for ``BUILTIN_REF``.
-        cache_dir: where the delegate keeps what it compiles; default: the user's own folder.
-        isolate: ``"process"`` runs it in a process of its own; see ``load_delegate``.
-        timeout: seconds that a kernel there may take for an invoke.
-        on_failure: ``"fallback"``, the default of a delegate in a process of its own, lets
-            Delegraph's kernels compute what the delegate fails to; ``incidents`` has the failures.
-            ``"raise"`` makes the call fail.
+        delegate: name of an installed delegate, or a delegate object.
+        options: options of an installed delegate.
+        model: the model that the interpreter will run; options of operators are read from it.
+        numerics: kernels of the interpreter; ``"reference"`` means ``BUILTIN_REF``.
+        cache_dir: folder for data that the delegate compiles; by default the user's cache folder.
+        isolate: ``"process"`` runs the delegate in a child process; see ``load_delegate``.
+        timeout: seconds that a kernel in the child process may take for an invoke.
+        on_failure: ``"raise"`` makes the call fail. ``"fallback"``, the default of a delegate in a
+            child process, lets Delegraph's kernels compute partitions on which the delegate fails;
+            ``incidents`` has the failures.
 
     Raises:
-        ArgumentError: no delegate, no model, options with an object, or another ``on_failure``.
-        MalformedModelError: a damaged model.
-        PluginError: no installed delegate of that name can be used.
+        ArgumentError: delegate or model is missing, a delegate object has options, or
+            ``on_failure`` is unknown.
+        MalformedModelError: the model is damaged.
+        PluginError: no installed delegate of this name can be used.
     """
     if options is not None:
         if not isinstance(delegate, str):
@@ -106,13 +108,13 @@ def _loaded(model: AnyModel) -> Model:
 
 @dataclass(slots=True)
 class Claims:
-    """Operators and partitions of one subgraph that a delegate claimed when last applied.
+    """Operators and partitions of one subgraph that a delegate claimed when it was last applied.
 
     Attributes:
-        operators: the model's operator of each node of the runtime, by node index.
-        partitions: node index of each delegate node, and what it replaced.
-        plan: node indices in execution order, with this delegate's nodes.
-        rejections: why nodes were left, by node index.
+        operators: mapping from a node index of the runtime to the model's operator.
+        partitions: mapping from the index of each delegate node to the replaced nodes.
+        plan: node indices in execution order, including this delegate's nodes.
+        rejections: mapping from a node index to the reason why the node was rejected.
     """
 
     operators: Mapping[int, Any]
@@ -125,7 +127,7 @@ NO_CLAIMS = Claims({}, [])
 
 
 class _Resources(dict[Any, Any]):
-    """A dictionary that can be referred to weakly."""
+    """A dictionary that supports weak references."""
 
     __slots__ = ("__weakref__",)
 
@@ -133,20 +135,21 @@ class _Resources(dict[Any, Any]):
 class LiteRtDelegate:
     """A Python delegate together with the C struct that LiteRT calls.
 
-    The struct is never freed: an interpreter may use its address after this object is gone, and
-    finds out by the number in it. It takes 56 bytes.
+    The struct (56 bytes) is never freed, because an interpreter may use its address after this
+    object is gone. The number in the struct then shows that the object is gone.
 
     Attributes:
         delegate: the delegate.
-        model: what the interpreters run.
-        numerics: which kernels they have.
-        cache_dir: where the delegate keeps what it compiles; None for the user's own folder.
-        address: of the struct.
-        rules: the user's rules for nodes of the model; None without any.
-        last_exception: what the delegate raised last, in any interpreter.
-        claims: what it has, by subgraph; of the interpreter it was applied to last.
-        profile: where its nodes are recorded; None while no profile is taken.
-        failures: what happens when it fails, and what has.
+        model: the model that the interpreters run.
+        numerics: kernels of the interpreters, builtin or reference.
+        cache_dir: folder for data that the delegate compiles; None means the user's cache folder.
+        address: address of the struct.
+        rules: the user's rules for nodes of the model; None if there are none.
+        last_exception: the exception that the delegate raised last, in any interpreter.
+        claims: mapping from a subgraph to its claims, in the interpreter to which it was last
+            applied.
+        profile: profile that records its nodes; None if none is taken.
+        failures: its failure policy, and its failures so far.
 
     Raises:
         ArgumentError: *on_failure* is neither ``"raise"`` nor ``"fallback"``.
@@ -187,7 +190,7 @@ class LiteRtDelegate:
 
     @property
     def delegate_name(self) -> str:
-        """Name of the delegate, or of its type if ``name()`` fails."""
+        """Name of the delegate, or of its type if ``name()`` raises an error."""
         return delegate_name(self.delegate)
 
     @property
@@ -199,7 +202,7 @@ class LiteRtDelegate:
         """Return the address of the C struct, which interpreters ask for when constructed.
 
         Raises:
-            UnsupportedRuntimeError: the runtime that asks has other structs than those known.
+            UnsupportedRuntimeError: the calling runtime has unknown structs.
         """
         guard.require_known(sys._getframe(1).f_globals)
         return self.address
@@ -257,9 +260,10 @@ class LiteRtDelegate:
         return self._resources.setdefault(primary, _Resources())
 
     def forget_resources(self) -> None:
-        """Clear the kept and shared objects of the kernels of all interpreters.
+        """Clear the objects that kernels have stored and shared, for all interpreters.
 
-        A context refers to itself by its nodes, so this would wait for the garbage collector.
+        A context and its nodes refer to each other, so otherwise the objects would stay until the
+        garbage collector runs.
         """
         for resources in list(self._resources.values()):
             resources.clear()
@@ -297,7 +301,7 @@ class LiteRtDelegate:
         return _native_registration(registration.name), self.address
 
     def end_replacing(self) -> list[LiteRtKernel]:
-        """Return the kernels made since ``begin_replacing``; see ``Host``."""
+        """Return the kernels that were made since ``begin_replacing``; see ``Host``."""
         return self._applying.now[-1].kernels
 
 
@@ -306,7 +310,7 @@ _by_address: WeakValueDictionary[int, LiteRtDelegate] = WeakValueDictionary()
 
 @dataclass(slots=True)
 class _Replacing:
-    """State of one application of a delegate."""
+    """State of a replacement of nodes by a delegate's kernels."""
 
     address: int
     context: LiteRtContext
@@ -339,7 +343,7 @@ class _Replacing:
 
 
 class _Applying(threading.local):
-    """The applications in progress in the present thread."""
+    """Applications of delegates that are in progress in the present thread."""
 
     def __init__(self) -> None:
         self.now: list[_Replacing] = []

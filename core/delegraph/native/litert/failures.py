@@ -22,7 +22,7 @@ from delegraph.runtime.delegates.incidents import Incidents
 from delegraph.runtime.options import FailurePolicy
 
 LiteRtOnFailure = Literal["raise", "fallback"]
-"""Of the policies of ``delegraph.Interpreter`` those that an official interpreter can have."""
+"""Failure policies that an official interpreter supports."""
 
 
 class Failures:
@@ -30,15 +30,16 @@ class Failures:
 
     Args:
         delegate: the delegate.
-        on_failure: None is ``"fallback"`` for one in a process of its own, else ``"raise"``.
-        is_default: whether it is applied by default: then it is ``"fallback"`` always.
+        on_failure: failure policy; None means ``"fallback"`` for a delegate in a child process,
+            otherwise ``"raise"``.
+        is_default: whether the delegate is applied by default, with the policy ``"fallback"``.
 
     Raises:
-        ArgumentError: another *on_failure*.
+        ArgumentError: *on_failure* is unknown.
 
     Attributes:
-        is_default: whether it is applied by default.
-        incidents: what it did wrong while others stepped in.
+        is_default: whether the delegate is applied by default.
+        incidents: failures after which other kernels took over.
     """
 
     def __init__(
@@ -57,10 +58,10 @@ class Failures:
         self.incidents = Incidents()
 
     def record(self, incident: Incident, heir: str = "Delegraph's kernels") -> None:
-        """Add an incident; the first of a default delegate is a warning.
+        """Add an incident; the first incident of a default delegate also gives a warning.
 
         Raises:
-            DefaultDelegateWarning: where users turn warnings into errors.
+            DefaultDelegateWarning: the user turns warnings into errors.
         """
         self.incidents.record(incident, heir, logging.INFO if self.is_default else logging.WARNING)
         if self.is_default and not self._has_warned:
@@ -68,7 +69,7 @@ class Failures:
             warn_of(incident, heir)
 
     def guarded(self, registration: Registration) -> Registration:
-        """Return the registration of a delegate node, with handling of its failures."""
+        """Return the registration of a delegate node with its failures handled."""
         return registration if self._raises else with_fallback(registration, self._node_failed)
 
     def _node_failed(
@@ -88,7 +89,7 @@ class Failures:
         """Return a rejection that leaves a partition to the runtime, or raise the error.
 
         Raises:
-            DelegateError: *error*, where users do not accept that, or the runtime may not have the
+            DelegateError: *error*, if the failure policy is ``"raise"`` or the runtime may lack the
                 operators.
         """
         nodes = params.nodes_to_replace
@@ -115,5 +116,5 @@ class Failures:
 
 
 def _is_foreign(operator: OperatorSpec) -> bool:
-    """Return whether an operator is a custom one that the runtime does not ship."""
+    """Return whether an operator is a custom operator that the runtime does not contain."""
     return operator.is_custom and operator.name not in OP_TABLE

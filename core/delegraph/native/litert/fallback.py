@@ -1,8 +1,8 @@
-"""Delegraph's kernels in place of a delegate that fails in an official interpreter.
+"""Fallback: Delegraph's kernels compute for a delegate that fails in an official interpreter.
 
-The runtime has kernels of its own for the nodes that a delegate replaced, and no way back to them.
-So the partition is taken as a model of its own, which an interpreter of Delegraph runs on the
-memory that the runtime has for inputs, outputs and variables.
+The runtime cannot go back to its own kernels for nodes that a delegate has replaced. So the
+partition becomes a separate model. An interpreter of Delegraph runs it on the runtime's memory for
+inputs, outputs and variables.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from delegraph.runtime.interpreter import Interpreter
 from delegraph.schema.enums import TensorType
 
 Report = Callable[[LiteRtContext, Node, DelegatePhase, Exception], None]
-"""Records that a delegate failed at a node of its own, and what it was doing."""
+"""Function that records that a delegate failed at one of its nodes, and in which phase."""
 
 _Pairs = list[tuple[Tensor, Tensor]]
-"""Tensors of the partition as a model, each with that of the graph."""
+"""Pairs of a tensor of the partition's model and the same tensor of the graph."""
 
 
 def with_fallback(registration: Registration, report: Report) -> Registration:
     """Return a registration whose failures are reported and replaced by Delegraph's kernels.
 
     Args:
-        registration: the delegate's.
-        report: is told of each failure.
+        registration: registration of the delegate's nodes.
+        report: is called for each failure.
     """
     guard = _Guard(registration, report)
     return replace(registration, prepare=guard.prepare, free=guard.free)
 
 
 class _Guard:
-    """Runs one delegate node; on a failure, Delegraph's kernels compute the node."""
+    """Runs one delegate node; after a failure, Delegraph's kernels compute the node."""
 
     _kernels: PartitionKernels | None = None
 
@@ -54,7 +54,7 @@ class _Guard:
         self._report = report
 
     def prepare(self, context: Any, node: Node) -> Eval:
-        """Prepare the delegate's node, or Delegraph's kernels instead; return the evaluation."""
+        """Prepare the delegate's node, or else Delegraph's kernels; return the evaluation."""
         self._close()
         kernels = self._kernels = PartitionKernels(context, node)
         try:
@@ -103,12 +103,12 @@ class _Guard:
 class PartitionKernels:
     """Computes a partition with Delegraph's kernels, on the official runtime's tensors.
 
-    Nothing is made before it is needed.
+    The interpreter is created when it is first needed.
 
     Attributes:
-        context: of the subgraph.
-        node: the delegate's.
-        outputs: of the partition.
+        context: context of the subgraph.
+        node: the delegate node.
+        outputs: outputs of the partition.
     """
 
     def __init__(self, context: LiteRtContext, node: Node) -> None:
@@ -124,13 +124,13 @@ class PartitionKernels:
         self._obstacle: str | None = None  # empty: none; None: not known
 
     def copied_variables(self) -> list[tuple[Tensor, NDArray[Any]]]:
-        """Return the variables that the partition may change, with their present values."""
+        """Return the variables that the partition may change, with copies of their values."""
         return [(tensor, tensor.data.copy()) for tensor in self._variables]
 
     # -- getting ready -------------------------------------------------------------------------
 
     def obstacle(self) -> str:
-        """Text that says why the kernels cannot compute the partition; empty when they can."""
+        """Return the reason why the kernels cannot compute the partition; empty if they can."""
         if self._obstacle is None:
             try:
                 self._open()
@@ -140,11 +140,11 @@ class PartitionKernels:
         return self._obstacle
 
     def _open(self) -> None:
-        """Make an interpreter of the partition.
+        """Create the interpreter of the partition.
 
         Raises:
-            ModelError: the kernels do not take it.
-            DelegateError: it cannot stand alone.
+            ModelError: Delegraph's kernels do not support the partition.
+            DelegateError: the partition cannot be a separate model.
         """
         self._require_own_state()
         context, params = self.context, cast(DelegateParams, self.node.options)
@@ -164,10 +164,10 @@ class PartitionKernels:
         self._interpreter = interpreter
 
     def _require_own_state(self) -> None:
-        """Raise an error for a partition whose state a separate interpreter does not have.
+        """Check that the partition has no state that a separate interpreter would lack.
 
         Raises:
-            DelegateError: it does.
+            DelegateError: it has such state.
         """
         context = self.context
         replaced = self.node.options.nodes_to_replace
@@ -185,7 +185,7 @@ class PartitionKernels:
                 raise DelegateError(f"{tensor!r} is in a buffer of the delegate's own")
 
     def size_outputs(self) -> None:
-        """Give the outputs the shapes that the kernels work out."""
+        """Set the shapes of the outputs to those that the kernels compute."""
         for inner, tensor in self._results:
             if self._is_open():
                 self.context.set_dynamic(tensor)
@@ -193,13 +193,13 @@ class PartitionKernels:
                 self.context.resize_tensor(tensor, inner.shape)
 
     def _is_open(self) -> bool:
-        """Return whether the shape of an input or inner tensor is known only during invoke."""
+        """Return whether an input or inner tensor has a shape that is known only during invoke."""
         if any(tensor.is_dynamic for _, tensor in self._inputs):
             return True
         return self._fit().subgraph().has_dynamic_tensors
 
     def _fit(self) -> Interpreter:
-        """Return the interpreter, allocated for the shapes that inputs have by now."""
+        """Return the interpreter, allocated for the present shapes of the inputs."""
         assert self._interpreter is not None  # obstacle() has made it
         changed = [(i, t) for i, t in self._inputs if i.shape != t.shape]
         for inner, tensor in changed:
@@ -215,7 +215,7 @@ class PartitionKernels:
 
         Raises:
             NodeError: a kernel failed.
-            OperatorError: an output has memory for another shape: the delegate gave it that.
+            OperatorError: an output has memory for another shape, which the delegate has set.
         """
         interpreter = self._fit()
         for inner, tensor in (*self._inputs, *self._state):

@@ -1,4 +1,4 @@
-"""Delegates with which an official interpreter is constructed, and failed ones left out."""
+"""Delegates that an official interpreter gets at its construction; failed ones are left out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from delegraph.runtime.isolation.isolation import Isolation
 
 
 class AnnouncedDelegates(list[Any]):
-    """Delegates for the official constructor, which asks for the first once the model is loaded."""
+    """List of delegates that notices when the official constructor reads its first item.
+
+    At this time the model is loaded.
+    """
 
     def __init__(self, delegates: Sequence[Any], on_loaded: Callable[[], object] | None) -> None:
         super().__init__(delegates)
@@ -29,10 +32,10 @@ class AnnouncedDelegates(list[Any]):
 
 
 def split_delegates(delegates: Sequence[Any], isolation: Isolation) -> list[Any]:
-    """Convert *delegates* to Delegraph's, except those that belong to an official interpreter.
+    """Convert *delegates* to Delegraph's objects, except those that are official delegates.
 
     Raises:
-        ArgumentError: a single name instead of a list.
+        ArgumentError: *delegates* is a single name instead of a list.
     """
     if isinstance(delegates, str):
         raise ArgumentError(f"experimental_delegates is a list; write [{delegates!r}]")
@@ -44,10 +47,10 @@ def split_delegates(delegates: Sequence[Any], isolation: Isolation) -> list[Any]
 
 
 def failed_while_made(delegates: Sequence[LiteRtDelegate], error: Exception) -> None:
-    """Record that default delegates failed; the interpreter was then made without them.
+    """Record that default delegates failed, so that the interpreter was created without them.
 
     Raises:
-        DefaultDelegateWarning: where users turn warnings into errors.
+        DefaultDelegateWarning: the user turns warnings into errors.
     """
     delegate = blamed([each.delegate for each in delegates], error)
     guilty = next(each for each in delegates if each.delegate is delegate)

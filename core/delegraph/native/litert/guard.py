@@ -1,4 +1,4 @@
-"""Admits Delegraph's delegates only to runtimes whose C structs match :mod:`delegraph.native.abi`.
+"""Guard: admits delegates only to runtimes whose C structs match :mod:`delegraph.native.abi`.
 
 A version that was tried is let in at once. Any other one is checked in a process of its own, since
 a wrong layout may crash: :mod:`delegraph.native.litert.self_check` runs a small model with a
@@ -29,7 +29,7 @@ KNOWN = {
     "tflite_runtime": {"2.14.0"},
     "tensorflow": {"2.19.1"},
 }  # fmt: skip
-"""Versions that ``make litert-matrix`` passes on, on :data:`TRIED_PLATFORM`."""
+"""Tested versions: ``make litert-matrix`` passes with them on :data:`TRIED_PLATFORM`."""
 
 TRIED_PLATFORM = ("linux", "x86_64")
 
@@ -37,10 +37,10 @@ _TIMEOUT = 120  # seconds; importing TensorFlow takes ten
 
 
 def require_known(namespace: Mapping[str, Any]) -> None:
-    """Raise an error unless the interpreter module with these globals is known.
+    """Raise an error unless the interpreter module with the globals *namespace* is accepted.
 
     Raises:
-        UnsupportedRuntimeError: its runtime cannot take our delegates; the message says why.
+        UnsupportedRuntimeError: its runtime cannot run Delegraph's delegates; the message says why.
     """
     library = getattr(namespace.get("_interpreter_wrapper"), "__file__", "")
     key = str(namespace.get("__name__")), str(library)
@@ -52,11 +52,11 @@ def require_known(namespace: Mapping[str, Any]) -> None:
 
 
 _refusals: dict[tuple[str, str], str | None] = {}
-"""Answers of this process, by module and library."""
+"""Mapping from module and library to the verdict, for this process."""
 
 
 def _refusal_of(namespace: Mapping[str, Any]) -> str | None:
-    """Return why a runtime is refused; None when it is accepted."""
+    """Return why a runtime is refused; None if it is accepted."""
     platform_refusal = unsupported_platform()
     if platform_refusal is not None:
         return platform_refusal
@@ -70,7 +70,7 @@ def _refusal_of(namespace: Mapping[str, Any]) -> str | None:
 
 
 def unsupported_platform() -> str | None:
-    """Return why no official runtime works on this platform; None when they do."""
+    """Return why no official runtime works on this platform; None if they work."""
     found = f"{platform.python_implementation()} on {sys.platform} {platform.machine()}"
     wanted = "64-bit little-endian CPython on Linux or macOS"
     is_right = (
@@ -83,7 +83,7 @@ def unsupported_platform() -> str | None:
 
 
 def is_known(runtime: OfficialRuntime) -> bool:
-    """Whether this version has been tried on this platform."""
+    """Return whether this version has been tested on this platform."""
     here = (sys.platform, platform.machine())
     return here == TRIED_PLATFORM and runtime.version in KNOWN.get(runtime.package, ())
 
@@ -96,7 +96,7 @@ def kept_verdict(runtime: OfficialRuntime) -> str | None:
 
 
 def check(runtime: OfficialRuntime) -> str | None:
-    """Check a runtime in a separate process; return why it is refused, or None."""
+    """Check a runtime in a child process; return why it is refused, or None."""
     if runtime.package not in MODULES:
         return f"{runtime.package} is none of the official runtimes: {', '.join(sorted(MODULES))}"
     try:

@@ -1,4 +1,4 @@
-"""The interface through which contexts use their delegate in an official interpreter."""
+"""Interface of a delegate for its contexts in an official interpreter."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class ForeignDelegate:
     kernel_name: str
 
     def name(self) -> str:
-        """Name of the delegate, taken from its nodes' kernel name."""
+        """Return the name of the delegate, taken from its nodes' kernel name."""
         return self.kernel_name
 
 
 class FallibleKernel(Protocol):
-    """A kernel that stores its error when C gives no way to report the failure."""
+    """A kernel that stores its error, for cases in which C cannot report a failure."""
 
     error: BaseException | None
 
 
 class BufferContext(DelegateContext, Protocol):
-    """A context whose tensors may have buffers of the delegate."""
+    """A context whose tensors may have the delegate's buffers."""
 
     address: int
-    """Of the ``TfLiteContext``."""
+    """Address of the ``TfLiteContext``."""
 
     native_tensors: LiteRtTensors
 
@@ -49,16 +49,19 @@ class Host(ProfiledHost, Protocol):
     model: Model
     numerics: Numerics
     address: int
-    """Of the delegate's C struct."""
+    """Address of the delegate's C struct."""
 
     def barred(self, subgraph_index: int) -> Mapping[int, Rejection]:
-        """Return the model's nodes that the user's rules keep from the delegate, and which rule."""
+        """Return the nodes that the user's rules forbid to the delegate, with the rules."""
 
     cache_dir: Path | None
-    """Where delegates keep what they compile; None for the user's own folder."""
+    """Folder for data that delegates compile; None means the user's cache folder."""
 
     def resources(self, primary: int) -> dict[Any, Any]:
-        """Resources that the delegate's kernels share in the interpreter with an address."""
+        """Return the resources that the delegate's kernels share in one interpreter.
+
+        *primary* is the address of the interpreter's first context.
+        """
 
     def partition_failed(
         self,
@@ -70,17 +73,17 @@ class Host(ProfiledHost, Protocol):
         """Return a rejection for a failed partition; see ``DelegateContext``.
 
         Args:
-            subgraph_index: which subgraph.
-            operators: the model's operator of each node, by node index.
+            subgraph_index: index of the subgraph.
+            operators: mapping from a node index to the model's operator.
             params: the partition.
-            error: what went wrong; it is raised where users do not accept that.
+            error: the error; it is raised if the failure policy is ``"raise"``.
         """
 
     def delegate_at(self, address: int | None) -> object | None:
-        """Return the Python delegate whose C struct has this address; None for others."""
+        """Return the Python delegate whose C struct has this address; None if there is none."""
 
     def keep_buffer(self, context: BufferContext, handle: int) -> None:
-        """Record that a buffer belongs to a tensor of this subgraph, until it is freed."""
+        """Record that a buffer belongs to a tensor of this context, until the buffer is freed."""
 
     def registration(self, operator: OperatorSpec, other: Registration) -> Registration:
         """Return Delegraph's registration of an operator, or *other* if there is none."""
@@ -89,4 +92,4 @@ class Host(ProfiledHost, Protocol):
         """Return the C registration and delegate; new nodes are numbered from *first* on."""
 
     def end_replacing(self) -> Sequence[FallibleKernel]:
-        """Return the kernels made since ``begin_replacing``."""
+        """Return the kernels that were made since ``begin_replacing``."""

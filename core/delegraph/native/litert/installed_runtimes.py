@@ -20,7 +20,7 @@ MODULES = {
     "tflite_runtime": "tflite_runtime.interpreter",
     "tensorflow": "tensorflow.lite.python.interpreter",
 }
-"""Where each package has its ``Interpreter``; the order in which they are looked for."""
+"""Mapping from a package to its module with ``Interpreter``, in the order of preference."""
 
 _DISTRIBUTIONS = {
     "ai_edge_litert": ("ai-edge-litert", "ai-edge-litert-nightly"),
@@ -35,8 +35,8 @@ class OfficialRuntime:
 
     Attributes:
         package: ``ai_edge_litert``, ``tflite_runtime`` or ``tensorflow``.
-        version: of its distribution.
-        extension: its Python extension.
+        version: version of its distribution.
+        extension: path of its Python extension module.
     """
 
     package: str
@@ -60,8 +60,8 @@ def interpreter_module(package: str | None = None) -> Any:
     """Return the module with the ``Interpreter`` of *package*, by default of the first installed.
 
     Raises:
-        ArgumentError: another name than those of :data:`MODULES`.
-        UnsupportedRuntimeError: it is not installed, or none is.
+        ArgumentError: *package* is not in :data:`MODULES`.
+        UnsupportedRuntimeError: *package* is not installed, or no runtime is.
     """
     if package is not None and package not in MODULES:
         raise ArgumentError(f"no runtime {package!r}; there are: {', '.join(sorted(MODULES))}")
@@ -75,10 +75,10 @@ def interpreter_module(package: str | None = None) -> Any:
 
 
 def runtime_of(namespace: Mapping[str, Any]) -> OfficialRuntime:
-    """Return the runtime whose interpreter module has these globals.
+    """Return the runtime whose interpreter module has the globals *namespace*.
 
     Raises:
-        UnsupportedRuntimeError: they are those of no such module.
+        UnsupportedRuntimeError: no runtime's module has these globals.
     """
     name = str(namespace.get("__name__", ""))
     library = getattr(namespace.get("_interpreter_wrapper"), "__file__", None)

@@ -46,38 +46,42 @@ from delegraph.runtime.options import (
 class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     """Runs a model in an official interpreter, with delegates written in Python.
 
-    Arguments and methods are those of the official class. What a delegate raises is raised here as
-    it was, traceback included; the runtime's own errors come without the texts of earlier ones.
-    Delegates of partitions that the file holds compiled come first, then Python's other ones, then
-    the runtime's own XNNPACK takes the rest, unless ``experimental_op_resolver_type`` says
-    otherwise. The runtime takes delegates only when it is made, and gives none back: make another
-    interpreter for others.
+    Arguments and methods are those of the official class. Exceptions of delegates are raised
+    unchanged, with their traceback; the runtime's own errors come without the texts of earlier
+    errors. Delegates of compiled partitions in the file are applied first, then the other Python
+    delegates. The runtime's own XNNPACK gets the remaining nodes, unless
+    ``experimental_op_resolver_type`` forbids it. Delegates are fixed at construction: other
+    delegates need another interpreter.
 
     Args:
-        model_path: a ``.tflite`` file.
+        model_path: path of a ``.tflite`` file.
         model_content: the bytes of a model. Either this or ``model_path``.
         experimental_delegates: delegates to apply, in order: names, objects, and official ones.
-        num_threads: as ``delegraph.Interpreter`` has it: at most eight for each processor.
+        num_threads: as in ``delegraph.Interpreter``; at most eight for each processor.
         experimental_op_resolver_type: Delegraph's enumeration or the official one.
-        delegates: as ``delegraph.Interpreter`` has it: names, objects, a mapping to options.
-        placement: as ``delegraph.Interpreter`` has it, without ``partitions``. The runtime's own
-            delegates follow no rules: where one has a node that a rule keeps from it,
-            ``allocate_tensors`` raises. ``require="full"`` counts them among the delegates.
-        limits: none of them is to be had here: the official runtime has none.
-        failures: as ``delegraph.Interpreter`` has it, without ``"shadow"`` and ``validate``.
+        delegates: as in ``delegraph.Interpreter``: names, objects, or a mapping from names to
+            options.
+        placement: as in ``delegraph.Interpreter``, without ``partitions``. The runtime's own
+            delegates follow no rules: if one of them has a node that a rule forbids,
+            ``allocate_tensors`` raises an error. ``require="full"`` counts them among the
+            delegates.
+        limits: not supported, because the official runtime has no limits.
+        failures: as in ``delegraph.Interpreter``, without ``"shadow"`` and ``validate``.
         runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first
             of these that is installed.
-        switch_interval: seconds after which a busy Python thread has to let the delegate's kernels
-            go on, while ``invoke`` lasts; see ``sys.setswitchinterval``. It counts for the process.
-        on_loaded: as ``delegraph.Interpreter`` has it.
-        cache_dir: as ``delegraph.Interpreter`` has it.
-        arguments: more of the official constructor's, by name.
+        switch_interval: seconds after which a busy Python thread must yield to the delegate's
+            kernels during ``invoke``; see ``sys.setswitchinterval``. It applies to the whole
+            process.
+        on_loaded: as in ``delegraph.Interpreter``.
+        cache_dir: as in ``delegraph.Interpreter``.
+        arguments: further arguments of the official constructor.
 
     Raises:
-        ArgumentError: (ValueError) wrong arguments, or no such file.
-        MalformedModelError: (ValueError) a damaged model.
-        PluginError: a delegate asked for by name is missing or broken.
-        UnsupportedRuntimeError: (RuntimeError) no official runtime, or one with unknown structs.
+        ArgumentError: (ValueError) arguments are wrong, or the file does not exist.
+        MalformedModelError: (ValueError) the model is damaged.
+        PluginError: a named delegate is missing or broken.
+        UnsupportedRuntimeError: (RuntimeError) there is no official runtime, or it has unknown
+            structs.
     """
 
     _official: Any = None  # while __init__ has not got far
@@ -169,9 +173,9 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         """Prepare the runtime and the delegates' kernels for the present shapes.
 
         Raises:
-            PlacementError: nodes are not where ``placement`` wants them.
-            UnresolvedOpError: partitions compiled ahead of time that no delegate runs.
-            Exception: what a delegate raised.
+            PlacementError: the placement does not satisfy ``placement``.
+            UnresolvedOpError: no delegate runs a partition that is compiled ahead of time.
+            Exception: the exception of a delegate.
             RuntimeError: the runtime failed.
         """
         with self._raising():
@@ -179,10 +183,10 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         self._check_placement()
 
     def invoke(self) -> None:
-        """Run the model on the data set.
+        """Run the model on the present inputs.
 
         Raises:
-            Exception: what a delegate's kernel raised.
+            Exception: the exception of a delegate's kernel.
             RuntimeError: the runtime failed.
         """
         seconds = self._switch_interval
@@ -199,7 +203,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             return _Runner(self, self._interpreter.get_signature_runner(signature_key))
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the official interpreter; calls of it raise our exceptions."""
+        """Return an attribute of the official interpreter; its methods raise delegates' errors."""
         found = getattr(self._interpreter, name)
         return _raising_call(self, found) if callable(found) else found
 
@@ -209,15 +213,15 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     def placement(self) -> Placement:
         """Delegate and partition of each node, with the reasons of delegates that rejected it.
 
-        The runtime's own delegates are among them as far as they show: after
-        ``allocate_tensors``, in the first subgraph.
+        The runtime's own delegates are visible only after ``allocate_tensors``, and only in the
+        first subgraph.
         """
         official, by_default = self._interpreter, self._by_default
         return placement_of(self._model, self._own, official, by_default, self.incidents)
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """Failures of delegates that ``on_failure`` did not raise as errors."""
+        """Failures of delegates after which the interpreter went on, as ``on_failure`` says."""
         own = (*self._left_out, *self._own)
         return tuple(incident for delegate in own for incident in delegate.incidents)
 
@@ -249,7 +253,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         """Raise an error unless the placement meets ``rules`` and ``require``.
 
         Raises:
-            PlacementError: nodes are elsewhere.
+            PlacementError: the placement does not meet them.
         """
         if self._rules is None and self._require is None:
             return
@@ -264,7 +268,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     def profile(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
         """Record the delegate nodes of Python delegates and their own events; see ``Profile``.
 
-        LiteRT tells nothing of its own nodes and delegates: they are in no event.
+        LiteRT does not report its own nodes and delegates, so they have no events.
         """
         profile = Profile(whole_partitions=whole_partitions)
         for delegate in self._own:
@@ -278,7 +282,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     # -- life ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Wait for ``invoke_async``, release interpreter and delegates; every later call raises."""
+        """Wait for ``invoke_async``, then release interpreter and delegates; later calls raise."""
         self._background.close()
         self._official = None
         for delegate in self._made:
@@ -293,7 +297,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         return self._official
 
     def _refused(self) -> str:
-        """Return which delegate the runtime has refused, and why, as far as that can be known."""
+        """Return which delegate the runtime has refused, and why, as far as that is known."""
         refused = next((delegate for delegate in self._own if not delegate.claims), None)
         if refused is None:
             return "LiteRT refuses a delegate without a word"
@@ -305,10 +309,10 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
     @contextmanager
     def _raising(self, unsaid: Callable[[], str] | None = None) -> Iterator[None]:
-        """Raise the delegate's exception in place of the runtime's error report.
+        """Context that raises the delegate's exception in place of the runtime's error report.
 
         Args:
-            unsaid: says what is wrong when the runtime reports a failure without a text.
+            unsaid: returns the reason if the runtime reports a failure without a text.
         """
         failure: RuntimeError | ValueError | None = None
         raised = None
@@ -339,7 +343,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
 
 def _no_stop() -> None:
-    """Do nothing, since the official interpreter cannot be stopped."""
+    """Do nothing, because the official interpreter cannot be stopped."""
 
 
 def _raising_call(interpreter: LiteRtInterpreter, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -351,7 +355,7 @@ def _raising_call(interpreter: LiteRtInterpreter, method: Callable[..., Any]) ->
 
 
 class _Runner:
-    """An official signature runner whose calls raise the exceptions of delegates."""
+    """An official signature runner whose calls raise the delegates' exceptions."""
 
     def __init__(self, interpreter: LiteRtInterpreter, official: Any) -> None:
         self._interpreter = interpreter
@@ -390,7 +394,7 @@ class _Messages:
         self._said = ""
 
     def news(self, text: str) -> str:
-        """Lines of *text* that were not said before, each once."""
+        """Return the lines of *text* that are new, each once."""
         fresh = text.removeprefix(self._said) if self._said else text
         self._said = text
         return "\n".join(dict.fromkeys(line for line in fresh.splitlines() if line)) or text

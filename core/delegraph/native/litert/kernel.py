@@ -1,4 +1,4 @@
-"""A delegate's node in an official interpreter."""
+"""A delegate node in an official interpreter."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _TENSORS: int = TfLiteContext.tensors.offset
 class LiteRtKernel:
     """Runs one delegate node in LiteRT, as ``Subgraph`` does in Delegraph's runtime.
 
-    At each invoke it looks whether the runtime has moved the tensors at the border of the
-    partition; only then are the arrays made anew.
+    At each invoke, it checks whether the runtime has moved the partition's input and output
+    tensors. Only then it makes new arrays.
 
     Attributes:
-        delegate: whose node it is; alive as long as the node.
+        delegate: the delegate of the node; it is kept alive by the node.
         node: the node.
-        error: what went wrong when it was made.
+        error: error at the creation of the kernel; None if there was none.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class LiteRtKernel:
         self._tensors.write_types(i for i in self.node.outputs if i >= 0)
 
     def _place_constants(self) -> None:
-        """Let inputs that are made of constants alone have their values already."""
+        """Set the values of inputs that are computed from constants alone."""
         if self._constants is None:
             self._constants = widened_constants(self._context, self.node.inputs)
         for index, values in self._constants.items():

@@ -1,8 +1,9 @@
-"""Which operator of the model file each node of an official interpreter is.
+"""Matches each node of an official interpreter with an operator of the model file.
 
-The runtime keeps an operator's options in structs that differ between versions, so they are taken
-from the file. Node numbers are not the file's: the runtime leaves out, without a word, operators it
-finds inconsistent. Nodes and operators are therefore matched in order, by operator and tensors.
+The runtime keeps an operator's options in structs that differ between versions, so options are read
+from the file. Node numbers may differ from the file's, because the runtime silently leaves out
+operators that it finds inconsistent. So nodes and operators are matched in order, by operator type
+and tensors.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ class NodeIdentity:
     """Operator and tensors of a node, as the runtime reports them.
 
     Attributes:
-        index: the runtime's number of it.
-        code: builtin code.
+        index: index of the node in the runtime.
+        code: builtin operator code.
         custom_name: name of a custom operator; empty for others.
         inputs: tensor indices.
         outputs: tensor indices.
@@ -40,7 +41,7 @@ class NodeIdentity:
 
 
 def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, OperatorSpec]:
-    """Return the operator of each node, by node index; delegates' nodes are not among *nodes*.
+    """Return a mapping from node index to operator; *nodes* are without delegate nodes.
 
     >>> from delegraph.graph.model import OperatorSpec, SubgraphSpec
     >>> add = BuiltinOperator.ADD
@@ -69,7 +70,7 @@ def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, Op
 
 
 def require_same_types(found: Sequence[int], expected: Sequence[int], subgraph: int) -> None:
-    """Check that the runtime's tensor types, numbered as in C, begin with the model's.
+    """Check that the runtime's tensor types, as C numbers, begin with the model's types.
 
     Raises:
         DelegateError: the interpreter runs another model.
@@ -92,7 +93,7 @@ def _is(operator: OperatorSpec, node: NodeIdentity, half: dict[int, int]) -> boo
 
 
 def _float16_constants(subgraph: SubgraphSpec) -> dict[int, int]:
-    """Return the constants that DEQUANTIZE reads, which nodes may read directly."""
+    """Return the constants that DEQUANTIZE reads, which nodes may read directly instead."""
     return {
         operator.outputs[0]: operator.inputs[0]
         for operator in subgraph.operators

@@ -1,4 +1,4 @@
-"""Which nodes of an official interpreter are well-formed, by Delegraph's kernels."""
+"""Checks which nodes of an official interpreter are well-formed, by Delegraph's kernels."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def check_subgraph(
     operators: Mapping[int, OperatorSpec],
     steps: Mapping[int, Step],
 ) -> Findings:
-    """Findings of Delegraph's kernels on the model's nodes, by the runtime's node index.
+    """Return the findings of Delegraph's kernels on the model's nodes, by the runtime's node index.
 
-    An input that the model leaves open counts as unknown while it has its declared shape: the user
-    may give it another, and the runtime asks a delegate for its nodes only once.
+    An input with an open dimension counts as unknown while it has its declared shape. The user may
+    resize it, and the runtime asks a delegate for its nodes only once.
 
     Args:
-        context: of the subgraph.
+        context: context of the subgraph.
         spec: the subgraph as the model declares it.
-        operators: of each node, by node index.
-        steps: nodes and registrations, by node index.
+        operators: mapping from a node index to the model's operator.
+        steps: mapping from a node index to the node and its registration.
     """
     nodes = [original_step(steps[index], operators[index]) for index in sorted(operators)]
     unset = missing_input_errors(missing_inputs(spec), context.tensors)

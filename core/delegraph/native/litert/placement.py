@@ -1,4 +1,4 @@
-"""The placement of a model in an official interpreter, as a ``Placement``."""
+"""Placement of a model in an official interpreter, as a ``Placement``."""
 
 from __future__ import annotations
 
@@ -29,12 +29,15 @@ from delegraph.runtime.delegates.placement import notes_of
 from delegraph.schema.enums import BuiltinOperator
 
 RUNTIME_DELEGATE = "XNNPACK"
-"""What takes the nodes that no delegate of ours has: the runtime applies no other by itself."""
+"""Name of the delegate that takes the nodes without a Python delegate.
+
+The runtime applies no other delegate by itself.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Partition:
-    """A delegate node; its nodes are the model's operators, in execution order."""
+    """A delegate node; its nodes are operators of the model, in execution order."""
 
     delegate: str
     node_index: int
@@ -50,14 +53,14 @@ def placement_of(
     by_default: Sequence[Delegate] = (),
     incidents: tuple[Incident, ...] = (),
 ) -> Placement:
-    """Return where every node of *model* runs.
+    """Return the delegate or kernel of every node of *model*.
 
     Args:
-        model: what the interpreter runs.
-        delegates: those of ours, in the order in which they were applied.
-        official: the interpreter, asked for the sizes of tensors and for its own delegates' nodes.
-        by_default: delegates among them that only the user's configuration asks for.
-        incidents: what delegates did wrong so far.
+        model: the model that the interpreter runs.
+        delegates: the Python delegates in the order in which they were applied.
+        official: the official interpreter, which reports tensor sizes and its own delegates' nodes.
+        by_default: delegates that were applied by default or by the user's configuration.
+        incidents: failures of delegates so far.
     """
     names = list(dict.fromkeys(delegate.delegate_name for delegate in delegates))
     nodes: list[NodePlacement] = []
@@ -88,10 +91,10 @@ def placement_of(
 def require_allowed(placement: Placement, rules: MatchedRules) -> None:
     """Raise an error if a node runs on a delegate that the rules forbid.
 
-    Delegates in Python never get such a node; the runtime's own need not ask.
+    Python delegates never get such a node, but the runtime's own delegates do not ask.
 
     Raises:
-        PlacementError: some are; each is listed with its rule.
+        PlacementError: such nodes exist; each is listed with its rule.
     """
     broken = [
         f"{node}: {rejection}"
@@ -111,14 +114,14 @@ def require_allowed(placement: Placement, rules: MatchedRules) -> None:
 def _in_order(
     spec: SubgraphSpec, partitions: Sequence[_Partition], delegates: Sequence[LiteRtDelegate]
 ) -> list[_Partition]:
-    """Return partitions in the order of the plan that our last delegate left."""
+    """Return partitions in the order of the execution plan after the last Python delegate."""
     claims = [d.claims[spec.index] for d in delegates if spec.index in d.claims]
     last = claims[-1] if claims else NO_CLAIMS
     position = {index: i for i, index in enumerate(last.plan)}
     node_of = {operator.index: index for index, operator in last.operators.items()}
 
     def rank(partition: _Partition) -> int:
-        """Position of the delegate node, or of its last node before a later delegate came."""
+        """Return the position of a delegate node, or of its last node if it was replaced."""
         if partition.node_index in position:
             return position[partition.node_index]
         places = [position.get(node_of.get(node, -1), node) for node in partition.nodes]
@@ -138,9 +141,9 @@ def _partitions(spec: SubgraphSpec, delegates: Sequence[LiteRtDelegate]) -> Iter
 def _runtime_partitions(
     spec: SubgraphSpec, known: Sequence[_Partition], official: Any
 ) -> Iterator[_Partition]:
-    """Yield delegate nodes of other delegates, with the operators that they must compute.
+    """Yield delegate nodes of the runtime's own delegates, with the operators they must compute.
 
-    The runtime tells inputs and outputs of a delegate node, which are those of its partition.
+    The runtime reports inputs and outputs of a delegate node, which are those of its partition.
     """
     ours = {partition.node_index for partition in known}
     taken = {node for partition in known for node in partition.nodes}
@@ -180,7 +183,7 @@ class _Sizes:
         }
 
     def is_constant(self, index: int) -> bool:
-        """Whether the file has the values of a tensor."""
+        """Return whether the file has the values of a tensor."""
         specs = self._spec.tensors
         return index < len(specs) and specs[index].data is not None
 
@@ -190,7 +193,7 @@ class _Sizes:
         return 0 if data is None else int(data.nbytes)
 
     def of(self, index: int) -> int | None:
-        """Number of bytes of a tensor's value; None when it is known only during invoke."""
+        """Return the number of bytes of a tensor's value; None if known only during invoke."""
         if index >= len(self._spec.tensors):
             return None
         spec = self._spec.tensors[index]
@@ -246,7 +249,7 @@ def _nodes(
 def _crossings(
     spec: SubgraphSpec, partitions: Mapping[int, _Partition], sizes: _Sizes
 ) -> Iterator[Crossing]:
-    """Yield the tensors that cross a boundary, in execution order of the nodes that read them."""
+    """Yield the tensors that cross a partition boundary, in the order of the nodes reading them."""
     if not partitions:
         return
     owner = {node: number for number, p in partitions.items() for node in p.nodes}

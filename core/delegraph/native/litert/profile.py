@@ -1,4 +1,4 @@
-"""Profile of Python delegates in an official interpreter, which has none for delegates."""
+"""Profile of Python delegates in an official interpreter, which does not profile delegates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ProfiledHost(Protocol):
     """The part of a delegate that profiling uses."""
 
     profile: Profile | None
-    """Where its nodes are recorded; None while no profile is taken."""
+    """Profile that records the delegate's nodes; None if none is taken."""
 
     @property
     def delegate_name(self) -> str:
@@ -25,7 +25,7 @@ class ProfiledContext:
 
     Attributes:
         spec: the subgraph.
-        operators: the model's operator of each node of the runtime, by node index.
+        operators: mapping from a node index of the runtime to the model's operator.
     """
 
     spec: SubgraphSpec
@@ -40,7 +40,7 @@ class ProfiledContext:
     def record_event(
         self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
     ) -> None:
-        """Add the run of an operator to the profile, if one is recorded."""
+        """Add an operator's run to the profile, if a profile is being recorded."""
         profile = self._host.profile
         if profile is not None:
             first, *others = (self.operators[node].index for node in (node_index, *fused))

@@ -1,9 +1,10 @@
-"""Whether an official runtime has the C structs of :mod:`delegraph.native.abi`.
+"""Checks that an official runtime has the C structs of :mod:`delegraph.native.abi`.
 
-``main(["ai_edge_litert"])``, which ``guard.py`` calls in a child process, returns 0 if so. Two
-phases: a delegate that claims nothing compares each field that is read with what a small model
-must have there; then others claim nodes, run, resize, keep buffers and fail. What is neither read
-nor called is not checked. A wrong layout may also crash, which is an answer, too.
+``guard.py`` calls ``main(["ai_edge_litert"])`` in a child process; the result is 0 if the structs
+match. The check has two phases. First a delegate that claims nothing compares each field that
+Delegraph reads with its value for a small model. Then other delegates claim nodes, run, resize,
+keep buffers and fail. Fields that are neither read nor called are not checked. A wrong layout may
+also crash the process, which then counts as a mismatch.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ PLAN = (
     (BuiltinOperator.LOGISTIC, (3,), (4,)),
     (BuiltinOperator.ADD, (4, 1), (5,)),
 )
-"""The model: operators, inputs and outputs; tensor 0 is fed, tensor 1 a constant."""
+"""Operators of the model, with inputs and outputs; tensor 0 is fed, tensor 1 is a constant."""
 
 
 def main(arguments: list[str]) -> int:
@@ -54,7 +55,7 @@ def check_runtime(module: Any) -> None:
     """Check that the structs of an interpreter module are as expected.
 
     Raises:
-        UnsupportedRuntimeError: the first thing that is not.
+        UnsupportedRuntimeError: a field differs; the message names the first one.
     """
     content = check_model()
     run = _Runs(module, content, parse_model(content))
@@ -69,7 +70,8 @@ def check_runtime(module: Any) -> None:
 def check_model() -> bytes:
     """Return the model: ``logistic((x + c) * c) + c``, of any number of rows.
 
-    There is a second, uncalled subgraph: a delegate learns its own by asking for others.
+    There is a second subgraph that is never called, because a delegate finds its own subgraph by
+    asking for others.
     """
     codes = tuple(dict.fromkeys(code for code, _, _ in PLAN))
     tensors = [
@@ -120,7 +122,7 @@ def _expect(what: str, found: object, expected: object) -> None:
 
 
 class _Unguarded(LiteRtDelegate):
-    """A delegate that gets into any runtime."""
+    """A delegate that every runtime accepts, without the guard's check."""
 
     def _get_native_delegate_pointer(self) -> int:
         return self.address
@@ -156,7 +158,7 @@ class _Checking(Delegate):
 
 
 class _Runs:
-    """Makes official interpreters of the check's model."""
+    """Creates official interpreters for the model of the check."""
 
     def __init__(self, module: Any, content: bytes, model: Model) -> None:
         self._module = module
@@ -164,7 +166,7 @@ class _Runs:
         self._model = model
 
     def interpreter(self, *delegates: Delegate) -> Any:
-        """Return an interpreter with our delegates and without default delegates."""
+        """Return an interpreter with the given Python delegates and without default delegates."""
         own = [_Unguarded(delegate, self._model) for delegate in delegates]
         resolver = self._module.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         try:
@@ -253,7 +255,7 @@ def _claim(nodes: list[int], registration: Registration) -> Callable[[_Checking,
 
 
 def _add(name: str, *, open_shape: bool = False) -> Registration:
-    """Return the registration of an addition whose output shape may stay open until it runs."""
+    """Return the registration of an addition; its output shape may stay open until it runs."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
         replaced: Any = context
@@ -339,7 +341,7 @@ def _check_buffers(run: _Runs) -> None:
 
 
 def _check_errors(run: _Runs) -> None:
-    """A text from a kernel must arrive in the runtime's message."""
+    """Check that an error text from a kernel arrives in the runtime's message."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
         def fail() -> None:

@@ -1,9 +1,9 @@
 """Shapes inside a partition and constants before it, computed by Delegraph's kernels.
 
-Every delegate is promised nodes that Delegraph's kernels take, whatever the shapes.
-``REQUIRE_PROPAGATED_SHAPES`` promises a delegate's kernel the shapes of all tensors of its
-partition. LiteRT keeps that promise only up to the first shape that it learns while invoking, so
-for delegates in Python it is kept here.
+A delegate only gets nodes that Delegraph's kernels accept, whatever their shapes. With the flag
+``REQUIRE_PROPAGATED_SHAPES``, its kernel also gets the shapes of all tensors of its partition.
+LiteRT computes these only up to the first shape that is known during invoke, so this module
+computes them for Python delegates.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def check_shapes(context: LiteRtContext, delegate_node: Node, *, propagates: boo
     """Check the nodes of a partition again if shapes have changed since the claim.
 
     Args:
-        context: of the subgraph.
-        delegate_node: the partition.
-        propagates: true to give its tensors the shapes that Delegraph's kernels work out; those
-            known only while invoking are left alone.
+        context: context of the subgraph.
+        delegate_node: delegate node of the partition.
+        propagates: whether to set the shapes that Delegraph's kernels compute for inner tensors,
+            except shapes known only during invoke.
 
     Raises:
-        NodeError: a kernel refuses its node.
-        UnresolvedOpError: shapes are wanted of a custom operator without a kernel.
+        NodeError: a kernel rejects its node.
+        UnresolvedOpError: the shapes of a custom operator without a kernel are needed.
     """
     params: DelegateParams = delegate_node.options
     nodes = [
@@ -62,9 +62,9 @@ def check_shapes(context: LiteRtContext, delegate_node: Node, *, propagates: boo
 
 
 def widened_constants(context: LiteRtContext, inputs: Iterable[int]) -> dict[int, NDArray[Any]]:
-    """Return the inputs that DEQUANTIZE and DENSIFY compute from constants, with values.
+    """Return values of the inputs that DEQUANTIZE and DENSIFY compute from constants.
 
-    Delegraph computes them before nodes are prepared, LiteRT when it first invokes.
+    Delegraph computes these values before nodes are prepared, LiteRT during the first invoke.
     """
     spec = context.spec
     makers = {o.outputs[0]: o for o in spec.operators if o.builtin_code in _WIDENING and o.outputs}

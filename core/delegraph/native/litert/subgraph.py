@@ -1,4 +1,4 @@
-"""The functions of a ``TfLiteContext``, as Python calls that raise."""
+"""Functions of a ``TfLiteContext`` as Python methods that raise errors."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from delegraph.native.abi import (
 
 
 class LiteRtSubgraph:
-    """One subgraph of an official interpreter, through its C context.
+    """One subgraph of an official interpreter, accessed through its C context.
 
-    Most functions work only while a delegate is being applied; the runtime closes them afterwards.
-    Each raises DelegateError when the runtime has no such function, or when it fails.
+    Most methods work only while a delegate is being applied, because the runtime then disables its
+    functions. A method raises DelegateError if the runtime lacks the function, or if it fails.
 
     Attributes:
-        address: of the ``TfLiteContext``.
+        address: address of the ``TfLiteContext``.
     """
 
     def __init__(self, address: int) -> None:
@@ -46,7 +46,7 @@ class LiteRtSubgraph:
 
     @property
     def recommended_num_threads(self) -> int:
-        """Number of threads that the user allows; -1 when the user has not said."""
+        """Number of threads that the user allows; -1 if the user has set none."""
         return int(self._native.recommended_num_threads)
 
     # -- subgraphs -----------------------------------------------------------------------------
@@ -62,10 +62,10 @@ class LiteRtSubgraph:
         self._call("ReleaseSubgraphContext", index)
 
     def position(self, count: int) -> tuple[int, int]:
-        """Return the index of this subgraph among *count*, and the first subgraph's context.
+        """Return the index of this subgraph among *count* subgraphs, and the first one's context.
 
         Raises:
-            DelegateError: none of them.
+            DelegateError: this context belongs to none of the subgraphs.
         """
         primary = 0
         for index in range(count):
@@ -81,7 +81,7 @@ class LiteRtSubgraph:
     # -- nodes ---------------------------------------------------------------------------------
 
     def plan(self) -> tuple[int, ...]:
-        """Return node indices in execution order."""
+        """Return the node indices in execution order."""
         plan = c_void_p()
         self._call("GetExecutionPlan", byref(plan))
         return ints_at(plan.value)
@@ -89,7 +89,7 @@ class LiteRtSubgraph:
     def node(self, index: int) -> tuple[Any, Any]:
         """Return the structs of a node and its registration, valid until nodes are added.
 
-        Old runtimes crash on an index that is not there.
+        Old runtimes crash if the index does not exist.
         """
         node, registration = c_void_p(), c_void_p()
         self._call("GetNodeAndRegistration", index, byref(node), byref(registration))
@@ -99,10 +99,10 @@ class LiteRtSubgraph:
         return TfLiteNode.from_address(node.value), kind
 
     def write_inputs(self, index: int, inputs: Sequence[int]) -> None:
-        """Let a node read other tensors, as many as before.
+        """Change the tensors that a node reads; their number must stay the same.
 
         Raises:
-            ArgumentError: it is another number of them.
+            ArgumentError: the number of inputs differs.
         """
         native, _ = self.node(index)
         before = ints_at(native.inputs)
@@ -114,7 +114,7 @@ class LiteRtSubgraph:
 
     @contextmanager
     def previewed(self, nodes: Sequence[int]) -> Iterator[list[Any]]:
-        """Give a ``TfLiteDelegateParams`` for each partition that *nodes* make, valid inside."""
+        """Context with a ``TfLiteDelegateParams`` for each partition of *nodes*, valid inside."""
         yield self._preview(nodes)
         self._preview([])  # frees what the runtime would keep of the last preview for good
 
@@ -127,7 +127,7 @@ class LiteRtSubgraph:
         return [TfLiteDelegateParams.from_address(first + i * size) for i in range(count.value)]
 
     def replace(self, registration: Any, nodes: Sequence[int], delegate: int) -> None:
-        """Replace nodes by delegate nodes; calls ``registration.init`` for each."""
+        """Replace nodes by delegate nodes; the runtime calls ``registration.init`` for each."""
         array = int_array(nodes)
         address = ctypes.addressof(array)
         self._call("ReplaceNodeSubsetsWithDelegateKernels", registration, address, delegate)
@@ -135,11 +135,11 @@ class LiteRtSubgraph:
     # -- tensors -------------------------------------------------------------------------------
 
     def resize(self, tensor: int, shape: Sequence[int]) -> None:
-        """Give the tensor at an address another shape."""
+        """Set the shape of the tensor at an address."""
         self._call("ResizeTensor", tensor, malloc_int_array(shape))  # which it frees in any case
 
     def add_tensors(self, count: int) -> int:
-        """Append tensors without type; return the index of the first."""
+        """Append tensors without a type; return the index of the first."""
         first = c_int()
         self._call("AddTensors", count, byref(first))
         return first.value

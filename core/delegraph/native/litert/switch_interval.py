@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class _SwitchInterval:
-    """Python's thread switch interval, lowered while at least one thread asks for that."""
+    """Python's thread switch interval, lowered while at least one thread requests it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -17,7 +17,7 @@ class _SwitchInterval:
         self._normal = 0.0
 
     def lower(self, seconds: float) -> None:
-        """Let *seconds* count, unless another thread wants less."""
+        """Lower the interval to *seconds*, unless another thread has requested less."""
         with self._lock:
             if not self._wanted:
                 self._normal = sys.getswitchinterval()
@@ -36,7 +36,7 @@ _SWITCH_INTERVAL = _SwitchInterval()
 
 @contextmanager
 def switching(seconds: float) -> Iterator[None]:
-    """Let *seconds* be the switch interval of the process inside; see ``sys``."""
+    """Context in which the process's switch interval is *seconds*; see ``sys``."""
     _SWITCH_INTERVAL.lower(seconds)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Delegraph tensors over the tensors of a ``TfLiteContext``: same indices, shared memory."""
+"""Delegraph tensors for the tensors of a ``TfLiteContext``: same indices, shared memory."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _KNOWN_WHEN_PREPARED = (AllocationType.MMAP_RO, AllocationType.PERSISTENT_RO)
 class LiteRtTensors:
     """Tensors of one subgraph of an official interpreter.
 
-    A tensor keeps its name, quantization and sparsity from the model file; its shape, place and
-    values are the runtime's. Arrays are views into memory of the runtime, which may move or free
-    it, so they are good for the callback in which they were bound, and constants are read-only.
+    A tensor has name, quantization and sparsity from the model file, and shape, place and values
+    from the runtime. Arrays are views into the runtime's memory, which may be moved or freed later.
+    So they are valid only during the callback in which they were bound. Constants are read-only.
 
     Attributes:
-        list: a tensor for each index; those that delegates and kernels added come last.
-        generation: goes up whenever tensors may have lost their data.
+        list: the tensor of each index; tensors that delegates and kernels added come last.
+        generation: number that increases whenever tensors may have lost their data.
     """
 
     def __init__(self, context: int, specs: Sequence[TensorSpec]) -> None:
@@ -44,16 +44,16 @@ class LiteRtTensors:
         self.list = [Tensor.from_spec(spec, None) for spec in specs]
 
     def __len__(self) -> int:
-        """Return how many tensors the runtime has."""
+        """Return the number of tensors in the runtime."""
         return int(self._context.tensors_size)
 
     @property
     def base(self) -> int:
-        """Address of the first tensor; it changes when tensors are added."""
+        """Address of the first tensor struct; it changes when tensors are added."""
         return int(self._context.tensors)
 
     def address(self, index: int) -> int:
-        """Return where the runtime has a tensor."""
+        """Return the address of a tensor's struct in the runtime."""
         return self.base + index * _SIZE
 
     def native(self, index: int) -> Any:
@@ -64,7 +64,7 @@ class LiteRtTensors:
         """Check that the runtime's tensors have the types that the model file declares.
 
         Raises:
-            DelegateError: another model's.
+            DelegateError: the types are those of another model.
         """
         specs = subgraph.tensors
         found = [self.native(i).type for i in range(min(len(specs), len(self)))]
@@ -79,7 +79,7 @@ class LiteRtTensors:
         return ints_at(self.native(index).dims)
 
     def data_cell(self, index: int) -> ctypes.c_size_t:
-        """Return the place where the runtime notes the address of a tensor's values."""
+        """Return the memory cell in which the runtime stores the address of a tensor's values."""
         return ctypes.c_size_t.from_address(self.base + index * _SIZE + _DATA)
 
     # -- before nodes are asked about or prepared ----------------------------------------------
@@ -103,7 +103,7 @@ class LiteRtTensors:
             tensor.type, tensor.dtype = type, NUMPY_DTYPES[type]
 
     def write_types(self, indices: Iterable[int]) -> None:
-        """Tell the runtime which element types kernels have decided."""
+        """Tell the runtime the element types that kernels have decided."""
         for index in indices:
             type = tensor_types.C_TYPES.get(self.list[index].type)
             native = self.native(index)
@@ -125,7 +125,7 @@ class LiteRtTensors:
         tensor.data = _array(tensor, native)
 
     def write_strings(self, tensor: Tensor) -> None:
-        """Copy the strings that a kernel has written to the runtime, which frees them."""
+        """Copy the strings that a kernel wrote to memory of the runtime, which frees it later."""
         encoded = encode_strings(tensor.data)
         address = malloc(encoded.nbytes)
         ctypes.memmove(address, encoded.ctypes.data, encoded.nbytes)
@@ -144,7 +144,7 @@ class WorkingMemory:
 
 
 def _array(tensor: Tensor, native: Any) -> NDArray[Any] | None:
-    """Return a tensor's value in the form of ``Tensor.data``, or None if it has none."""
+    """Return a tensor's value in the form of ``Tensor.data``; None if it has no value."""
     address, size = native.data, native.bytes
     if tensor.type in OBJECT_TYPES:
         is_text = tensor.type is TensorType.STRING and address
@@ -169,17 +169,17 @@ def _strings(tensor: Tensor, address: int, size: int) -> NDArray[Any]:
 
 
 def _added(index: int, native: Any) -> Tensor:
-    """Return a tensor that the model does not have, mostly working memory of a kernel."""
+    """Return a tensor that is not in the model, usually working memory of a kernel."""
     type = tensor_types.FROM_C.get(native.type, TensorType.FLOAT32)
     return Tensor(index, type, ints_at(native.dims))
 
 
 def require_resizable(tensor: Tensor, shape: tuple[int, ...]) -> None:
-    """Check that a tensor can get *shape* now.
+    """Check that a tensor can now be resized to *shape*.
 
     Raises:
-        OperatorError: a dimension that is no int32 or negative, a constant, or memory that is given
-            out already.
+        OperatorError: a dimension is negative or no int32, the tensor is a constant, or its memory
+            is already in use.
     """
     require_dimensions(tensor, shape)
     if tensor.is_constant:

@@ -1,9 +1,9 @@
-"""C callbacks for official interpreters: one set for the whole life of the process.
+"""Functions that official interpreters call from C, created once for the whole process.
 
-An interpreter may call a delegate's functions long after Python has forgotten the delegate: a view
-of a tensor keeps the native interpreter alive, and its nodes are freed last. So the functions
-have no owner, and what C keeps for us are numbers to look up: a stale one is found missing,
-where a pointer would have crashed. No exception gets out of here, since C cannot see them.
+An interpreter may call a delegate's functions long after the Python delegate is gone, because a
+view of a tensor keeps the native interpreter alive. So the functions belong to no object. C stores
+numbers that are looked up here: an outdated number is not found, where an outdated pointer would
+crash. No exception leaves these functions, because C cannot handle them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 class CalledDelegate(Protocol):
-    """The part of a delegate that the C callbacks use."""
+    """Interface of a delegate for the C callbacks."""
 
     delegate: Delegate
     last_exception: BaseException | None
@@ -47,27 +47,27 @@ class CalledDelegate(Protocol):
         """Name of the delegate, for error messages."""
 
     def apply(self, context: int) -> None:
-        """Claim nodes of the subgraph whose ``TfLiteContext`` is at that address."""
+        """Claim nodes of the subgraph whose ``TfLiteContext`` has the address *context*."""
 
     def new_kernel(self, context: int, params: int) -> CalledKernel:
-        """Return the kernel of a partition, described at address *params*; never raises."""
+        """Return the kernel of the partition described at address *params*; never raises."""
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
-        """Copy the buffer of a handle: ``"from"`` the delegate or ``"to"`` the delegate."""
+        """Copy the buffer of a handle ``"from"`` the delegate or ``"to"`` the delegate."""
 
     def free_buffer_handle(self, context: int, handle: int) -> None:
         """Free the buffer of a handle."""
 
 
 class CalledKernel(Protocol):
-    """The part of a delegate node that the C callbacks use."""
+    """Interface of a delegate node for the C callbacks."""
 
     @property
     def delegate(self) -> CalledDelegate:
         """The delegate to which the node belongs."""
 
     def prepare(self) -> None:
-        """Get ready for the present shapes."""
+        """Prepare the node for the present shapes."""
 
     def eval(self) -> None:
         """Compute the outputs of the node."""
@@ -82,7 +82,7 @@ _kernels: dict[int, CalledKernel] = {}
 
 
 class _Raised(threading.local):
-    """Exceptions that C callbacks of this thread stored for the calls that wait for them."""
+    """Exceptions that this thread's C callbacks have stored for the waiting calls."""
 
     def __init__(self) -> None:
         self.waiting: list[BaseException | None] = []
@@ -97,24 +97,24 @@ _raised = _Raised()
 
 
 def await_raised() -> None:
-    """Begin to note the first exception that a callback of this thread ends with."""
+    """Begin to wait for the first exception that a callback of this thread stores."""
     _raised.waiting.append(None)
 
 
 def take_raised() -> BaseException | None:
-    """Exception noted since the last :func:`await_raised`, which ends; None for none."""
+    """Return the exception stored since the last :func:`await_raised`, or None; stop waiting."""
     return _raised.waiting.pop()
 
 
 def register(delegate: CalledDelegate) -> int:
-    """Return a number for a delegate, valid while the caller keeps the delegate alive."""
+    """Return a number for a delegate, valid as long as the delegate lives."""
     handle = next(_handles)
     _delegates[handle] = delegate
     return handle
 
 
 def living() -> tuple[int, int]:
-    """Return how many delegates and how many kernels are alive, for leak tests."""
+    """Return the numbers of delegates and kernels that are alive, for leak tests."""
     return len(_delegates), len(_kernels)
 
 
@@ -255,11 +255,11 @@ for _thunk in _THUNKS.values():
 ADDRESSES: dict[str, int] = {
     name: ctypes.cast(thunk, c_void_p).value or 0 for name, thunk in _THUNKS.items()
 }
-"""Where each function is, by the name that C's structs have for it."""
+"""Mapping from a function's name in the C structs to its address."""
 
 _names: dict[str, bytes] = {}
 
 
 def interned(name: str) -> bytes:
-    """Return a C string at a fixed address, since the runtime keeps the pointer."""
+    """Return a C string at a fixed address, because the runtime keeps the pointer."""
     return _names.setdefault(name, name.encode().replace(b"\0", b" "))

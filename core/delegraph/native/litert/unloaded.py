@@ -1,4 +1,4 @@
-"""Compiled partitions that nothing runs in an official interpreter, with the reasons."""
+"""Error about compiled partitions that no delegate runs in an official interpreter."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from delegraph.runtime.delegates.compiled_partitions import not_applied
 
 
 def unloaded_error(model: Model, delegates: Sequence[LiteRtDelegate]) -> UnresolvedOpError:
-    """Return the error for a file some of whose compiled partitions no delegate has.
+    """Return the error for a file with compiled partitions that no delegate has taken.
 
     Args:
-        model: the file.
-        delegates: those that were applied.
+        model: the loaded model file.
+        delegates: the applied delegates.
     """
     partitions = compiled_partitions(model)
     reasons = list(dict.fromkeys(_reasons(delegates))) or [not_applied(partitions.values())]

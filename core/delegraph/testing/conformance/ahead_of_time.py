@@ -40,7 +40,7 @@ from delegraph.testing.operator_case import OperatorCase
 from delegraph.tools.compiling import compile_model
 
 Edit = Callable[[CompiledPartition, bytes], tuple[CompiledPartition, bytes]]
-"""Returns what a file shall say of a partition, and its blob."""
+"""Function that returns a changed description of a partition, and a changed blob."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class _Compiled:
     """A model that was compiled ahead of time, or the error of its compilation.
 
     Attributes:
-        trial: the model, with the results that are right.
-        case: the compiled file; the model is its reference.
-        error: why there is none; empty when there is one.
+        trial: the model with its right results.
+        case: the compiled file, with the model as its reference.
+        error: why the model could not be compiled; empty otherwise.
     """
 
     trial: Trial
@@ -59,9 +59,9 @@ class _Compiled:
 
 
 def compiled_files_give_the_same(subject: Subject) -> None:
-    """A compiled file gives the same results as the delegate that compiles at the start.
+    """Check that a compiled file gives the same results as compiling at the start.
 
-    A delegate that runs nothing but what was compiled is compared with Delegraph's kernels.
+    A delegate that only runs compiled partitions is compared with Delegraph's kernels.
     """
     offer = _offer(subject)
     for made in _compiled(subject):
@@ -71,7 +71,7 @@ def compiled_files_give_the_same(subject: Subject) -> None:
 
 
 def other_versions_are_refused(subject: Subject) -> None:
-    """A blob of another compiler version is rejected, with a message that has the remedy."""
+    """Check that a blob of another compiler version is rejected; the message has the remedy."""
     offer = _offer(subject)
     assert offer.compiler is not None  # _offer looked
     versions = [compiler_version(offer.compiler, offer.plugin) for _ in range(2)]
@@ -94,7 +94,7 @@ def other_versions_are_refused(subject: Subject) -> None:
 
 
 def damaged_blobs_are_errors(subject: Subject) -> None:
-    """A damaged blob with a matching digest is rejected, as files may be untrusted."""
+    """Check that a damaged blob is rejected even if its digest matches."""
     for made in _usable(subject):
         for what, damage in _DAMAGES:
             case = _edited(made.case, _with_blob(damage))
@@ -121,14 +121,14 @@ _DAMAGES: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("the blob is zeros", _zeros),
     ("the blob is noise", _noise),
 )
-"""What no blob can be."""
+"""Functions that damage a blob, each with a description."""
 
 _FLIPS = 4
-"""Places of a blob where bits are flipped, one after the other."""
+"""Number of places in a blob at which a byte is inverted, one after the other."""
 
 
 def _flipped(blob: bytes, place: int) -> bytes:
-    """Return a blob with one byte inverted, at *place* of :data:`_FLIPS` equal steps."""
+    """Return a blob with one byte inverted, at number *place* of :data:`_FLIPS` equal steps."""
     changed = bytearray(blob)
     changed[place * len(blob) // _FLIPS] ^= 0xFF
     return bytes(changed)
@@ -158,7 +158,7 @@ def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
 
 
 def _sources(subject: Subject) -> Iterator[Trial]:
-    """Yield one-step models for the compiler: computed ones, or models of any operator."""
+    """Yield one-step models to compile: ones that the delegate computes, else of any operator."""
     compiler = _offer(subject).compiler
     if compiler is not None and compiler.load_claims is None:
         yield from specimens(subject)
@@ -203,7 +203,7 @@ def _usable(subject: Subject) -> list[_Compiled]:
 
 
 def _difference(subject: Subject, offer: Offer, made: _Compiled) -> str:
-    """Fault of the results of a compiled file; empty for none."""
+    """Return the difference of a compiled file's results as text; empty for none."""
     assert offer.compiler is not None  # _offer looked
     trial, whose = made.trial, "Delegraph's kernels"
     if offer.compiler.load_claims is None:

@@ -1,4 +1,4 @@
-"""Attempts: trials given to a delegate, with the nodes it claims and the results."""
+"""Attempts: a trial (model with right results) on a delegate, with claimed nodes and results."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Attempt:
     """Result of a trial on a delegate.
 
     Attributes:
-        trial: the model with the right results.
-        is_claimed: whether a claim covers it.
-        taken: names of the operators that the delegate took, of all subgraphs.
-        reasons: why it left the nodes of the operator that the case is about.
-        ran: whether a kernel of the delegate computed.
-        error: what went wrong; empty for nothing.
-        outputs: what came out; None without a result.
-        is_deadly: whether it has ended a process, and so was not done again.
+        trial: the model with its right results.
+        is_claimed: whether one of the delegate's claims covers the model.
+        taken: operator names of the nodes that the delegate took, in all subgraphs.
+        reasons: why it rejected nodes of the case's operator.
+        ran: whether a kernel of the delegate ran.
+        error: text of the error; empty if there was none.
+        outputs: the computed outputs; None after an error.
+        is_deadly: whether an earlier attempt killed its process, so that this one was not made.
     """
 
     trial: Trial
@@ -63,7 +63,7 @@ class Attempt:
 
 
 def attempt(subject: Subject, trial: Trial) -> Attempt:
-    """Attempt of a new delegate at *trial*."""
+    """Return the attempt of a new delegate at *trial*."""
     watch = KernelWatch(PATTERN)
     found = Attempt(trial, subject.claims(trial.forms, trial.features))
     try:
@@ -81,7 +81,7 @@ def attempt(subject: Subject, trial: Trial) -> Attempt:
 
 
 def careful_attempt(subject: Subject, trial: Trial) -> Attempt:
-    """Return a new delegate's attempt at *trial*, or an error if it crashed on it before."""
+    """Return a new delegate's attempt at *trial*; an error if *trial* killed a process before."""
     with remembered(subject.name, "attempt", trial.case) as death:
         if death:
             is_claimed = subject.claims(trial.forms, trial.features)
@@ -95,7 +95,7 @@ def _reasons(nodes: Sequence[NodePlacement], op: str) -> tuple[str, ...]:
 
 
 def wrong(subject: Subject, found: Attempt) -> str:
-    """Fault of the result of an attempt; empty for none."""
+    """Return a text about the fault in an attempt's result; empty if there is none."""
     if found.error or found.outputs is None:
         return found.error
     return difference(found.outputs, found.trial, subject.capabilities)
@@ -111,7 +111,7 @@ def still_wrong(subject: Subject, case: OperatorCase) -> bool:
 
 
 Attempted = Callable[[Trial], Attempt]
-"""Makes an attempt of a trial."""
+"""Function that makes the attempt for a trial."""
 
 
 def drawn(
@@ -119,16 +119,17 @@ def drawn(
 ) -> tuple[Attempt, ...]:
     """Return the attempts of an operator's cases, beginning with the author's own cases.
 
-    Cases of types that no claim names are many, and only asked about: one of each will do. While a
-    claimed type, version or feature is in no model that the delegate takes, more cases are drawn. A
-    model that has ended a process is the last one: others would do so, too.
+    Cases of types that no claim names are only offered to the delegate, one of each type. More
+    cases are drawn while no model that the delegate takes shows some claimed type, version or
+    feature. A model that kills its process is the last one, because similar models would do the
+    same.
 
     Args:
-        subject: what is tested.
-        op: the operator.
-        make: makes an attempt.
-        known: those of cases that have been drawn already; types that none of them shows count
-            as such of which there is no model.
+        subject: the delegate under test.
+        op: name of the operator.
+        make: makes the attempt for a trial.
+        known: attempts of cases that were already drawn; if they show no model of a type, none is
+            searched.
     """
     found, effort = _Attempts(subject, op, make, known), subject.effort
     found.try_all(case for case in subject.cases if case.op == op)
@@ -148,9 +149,9 @@ class _Attempts:
     """Attempts of one operator so far, and what is still missing.
 
     Attributes:
-        claims: of the operator.
-        made: those so far.
-        missing: what a claim names and no model taken for it shows.
+        claims: claims of the operator.
+        made: the attempts so far.
+        missing: demands of claims that no model taken by the delegate shows yet.
     """
 
     def __init__(
@@ -173,7 +174,7 @@ class _Attempts:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last attempt ended a process, or there were too many errors."""
+        """Whether the last attempt killed a process, or there were too many errors."""
         errors = sum(bool(each.error) for each in self.made)
         return bool(errors) and (self.made[-1].is_deadly or errors >= self._subject.effort.errors)
 
@@ -184,7 +185,7 @@ class _Attempts:
 
     @property
     def misses_types(self) -> bool:
-        """Whether a claimed type that models exist for is still missing."""
+        """Whether a claimed type is still missing although models of it exist."""
         return any(demand.is_type and demand in self._seen for demand in self.missing)
 
     @property
@@ -213,8 +214,8 @@ class _Attempts:
     def _may_show_missing(self, case: OperatorCase) -> bool:
         """Return whether running a case may show a missing demand.
 
-        False if only types are missing that the case does not declare. False also after many models
-        of these types, or of any types, were run for missing demands.
+        The result is False if only types are missing that the case lacks, or if enough models were
+        already run for missing demands.
         """
         if not all(each.is_type for each in self.missing):
             return True

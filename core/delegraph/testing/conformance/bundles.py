@@ -1,6 +1,6 @@
 """Bundles: models of many independent cases, so that a slow delegate compiles only once.
 
-A right result in a bundle counts. All other cases are tried alone, as without bundles.
+A case whose result is right in a bundle counts as right. All other cases are tried alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trial_of
 
 _FEW = 4
-"""Parts of a bundle that is not cut any more; each is tried alone."""
+"""Number of parts up to which a failing bundle is not cut; its parts are tried alone."""
 
 
 @cache
@@ -53,14 +53,14 @@ def _bundled(subject: Subject) -> dict[Trial, Attempt]:
 
 
 def right_in_bundles(subject: Subject, parts: Sequence[Trial], size: int) -> Iterator[Attempt]:
-    """Yield the attempts of parts that the delegate takes, with right results, in bundles.
+    """Yield attempts with right results, for the parts that the delegate takes in bundles.
 
-    A bundle that the delegate cannot compute is cut in halves, to lose little for one bad part.
+    A bundle that the delegate cannot compute is cut into halves, so that one bad part costs little.
 
     Args:
-        subject: what is tested.
-        parts: claimed, and such as :func:`may_be_part` lets be parts.
-        size: parts of a bundle.
+        subject: the delegate under test.
+        parts: trials that are claimed, and that :func:`may_be_part` allows.
+        size: number of parts in a bundle.
     """
     for start in range(0, len(parts), size):
         some = parts[start : start + size]
@@ -90,8 +90,8 @@ class _Bundle:
 
     Attributes:
         parts: the trials.
-        nodes: where the nodes of each part begin, and of the last one end.
-        whole: the model; None if Delegraph refuses it.
+        nodes: index of the first node of each part, and the number of all nodes.
+        whole: trial of the whole model; None if Delegraph rejects it.
     """
 
     parts: Sequence[Trial]
@@ -108,10 +108,10 @@ class _Bundle:
         return cls(parts, nodes, trial_of(model.case(parts[0].case.op, ends)))
 
     def attempts(self, subject: Subject) -> list[Attempt] | None:
-        """Return the attempts of the parts that are taken and have right results.
+        """Return the attempts of the parts that the delegate takes and computes rightly.
 
-        None if there is no result. A bundle that has ended a process has no such parts: a search
-        for the bad part would end a process for each half.
+        The result is None if the bundle fails. It is empty if the bundle killed a process, because
+        a search for the bad part would kill one for each half.
         """
         if self.whole is None:
             return None

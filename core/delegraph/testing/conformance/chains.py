@@ -11,12 +11,12 @@ from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial, trial_of
 
 LENGTH = 5
-"""Bricks of a chain."""
+"""Number of bricks (one-operator models) in a chain."""
 
 
 @cache
 def chains(subject: Subject) -> tuple[Trial, ...]:
-    """Return a few chains of different operators that a delegate takes as a whole, rightly."""
+    """Return a few chains of different operators that a delegate takes whole and gets right."""
     made: list[Trial] = []
     for links in _links(bricks(subject)):
         if len(made) == subject.effort.chains:
@@ -34,12 +34,12 @@ def chains(subject: Subject) -> tuple[Trial, ...]:
 
 
 def nodes_of(trial: Trial) -> int:
-    """Return how many nodes the main subgraph of a model has."""
+    """Return the number of nodes in a model's main subgraph."""
     return len((trial.case.records.subgraphs or ())[0].operators or ())
 
 
 def _links(found: Sequence[Trial]) -> Iterator[tuple[int, ...]]:
-    """Yield chains of brick numbers, each reading the one before; one chain per operator."""
+    """Yield chains of brick numbers, one per operator; each brick reads the one before."""
     done: set[str] = set()
     for last, trial in enumerate(found):
         if trial.case.op not in done and fits(trial, trial):

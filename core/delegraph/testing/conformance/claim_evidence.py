@@ -1,4 +1,4 @@
-"""Demands of a claim that models must show: types by role, versions, activations, features."""
+"""Demands of claims that models must show: types of operands, versions, activations, features."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One demand of a claim, such as a type, that a model must show.
+    """A demand of a claim: a type, version, activation or feature that some model must show.
 
     Attributes:
-        claim: which.
-        what: in words: ``INT8``, ``weights INT8``, ``version 5``, ``feature 'broadcast'``.
-        is_type: whether it is a type: every claimed type must be in some model.
+        claim: the claim.
+        what: the demand in words, such as ``INT8``, ``weights INT8``, ``version 5``, ``feature
+            'broadcast'``.
+        is_type: whether it is a type; a model must exist for every claimed type.
     """
 
     claim: Claim
@@ -53,7 +54,7 @@ def _leaves_roles(claim: Claim) -> bool:
 
 
 def shown(claim: Claim, trial: Trial) -> set[Demand]:
-    """Return the demands of a claim that a model shows; none if the claim does not cover it."""
+    """Return the demands of a claim that a model shows; empty if the claim does not cover it."""
     if not all(claim.covers(form, trial.features) for form in trial.forms):
         return set()
     found = {f"feature {name!r}" for name in trial.features}
@@ -68,9 +69,9 @@ def _type_of(claim: Claim, role: str, type: str) -> str:
 
 
 def may_show(claim: Claim, case: OperatorCase) -> set[Demand]:
-    """Return the demanded types that a case may show; none if the claim cannot cover it.
+    """Return the demanded types that a case may show; empty if the claim cannot cover it.
 
-    The types of its outputs are those declared, and its features are not looked at.
+    Outputs have their declared types here, and features are ignored.
     """
     if claim.misfit(case.input_form()) is not None:
         return set()
@@ -79,13 +80,13 @@ def may_show(claim: Claim, case: OperatorCase) -> set[Demand]:
 
 
 def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Iterator[OperatorCase]:
-    """Yield cases at the versions in claims, one after the other, and at the next ones beyond.
+    """Yield cases with the versions that claims name, in turn, and with the next higher versions.
 
-    Where no claim names versions, cases stay as they are.
+    If no claim names versions, cases stay unchanged.
 
     Args:
-        claims: of one operator.
-        given: its cases.
+        claims: claims of one operator.
+        given: cases of the operator.
     """
     ranges = [claim.versions for claim in claims if claim.versions]
     near = sorted({v for first, last in ranges for v in range(first - 1, last + 2)})
@@ -96,6 +97,6 @@ def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Itera
 
 
 def is_near(claim: Claim, form: NodeTraits) -> bool:
-    """Return whether a claim covers the types of a model, whatever its version or activation."""
+    """Return whether a claim covers the types of a model, ignoring version and activation."""
     position = claim.misfit(form)
     return position is None or position >= len(form.types)

@@ -1,4 +1,4 @@
-"""Builds larger models from cases of one operator."""
+"""Builds larger models by joining cases of one operator."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ Array = NDArray[Any]
 
 
 class Composition:
-    """A growing model, made of cases' operators whose tensors are wired together.
+    """A growing model that joins the operators of cases by shared tensors.
 
-    The model whose results are right grows beside it: the same one, unless a case has a reference.
+    A second model, whose results are right, grows with it. The two differ only if a case has a
+    reference.
     """
 
     def __init__(self) -> None:
@@ -35,9 +36,9 @@ class Composition:
         """Append the operators of a case; return the indices of its output tensors.
 
         Args:
-            case: of one subgraph.
-            wires: position of a graph input of the case to the tensor that it shall be; the other
-                graph inputs become graph inputs of the composition.
+            case: a case with one subgraph.
+            wires: mapping from the position of a graph input of the case to the tensor that
+                replaces it. The other graph inputs become graph inputs of the composition.
         """
         mine = self._model.add(case.records, wires)
         theirs = self._right.add(case.right, {i: self._right_of[to] for i, to in wires.items()})
@@ -61,7 +62,7 @@ class Composition:
         return self._model.num_operators
 
     def case(self, op: str, outputs: Sequence[int]) -> OperatorCase:
-        """Return the model with these graph outputs, as a case of *op*."""
+        """Return the model with the graph outputs *outputs*, as a case of *op*."""
         records, reference = self._model.model(tuple(self._fed), outputs), None
         if self._has_reference:
             reference = self._right.model(
@@ -70,7 +71,7 @@ class Composition:
         return OperatorCase(op, records, (tuple(self._fed.values()),), reference=reference)
 
     def unread(self) -> list[int]:
-        """Return written tensors without a reader, if the right model also has them."""
+        """Return the tensors that are written but never read, if the right model also has them."""
         return [i for i in self._model.unread() if i in self._right_of]
 
 
@@ -104,7 +105,7 @@ class _Records:
         return len(self._operators)
 
     def model(self, inputs: Sequence[int], outputs: Sequence[int]) -> tables.Model:
-        """Return the model with these graph inputs and outputs."""
+        """Return the model with the given graph inputs and outputs."""
         graph = tables.SubGraph(
             tensors=tuple(self._tensors),
             inputs=tuple(inputs),
@@ -126,7 +127,7 @@ class _Records:
         return [i for i in written if i not in read]
 
     def _place(self, records: tables.Model, wired: Mapping[int, int]) -> dict[int, int]:
-        """Append a model's tensors except the wired ones; return the new index of each."""
+        """Append a model's tensors except the wired ones; return a mapping of their indices."""
         buffers = records.buffers or ()
         index = {-1: -1, **wired}
         for i, record in enumerate(_main(records).tensors or ()):
@@ -154,9 +155,10 @@ def fed_definitions(case: OperatorCase) -> list[Fed]:
 
 
 def behind_a_reshape(trial: Trial) -> Trial | None:
-    """Return the trial with a RESHAPE before its first input; the shape is also an input.
+    """Return the trial with a RESHAPE before its first input, with the shape as an input.
 
-    The shape is then known only during invoke. None when Delegraph cannot run this model.
+    The shape is then known only during invoke. The result is None if Delegraph cannot run this
+    model.
     """
     if len(trial.case.records.subgraphs or ()) > 1:
         return None

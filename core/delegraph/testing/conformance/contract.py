@@ -1,8 +1,8 @@
-"""The contract between Delegraph and a delegate, for any operator.
+"""Checks of the contract between Delegraph and a delegate, for any operator.
 
-Each check is a function of a :class:`Subject`. It raises ``AssertionError`` saying what the
-delegate does wrong, lets ``DelegateError`` through when it cannot be applied, and raises
-``unittest.SkipTest`` where the check does not apply.
+Each check is a function of a :class:`Subject`, the delegate under test. It raises
+``AssertionError`` with the delegate's fault, ``DelegateError`` if the delegate cannot be applied,
+and ``unittest.SkipTest`` if the check does not apply.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when
 
 
 def name_is_stable(subject: Subject) -> None:
-    """The delegate's name never changes, and equals the name that users type."""
+    """Check that the delegate's name never changes, and is the name that users type."""
     first, second = subject.make(), subject.make()
     names = [first.name(), first.name(), second.name()]
     if not all(isinstance(name, str) and name for name in names):
@@ -76,7 +76,7 @@ def name_is_stable(subject: Subject) -> None:
 
 
 def options_are_validated(subject: Subject) -> None:
-    """Unknown options are refused; documented defaults are accepted, also as text."""
+    """Check that unknown options are rejected, and documented defaults accepted, also as text."""
     if subject.create is None or subject.spec is None:
         raise SkipTest("the delegate is not installed, so it has no options")
     unknown = {"no_such_option": "1"}
@@ -104,7 +104,7 @@ def _require_accepted(create: Callable[..., Delegate], name: str, default: objec
 
 
 def every_operator_is_answered(subject: Subject) -> None:
-    """A model of any operator is placed without an exception."""
+    """Check that models of every operator are placed without an exception."""
     for placing in placings(subject):
         if placing.error is not None:
             case = placing.trial.case
@@ -115,7 +115,7 @@ def every_operator_is_answered(subject: Subject) -> None:
 
 
 def reasons_are_given(subject: Subject) -> None:
-    """A delegate gives a reason for each node that it rejects."""
+    """Check that the delegate gives a reason for each node that it rejects."""
     for placing in placings(subject):
         for node in placing.nodes:
             reasons = node.rejections.values()
@@ -131,7 +131,7 @@ def reasons_are_given(subject: Subject) -> None:
 
 
 class _Idle(Delegate):
-    """A delegate that takes no node; its application prepares all nodes again."""
+    """A delegate that claims no node; applying it prepares all nodes again."""
 
     @property
     def flags(self) -> DelegateFlags:
@@ -145,7 +145,7 @@ class _Idle(Delegate):
 
 
 def prepare_is_idempotent(subject: Subject) -> None:
-    """A kernel that is prepared again for the same shapes gives the same results."""
+    """Check that a kernel prepared again for the same shapes gives the same results."""
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             for times in range(1, 4):
@@ -154,7 +154,7 @@ def prepare_is_idempotent(subject: Subject) -> None:
 
 
 def resize_is_survived(subject: Subject) -> None:
-    """Results stay right after a resize of the inputs, and after a resize back."""
+    """Check that results stay right after the inputs are resized, and resized back."""
     for trial, other in all_with(subject, with_other_shapes, "other shapes"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             require_right(subject, interpreter, trial, "before a resize")
@@ -163,7 +163,7 @@ def resize_is_survived(subject: Subject) -> None:
 
 
 def no_views_are_kept(subject: Subject) -> None:
-    """A kernel asks for ``tensor.data`` each time: memory moves between invokes."""
+    """Check that a kernel asks for ``tensor.data`` each time, as memory moves between invokes."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             interpreter.allocate_tensors()
@@ -176,7 +176,10 @@ def no_views_are_kept(subject: Subject) -> None:
 
 
 def delegate_can_be_taken_off(subject: Subject) -> None:
-    """After the delegate is removed, Delegraph's kernels compute; it can then be applied again."""
+    """Check that the delegate can be removed and applied again.
+
+    After the removal, Delegraph's kernels compute.
+    """
     for trial in specimens(subject):
         delegate = subject.make()
         with open_interpreter(trial.case, delegate) as interpreter:
@@ -195,7 +198,7 @@ def delegate_can_be_taken_off(subject: Subject) -> None:
 
 
 def inputs_are_only_read(subject: Subject) -> None:
-    """A kernel writes to outputs only, never to inputs or constants."""
+    """Check that a kernel writes to outputs only, never to inputs or constants."""
     for trial in computed(subject):
         watch = KernelWatch()
         with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
@@ -208,7 +211,7 @@ def inputs_are_only_read(subject: Subject) -> None:
 
 
 def outputs_are_fully_written(subject: Subject) -> None:
-    """A kernel writes every byte of its outputs, which hold old values before."""
+    """Check that a kernel writes every byte of its outputs, which hold old values before."""
     for trial in computed(subject):
         runs = []
         for pattern in (0x2A, 0x55):
@@ -223,7 +226,7 @@ def outputs_are_fully_written(subject: Subject) -> None:
 
 
 def invokes_are_independent(subject: Subject) -> None:
-    """Equal inputs give equal results, whatever the invokes before computed."""
+    """Check that equal inputs give equal results, whatever earlier invokes computed."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             first, again, changed, later = (
@@ -241,7 +244,7 @@ def invokes_are_independent(subject: Subject) -> None:
 
 
 def eval_async_gives_what_eval_does(subject: Subject) -> None:
-    """``eval_async``, once it is awaited, leaves the same outputs as ``eval``."""
+    """Check that ``eval_async``, once it is awaited, gives the same outputs as ``eval``."""
     started = 0
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
@@ -266,7 +269,7 @@ def eval_async_gives_what_eval_does(subject: Subject) -> None:
 
 
 def dynamic_shapes_are_followed(subject: Subject) -> None:
-    """With ALLOW_DYNAMIC_TENSORS, results are right for shapes known only while invoking."""
+    """Check that results are right for shapes that are known only during invoke."""
     if not subject.make().flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
         raise SkipTest("the delegate does not set ALLOW_DYNAMIC_TENSORS")
     when = "shapes known only while invoking (ALLOW_DYNAMIC_TENSORS is set)"

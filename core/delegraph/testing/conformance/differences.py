@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 def difference(got: Outputs, trial: Trial, capabilities: Capabilities) -> str:
-    """Difference from the right results beyond the tolerance; empty for none."""
+    """Return a text about the difference from the right results; empty if within the tolerance."""
     allowed = (
         [None] * len(trial.outputs)
         if trial.case.is_random
@@ -38,13 +38,13 @@ def allowed_of(
     types: Iterable[TensorType],
     capabilities: Capabilities,
 ) -> list[Tolerance | None]:
-    """Return how far graph outputs may be off; None where only shapes can be compared.
+    """Return the tolerance of each graph output; None if only shapes can be compared.
 
     Args:
         computed: the nodes of the graph.
-        outputs: tensors that are graph outputs.
-        types: of those.
-        capabilities: of the delegate.
+        outputs: indices of the graph outputs.
+        types: types of the graph outputs.
+        capabilities: capabilities of the delegate.
     """
     found = partition_tolerances(computed, capabilities)
     return [
@@ -56,13 +56,13 @@ def allowed_of(
 def array_difference(
     got: Array, right: Array, type: TensorType, tolerance: Tolerance | None
 ) -> str:
-    """Text that describes a difference beyond the tolerance; empty without one.
+    """Return a text about a difference beyond the tolerance; empty if there is none.
 
     Args:
-        got: what a delegate computed.
-        right: what Delegraph's kernels compute.
-        type: of the tensor.
-        tolerance: of the result; None when only shapes can be compared.
+        got: values that a delegate computed.
+        right: values that Delegraph's kernels compute.
+        type: type of the tensor.
+        tolerance: tolerance of the result; None if only shapes can be compared.
     """
     if got.shape != right.shape:
         return f"shape {list(got.shape)}, expected {list(right.shape)}"

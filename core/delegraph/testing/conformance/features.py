@@ -1,7 +1,7 @@
-"""The forms and features that a model shows, which tell the claims that it needs.
+"""Forms and features that a model shows, by which claims that cover it are found.
 
-The names are those of ``delegraph.delegation.capabilities.FEATURES``. They are read off a model
-that has run: then all shapes are known.
+The names are those of ``delegraph.delegation.capabilities.FEATURES``. They are read from a model
+that has run, because all shapes are then known.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def operators_of(subgraph: Subgraph, op: str) -> tuple[OperatorSpec, ...]:
 
 
 def forms_of(subgraph: Subgraph, operators: Iterable[OperatorSpec]) -> frozenset[NodeTraits]:
-    """Return the forms in which operators occur in a subgraph whose types are known."""
+    """Return the forms in which operators occur in a subgraph with known types."""
     return frozenset(
         NodeTraits.of(operator.name, Node.from_operator(operator), subgraph.tensors)
         for operator in operators
@@ -42,10 +42,10 @@ def features_of(
     """Return the features that *operators* of a subgraph show.
 
     Args:
-        subgraph: one whose shapes are known.
-        operators: those of *subgraph* that count.
-        fed: what the graph inputs were given, at each invoke.
-        is_dynamic: whether it has shapes that were known only while invoking.
+        subgraph: a subgraph whose shapes are known.
+        operators: the operators of *subgraph* to look at.
+        fed: arrays of the graph inputs at each invoke.
+        is_dynamic: whether the subgraph has shapes that are known only during invoke.
     """
     found: set[str] = set()
     for operator in operators:

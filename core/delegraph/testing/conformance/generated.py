@@ -1,8 +1,8 @@
-"""Models that Hypothesis generates: chains and nets of operators that a delegate claims.
+"""Generates models by Hypothesis: chains and nets of operators that a delegate claims.
 
 The models are made of bricks: models of one operator that the delegate takes and computes rightly.
-Sometimes an operator that the delegate does not claim stands between two bricks, which makes
-several partitions. Some inner tensors are graph outputs as well.
+Sometimes an operator that the delegate does not claim is put between two bricks, so that there are
+several partitions. Some inner tensors are also graph outputs.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from delegraph.tools.shrinking import shrunk
 Array = NDArray[Any]
 
 EXAMPLES = 60
-"""Models that are drawn for each delegate."""
+"""Number of models that are drawn for each delegate."""
 
 LONGEST = 8
-"""Bricks in a model, at most."""
+"""Largest number of bricks in a model."""
 
 
 def check_generated_models(subject: Subject, examples: int = EXAMPLES) -> int:
-    """Generate models and compare results; return how many had at least one node taken.
+    """Generate models and compare results; return the number of models with claimed nodes.
 
     Raises:
         AssertionError: a result is wrong; the smallest model found is saved.
-        SkipTest: there is no brick.
+        SkipTest: there is no brick (one-operator model) to build from.
     """
     found = bricks(subject)
     if not found:
@@ -108,10 +108,10 @@ def _message(subject: Subject, case: OperatorCase) -> str:
 
 
 def judged(subject: Subject, case: OperatorCase) -> str | None:
-    """Fault of a delegate's result on a model; empty for none.
+    """Return a text about the fault in a delegate's result on a model; empty if there is none.
 
-    None when the model says nothing about it: Delegraph cannot run it, some value is not finite,
-    or the delegate takes or claims none of it.
+    The result is None if the model tests nothing: Delegraph cannot run it, some value is not
+    finite, or the delegate claims none of its nodes.
     """
     try:
         right = _Right.of(subject, case)
@@ -152,7 +152,7 @@ class _Right:
                 return cls(expected, types, computed, tuple(main.outputs))
 
     def difference(self, got: Sequence[Array], subject: Subject) -> str:
-        """Difference beyond the errors of all nodes in a row; empty for none."""
+        """Return a text about a difference beyond the errors of all nodes; empty for none."""
         allowed = allowed_of(self.computed, self.outputs, self.types, subject.capabilities)
         for i, type in enumerate(self.types):
             found = array_difference(got[i], self.expected[i], type, allowed[i])

@@ -1,4 +1,4 @@
-"""Part of the contract: delegates, kernels and interpreters do not affect each other."""
+"""Checks of the contract: delegates, kernels and interpreters do not affect each other."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial, open_interpreter
 
 ROUNDS = 5
-"""Invokes of each interpreter, in turn or side by side."""
+"""Number of invokes of each interpreter, in turn or in parallel."""
 
 
 def kernels_are_not_shared(subject: Subject) -> None:
-    """Every partition has its own kernel object."""
+    """Check that every partition has its own kernel object."""
     delegate = subject.make()
     if not isinstance(delegate, SimpleDelegate):
         raise SkipTest("the delegate is no SimpleDelegateInterface")
@@ -40,25 +40,25 @@ def kernels_are_not_shared(subject: Subject) -> None:
 
 
 def one_object_serves_two_interpreters(subject: Subject) -> None:
-    """A delegate object in two interpreters keeps their states apart."""
+    """Check that one delegate object in two interpreters keeps their states apart."""
     delegate = subject.make()
     _take_turns(subject, delegate, delegate, "one delegate object in two interpreters")
 
 
 def two_objects_share_nothing(subject: Subject) -> None:
-    """Two delegate objects have no state in common."""
+    """Check that two delegate objects have no state in common."""
     _take_turns(subject, subject.make(), subject.make(), "two delegate objects in two interpreters")
 
 
 def partitions_share_nothing(subject: Subject) -> None:
-    """Two partitions in one model give the same results as each alone."""
+    """Check that two partitions in one model give the same results as each alone."""
     compared = [trial for trial in chains(subject) if _is_right_in_two(subject, trial)]
     if not compared:
         raise SkipTest("no model that it takes can be cut into two partitions")
 
 
 def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
-    """Check a chain whose middle node is excluded; return False if that gives one partition."""
+    """Check a chain whose middle node is excluded; return False if it has one partition only."""
     what = "two partitions in one model, which is right as one partition; what do kernels share?"
     if trial.case.reference is not None:
         return False  # there is no other kernel for the middle
@@ -72,7 +72,7 @@ def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
 
 
 def threads_do_not_meet(subject: Subject) -> None:
-    """Two interpreters in two threads give the same results as each alone."""
+    """Check that two interpreters in two threads give the same results as each alone."""
     for trial, other in _pairs(subject):
         delegate = subject.make()
         for second in (delegate, subject.make()):
@@ -93,7 +93,7 @@ def _take_turns(subject: Subject, first: Delegate, second: Delegate, what: str) 
 
 
 def _pairs(subject: Subject) -> Iterator[tuple[Trial, Trial]]:
-    """Yield each specimen with variants in other shapes or values, and with another specimen."""
+    """Yield pairs: each specimen with a variant in other shapes or values, or another specimen."""
     found = specimens(subject)
     for trial, next_one in zip(found, (*found[1:], found[0]), strict=True):
         changed = (with_other_shapes(trial), with_other_values(trial))

@@ -1,4 +1,4 @@
-"""Observes what a delegate's kernels do with memory."""
+"""Observes the memory accesses of a delegate's kernels."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from delegraph.operators.tensor import Tensor
 
 PATTERN = 0x2A
-"""A byte that fills outputs before they are computed, so that what stays unwritten shows."""
+"""Byte that fills outputs before they are computed, so that unwritten bytes show."""
 
 
 class KernelWatch:
-    """Record of what the kernels of watched delegates did.
+    """Record of the actions of watched delegates' kernels.
 
     Args:
-        pattern: a byte that fills their outputs before each evaluation; None leaves them.
-        starts: whether kernels with ``eval_async`` compute by it, and are waited for at once.
+        pattern: byte that fills outputs before each evaluation; None leaves outputs unchanged.
+        starts: whether kernels with ``eval_async`` compute by it; the result is awaited at once.
 
     Attributes:
-        evaluations: how often a kernel has computed.
-        started: how often by ``eval_async``.
-        kernels: what ``Registration.init`` returned, for each delegate node made.
-        changed_inputs: tensors that a kernel must only read and that it changed.
+        evaluations: number of evaluations of kernels.
+        started: number of evaluations by ``eval_async``.
+        kernels: the value that ``Registration.init`` returned for each delegate node.
+        changed_inputs: tensors that a kernel changed although it must only read them.
     """
 
     def __init__(self, pattern: int | None = None, *, starts: bool = False) -> None:
@@ -45,7 +45,7 @@ class KernelWatch:
         self.changed_inputs: list[str] = []
 
     def over(self, registration: Registration) -> Registration:
-        """Return *registration* with its functions watched."""
+        """Return a copy of *registration* whose functions are watched."""
 
         def init(context: Any, node: Node) -> object:
             made = None if registration.init is None else registration.init(context, node)
@@ -85,7 +85,7 @@ class KernelWatch:
 
 
 class WatchedDelegate(Delegate):
-    """A delegate that forwards to another one, and watches its kernels."""
+    """A delegate that forwards to another delegate and watches its kernels."""
 
     def __init__(self, delegate: Delegate, watch: KernelWatch) -> None:
         self._delegate = delegate

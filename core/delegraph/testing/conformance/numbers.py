@@ -15,7 +15,7 @@ from delegraph.tools.shrinking import shrunk
 
 
 def results_are_right(subject: Subject, op: str) -> None:
-    """Every model of *op* that is claimed and taken has the right result, within tolerance.
+    """Check that models of *op* that the delegate claims and takes have right results.
 
     Raises:
         AssertionError: a result is wrong; the smallest such model is saved.
@@ -36,7 +36,7 @@ def results_are_right(subject: Subject, op: str) -> None:
 
 
 def smallest(subject: Subject, failed: Attempt) -> Attempt:
-    """Return the attempt of the smallest model that fails like *failed*."""
+    """Return the attempt at the smallest model that fails like *failed*."""
     original, tries = failed.trial.case, subject.effort.tries
     case = shrunk(original, lambda simpler: still_wrong(subject, simpler), tries)
     suspect(subject.name, still_wrong, case, original)
@@ -44,7 +44,7 @@ def smallest(subject: Subject, failed: Attempt) -> Attempt:
 
 
 def results_by_type(subject: Subject, op: str) -> dict[str, str]:
-    """Return ``right/compared`` for each type in models of *op*."""
+    """Return a mapping from each type in models of *op* to ``right/compared`` counts."""
     compared: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for made in _compared(subject, op):

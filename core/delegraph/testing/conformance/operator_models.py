@@ -1,8 +1,8 @@
 """Bricks: models of one operator that the delegate takes, for building larger models.
 
-Shapes and quantization come from a small palette, so that outputs of some fit as inputs of others;
-of custom operators the author's own cases are the bricks. Between two may stand a barrier, an
-operator that the delegate does not claim, which makes several partitions.
+Shapes and quantization come from a small palette, so that outputs of some bricks fit as inputs of
+others. For custom operators, the author's own cases are the bricks. A barrier may be put between
+two bricks: an operator that the delegate does not claim, so that there are several partitions.
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ from delegraph.testing.random_operands import RandomOperands
 BARRIERS = ("RESHAPE", "TILE", "REVERSE_V2", "MAXIMUM")
 
 PALETTE = {0: (), 1: (6,), 2: (4, 6), 3: (2, 4, 6), 4: (1, 4, 4, 6), 5: (1, 2, 2, 4, 6)}
-"""The shape of each rank."""
+"""Mapping from each rank to the palette's shape."""
 
 Brick = tuple[int, int, bool, bool]
-"""Which brick, which of the fitting tensors, whether a barrier is before it, and an output here."""
+"""Brick in a composed model: its number, the number of the fitting tensor, and two flags.
+
+The flags say whether a barrier is before it, and whether its output is a graph output.
+"""
 
 
 class PaletteOperands(RandomOperands):
@@ -50,13 +53,13 @@ class PaletteOperands(RandomOperands):
     def broadcast_shapes(
         self, n: int = 2, high: int = 5, *, empty: float = 0.03
     ) -> list[tuple[int, ...]]:
-        """Return *n* shapes that broadcast, equal ones in most cases."""
+        """Return *n* shapes that broadcast together, mostly equal ones."""
         if self.chance(0.6):
             return [self.shape(1, high)] * n
         return super().broadcast_shapes(n, high, empty=empty)
 
     def quantization(self, type: str, *, symmetric: bool = False) -> dict[str, Any]:
-        """Return the quantization of a type."""
+        """Return the palette's quantization of a type."""
         zero = {"INT8": 3, "UINT8": 120, "INT16": 0}.get(type)
         if zero is None:
             return {}
@@ -87,7 +90,7 @@ def _fitting(subject: Subject, op: str) -> list[Trial]:
 
 
 def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
-    """Yield attempts of possible bricks: palette cases, or the author's own cases."""
+    """Yield the attempts at possible bricks: palette cases, or the author's own cases."""
     made = attempts(subject, op)
     if op not in MAKERS:
         yield from (each for each in made if _may_be_brick(subject, each.trial))
@@ -98,7 +101,7 @@ def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
 
 
 def palette_cases(op: str, count: int = FULL.bricks) -> Iterator[OperatorCase]:
-    """Yield cases of a builtin operator with shapes of :data:`PALETTE`, where possible."""
+    """Yield cases of a builtin operator with palette shapes, where possible."""
     for make in MAKERS.get(op, ()):
         yield from make(op, PaletteOperands(f"{op}:palette", 1, count))
 
@@ -132,12 +135,12 @@ class _Kind:
 
 
 def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None) -> OperatorCase:
-    """Return the model of the bricks drawn.
+    """Return the composed model of the drawn bricks.
 
     Args:
-        found: the bricks there are.
-        drawn: which to take, and how to wire them.
-        barrier: an operator that the delegate does not claim; None if it claims all of them.
+        found: the available bricks.
+        drawn: the choice of bricks, and how their tensors are joined.
+        barrier: name of an operator that the delegate does not claim; None if it claims all.
     """
     model = Composition()
     pool: list[tuple[_Kind, int]] = []
@@ -168,7 +171,7 @@ def fits(source: Trial, reader: Trial) -> bool:
 
 
 def _makes_steps(case: OperatorCase) -> bool:
-    """Return whether a case's operator has a step function, which may read graph inputs only."""
+    """Return whether a case's operator has a step function, which may only read graph inputs."""
     codes = () if case.reference is None else case.reference.operator_codes or ()
     return not (STEPS | {"CAST"}).isdisjoint([case.op, *(code.builtin_code.name for code in codes)])
 
@@ -195,7 +198,7 @@ def _shown(quantization: Any) -> str:
 
 
 def barrier_of(subject: Subject) -> str | None:
-    """Return an identity operator that the delegate does not claim, or None."""
+    """Return the name of an identity operator that the delegate does not claim, or None."""
     return next((op for op in BARRIERS if op not in subject.operators), None)
 
 

@@ -1,4 +1,4 @@
-"""Where a delegate puts the nodes of models of every operator."""
+"""Placements by a delegate of the nodes of models of every operator."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Placing:
 
     Attributes:
         trial: the model.
-        nodes: where each is; none after an error.
-        error: why the delegate could not be applied; None when it could.
+        nodes: placement of each node; empty after an error.
+        error: why the delegate could not be applied; None if it was.
     """
 
     trial: Trial

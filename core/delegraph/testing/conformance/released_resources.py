@@ -1,4 +1,4 @@
-"""Part of the contract: a kernel releases its resources when its interpreter is closed."""
+"""Check of the contract: a kernel releases its resources when its interpreter is closed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PROC = Path("/proc/self")
 
 
 def nothing_is_left_behind(subject: Subject) -> None:
-    """Closed interpreters leave no kernel, thread, process nor open file.
+    """Check that closed interpreters leave no kernel, thread, process or open file.
 
-    What is made once for all of them may stay, such as a pool of threads.
+    Resources that all interpreters share may stay, such as a pool of threads.
     """
     trial, times = specimens(subject)[0], subject.effort.reopenings
     _used(subject, trial)

@@ -1,7 +1,7 @@
-"""Reports of a run of the kit: the current check and model, and earlier crashes.
+"""Progress messages (signs) of a run of the kit, sent before each check and each model.
 
-A check that crashes or hangs can say nothing any more. So each model is told of before a delegate
-gets it: ``check_runner.py``, which runs checks in another process, if it runs.
+A check that crashes or hangs cannot report anything afterwards. So a sign is sent before a delegate
+gets a model. ``check_runner.py``, which runs checks in another process, receives it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 from delegraph.testing.operator_case import OperatorCase
 
 Judge = Callable[[Any, OperatorCase], object]
-"""Returns whether a model comes out wrong for a ``Subject``, or what is wrong with it."""
+"""Function that returns whether a case has a wrong result for a ``Subject``, or its fault."""
 
 
 @dataclass(frozen=True)
 class CheckBegins:
-    """Sign that a check begins.
+    """Progress message: a check begins.
 
     Attributes:
-        note: what the scorecard has of it, as far as it is known.
+        note: the check's entry for the scorecard, as far as it is known.
     """
 
     note: Mapping[str, Any]
@@ -31,11 +31,11 @@ class CheckBegins:
 
 @dataclass(frozen=True)
 class PhaseBegins:
-    """Sign that a phase begins: work with a delegate before any check.
+    """Progress message: a phase begins, work with a delegate before any check.
 
     Attributes:
-        delegate: as it was asked for; empty for one that is not installed.
-        phase: in words: ``it was loaded``.
+        delegate: name by which the delegate was requested; empty if it is not installed.
+        phase: the phase in words, such as ``it was loaded``.
         imports: whether modules are imported, which may take long.
     """
 
@@ -46,10 +46,10 @@ class PhaseBegins:
 
 @dataclass(frozen=True)
 class TimeIsLimited:
-    """Sign that the test has a time limit, set by pytest.
+    """Progress message: the test has a time limit, set by pytest.
 
     Attributes:
-        seconds: from now on, for all of it; None for no limit.
+        seconds: seconds from now for the whole test; None means no limit.
     """
 
     seconds: float | None
@@ -57,11 +57,11 @@ class TimeIsLimited:
 
 @dataclass(frozen=True)
 class ModelBegins:
-    """Sign that a delegate gets a model.
+    """Progress message: a delegate gets a model.
 
     Attributes:
-        case: the model, and what it is fed.
-        key: what later processes shall know it by, if it ends this one; empty for nothing.
+        case: the model with its inputs.
+        key: key of the model for later processes, if it kills this one; empty if not needed.
     """
 
     case: OperatorCase
@@ -70,13 +70,13 @@ class ModelBegins:
 
 @dataclass(frozen=True)
 class Suspect:
-    """Sign that a failing model was made smaller; another process may confirm the failure.
+    """Progress message: a failing model was made smaller; a new process may confirm it.
 
     Attributes:
-        delegate: name of the one that computes it.
-        judge: ``module:function`` that says whether it comes out wrong, a :data:`Judge`.
-        case: the model, and what it is fed.
-        original: as it was before.
+        delegate: name of the delegate that computes it.
+        judge: ``module:function`` of the :data:`Judge` that decides whether its result is wrong.
+        case: the smaller model with its inputs.
+        original: the case before it was made smaller.
     """
 
     delegate: str
@@ -87,7 +87,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Working:
-    """Heartbeat: the kit is busy computing the expected results."""
+    """Progress message: the kit is computing expected results."""
 
 
 Sign = CheckBegins | PhaseBegins | TimeIsLimited | ModelBegins | Suspect | Working
@@ -95,13 +95,13 @@ Sign = CheckBegins | PhaseBegins | TimeIsLimited | ModelBegins | Suspect | Worki
 
 @dataclass
 class Witness:
-    """Receiver of signs, with the known deaths.
+    """Receiver of progress messages, with the models that are known to kill processes.
 
     Attributes:
-        tell: is told of each check and each model.
-        deaths: how models have ended processes before, by their keys.
-        key: of the model that is being tried, where it is to be remembered.
-        case: the model that a delegate got last; None before.
+        tell: is called with each progress message.
+        deaths: mapping from the key of each model that has killed a process to the description.
+        key: key of the model that is being tried, if later processes shall know it.
+        case: the model that a delegate got last; None before the first.
     """
 
     tell: Callable[[Sign], object] = lambda sign: None
@@ -111,28 +111,28 @@ class Witness:
 
 
 WITNESS = Witness()
-"""That of this process; its attributes are set by who runs the checks."""
+"""The receiver of this process; the code that runs the checks sets its attributes."""
 
 
 def check_begins(note: Mapping[str, Any]) -> None:
-    """Send the sign that a check begins."""
+    """Report to the receiver that a check begins."""
     WITNESS.case = None
     WITNESS.tell(CheckBegins(note))
 
 
 def phase_begins(delegate: str, phase: str, *, imports: bool = False) -> None:
-    """Send the sign that a phase begins; the arguments are those of :class:`PhaseBegins`."""
+    """Report to the receiver that a phase begins; see :class:`PhaseBegins` for the arguments."""
     WITNESS.tell(PhaseBegins(delegate, phase, imports))
 
 
 def model_begins(case: OperatorCase) -> None:
-    """Send the sign that a delegate is about to get a model."""
+    """Report to the receiver that a delegate is about to get a model."""
     WITNESS.case = case
     WITNESS.tell(ModelBegins(case, WITNESS.key))
 
 
 def suspect(delegate: str, judge: Judge, case: OperatorCase, original: OperatorCase) -> None:
-    """Send the sign of a smaller failing model, with the function that judges it.
+    """Report to the receiver a smaller failing model, with the function that judges it.
 
     The other arguments are those of :class:`Suspect`.
     """
@@ -141,21 +141,21 @@ def suspect(delegate: str, judge: Judge, case: OperatorCase, original: OperatorC
 
 
 def working() -> None:
-    """Send the sign that the kit is still working."""
+    """Report to the receiver that the kit is still working."""
     WITNESS.tell(Working())
 
 
 @contextmanager
 def remembered(delegate: str, what: str, case: OperatorCase) -> Iterator[str]:
-    """Remember the model while the block runs, so that later processes know if it ended one.
+    """Remember a model during the block, so that later processes know if it kills this one.
 
     Args:
-        delegate: name of the one that gets it.
-        what: what is done with it.
-        case: the model, and what it is fed.
+        delegate: name of the delegate that gets the model.
+        what: what is done with the model, in words.
+        case: the model with its inputs.
 
     Yields:
-        How it ended a process before; empty if it did not.
+        Description of how the model killed an earlier process; empty if it did not.
     """
     key = _key(delegate, what, case)
     before, WITNESS.key = WITNESS.key, key

@@ -1,4 +1,4 @@
-"""A few models that a delegate takes, for the checks of the contract."""
+"""Specimens: a few models that a delegate takes, for the checks of the contract."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _NONE = "the delegate computes none of the models it claims rightly; see soundne
 def specimens(subject: Subject) -> tuple[Trial, ...]:
     """Return one-step trials that the delegate claims, takes and computes right.
 
-    They are of different operators, types and features, some with tensors inside of a partition,
-    have inputs to feed with elements in them, and give the same results each time.
+    They differ in operators, types and features, and some have tensors inside a partition. All have
+    non-empty inputs and give the same results each time.
 
     Raises:
         SkipTest: there is no such trial.
@@ -77,7 +77,7 @@ def first_step(trial: Trial) -> Trial:
 
 
 def with_other_values(trial: Trial) -> Trial | None:
-    """Return the trial with other inputs that give another result, or None."""
+    """Return the trial with other inputs that give another result; None if none are found."""
     for shift in (1, 2, 3):
         arrays = [np.roll(array.reshape(-1), shift).reshape(array.shape) for array in _fed(trial)]
         other = _fed_with(trial, arrays)

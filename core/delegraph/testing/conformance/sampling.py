@@ -1,4 +1,4 @@
-"""Efforts: how many models are tried, everything or a sample for slow delegates."""
+"""Efforts: how many models the kit tries: everything, or a sample for slow delegates."""
 
 from __future__ import annotations
 
@@ -13,29 +13,35 @@ class Effort:
     """Numbers of models and cases that the kit tries.
 
     Attributes:
-        bundle: cases that are tried side by side in one model, compiled once; 1 for each alone.
-        bundles: such models at most: where there are more cases, more are in each.
-        random_cases: random cases of each maker that a claimed operator is tried with.
-        enough: models that are claimed and taken, after which only those are tried that show
-            something new.
+        bundle: number of cases that one model holds side by side, to compile once; 1 means no
+            bundles.
+        bundles: largest number of such models; if there are more cases, each model holds more.
+        random_cases: number of random cases of a claimed operator from each function that makes
+            cases.
+        enough: number of models, claimed and taken, after which only models that show something new
+            are tried.
         shows_all: whether claimed versions, activations and features count as new, as types do.
-        seeds: how often that many are drawn, at most, until each claimed type is in one that is
-            taken.
-        seeds_for_others: the same for versions and features: not every operator can show every one.
-        patience: models of the same types that are run to find a claimed type that is missing
-            still; twice as many of an operator.
-        errors: of an operator, after which no more of it is tried.
-        chains: specimens of several nodes.
-        specimens: models that each check of the contract is made with, at most.
-        reopenings: interpreters after which what they leave behind is counted.
-        partners: of each specimen for checks of two interpreters, at most.
-        computed: models of each operator for checks that need many; 0 for the specimens alone.
-        gallery: models of every operator, of different types, that a delegate is only asked about.
-        bricks: models of each operator that generated models are made of.
-        tries_bricks: whether each of them is tried alone before.
-        transposed: models of each operator between transpositions.
-        examples: generated models, at most.
-        tries: simpler models that are tried instead of one that comes out wrong.
+        seeds: largest number of draws of random cases, until each claimed type is in a model that
+            the delegate takes.
+        seeds_for_others: the same for versions and features, as not every operator can show each of
+            them.
+        patience: number of models of the same types that are run to find a missing claimed type;
+            twice as many for an operator.
+        errors: number of errors of an operator after which no more of its models are tried.
+        chains: number of specimens with several nodes.
+        specimens: largest number of models for each check of the contract.
+        reopenings: number of interpreters that are opened and closed before remaining resources are
+            counted.
+        partners: largest number of models paired with each specimen for checks of two interpreters.
+        computed: number of models of each operator for checks that need many; 0 means the specimens
+            only.
+        gallery: number of models of every operator, of different types, that are only offered to a
+            delegate.
+        bricks: number of models of each operator from which generated models are made.
+        tries_bricks: whether each brick is tried alone before.
+        transposed: number of models of each operator between transpositions.
+        examples: largest number of generated models.
+        tries: number of simpler models that are tried after a wrong result.
     """
 
     bundle: int = 1
@@ -72,7 +78,7 @@ class Effort:
 
 
 FULL = Effort()
-"""Everything."""
+"""The full effort: everything is tried."""
 
 QUICK = Effort(
     bundle=16,
@@ -93,4 +99,4 @@ QUICK = Effort(
     examples=3,
     tries=10,
 )
-"""A sample: under a minute for a delegate that compiles for a second."""
+"""A sample: under a minute for a delegate that needs a second to compile."""

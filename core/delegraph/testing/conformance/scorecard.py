@@ -11,7 +11,7 @@ from typing import Any
 
 SECTIONS = ("contract", "soundness", "numbers")
 OUTCOMES = {"passed": "passed", "failed": "failed", "skipped": "not applicable"}
-"""What pytest says, and what the scorecard calls it."""
+"""Mapping from pytest's name of an outcome to the scorecard's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +19,14 @@ class Result:
     """Result of one check of one delegate.
 
     Attributes:
-        delegate: its name.
-        section: one of :data:`SECTIONS`.
+        delegate: name of the delegate.
+        section: section of the scorecard, one of :data:`SECTIONS`.
         check: what was checked, in words.
         outcome: ``passed``, ``failed`` or ``not applicable``.
-        message: why it failed or does not apply.
-        types: for the numbers of an operator: type to ``"right/compared"`` models.
-        sample: how much was tried; empty for everything.
+        message: why the check failed or does not apply.
+        types: for checks of an operator's numbers, mapping from a type to its ``"right/compared"``
+            counts of models.
+        sample: description of a reduced effort; empty for the full effort.
     """
 
     delegate: str
@@ -45,7 +46,7 @@ class Scorecard:
 
     @classmethod
     def of(cls, notes: Iterable[Mapping[str, Any]]) -> Scorecard:
-        """Return the scorecard of notes that tests wrote, with pytest's outcomes."""
+        """Return the scorecard from the notes that tests wrote, with pytest's outcomes."""
         return cls(
             tuple(Result(**{**note, "outcome": OUTCOMES[note["outcome"]]}) for note in notes)
         )
@@ -56,7 +57,7 @@ class Scorecard:
         return tuple(dict.fromkeys(result.delegate for result in self.results))
 
     def counts(self, delegate: str) -> dict[str, Counter[str]]:
-        """Return how many checks of each section had which outcome."""
+        """Return the number of checks with each outcome, by section."""
         found = {section: Counter[str]() for section in SECTIONS}
         for result in self.results:
             if result.delegate == delegate:
@@ -64,12 +65,12 @@ class Scorecard:
         return found
 
     def operators(self, delegate: str) -> dict[str, Mapping[str, str]]:
-        """Return, for each operator compared, type to ``"right/compared"`` models."""
+        """Return, by operator, a mapping from type to ``"right/compared"`` counts of models."""
         found = [r for r in self.results if r.delegate == delegate and r.types]
         return {result.check: result.types for result in found}
 
     def sample(self, delegate: str) -> str:
-        """Return the effort of a delegate's sample; empty for the full effort."""
+        """Return the description of a delegate's reduced effort; empty for the full effort."""
         return next((r.sample for r in self.results if r.delegate == delegate and r.sample), "")
 
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""Checks that a delegate takes exactly the nodes that it claims."""
+"""Checks that a delegate takes exactly the nodes that its claims cover."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial
 
 VALUES_ONLY = frozenset({"extreme-values"})
-"""Features that show in what a model is fed, so that no delegate can refuse a node for them."""
+"""Features of input values, for which no delegate can reject a node."""
 
 
 def claims_are_executed(subject: Subject, op: str) -> None:
-    """Models that the delegate takes and runs show every demand of the claims for *op*."""
+    """Check that models which the delegate takes and runs show every demand of its claims."""
     made = attempts(subject, op)
     if not made and op not in BuiltinOperator.__members__ and not subject.cases:
         raise SkipTest(f"models of the custom operator {op} come from its author's tests alone")
@@ -45,8 +45,8 @@ def claims_are_executed(subject: Subject, op: str) -> None:
 def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attempt]) -> None:
     """Check, for each demand of a claim, that a model which shows it is taken.
 
-    There must be such a model of every type. Not every operator can show every version, activation
-    and feature.
+    For every type such a model must exist. Versions, activations and features need none, because
+    not every operator can show each of them.
     """
     covered = [(each, shown(claim, each.trial)) for each in made]
     of_all = subject.effort.shows_all
@@ -82,7 +82,7 @@ def _require_taken(subject: Subject, op: str, what: str, tried: list[Attempt]) -
 
 
 def nothing_unclaimed_is_taken(subject: Subject) -> None:
-    """The delegate takes no node of any operator without a claim that covers the node."""
+    """Check that the delegate takes no node without a claim that covers the node."""
     if not subject.operators:
         raise SkipTest("nothing is claimed")
     for made in (each for op in subject.operators for each in attempts(subject, op)):

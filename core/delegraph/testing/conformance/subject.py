@@ -20,7 +20,7 @@ from delegraph.testing.conformance.sampling import FULL, Effort
 from delegraph.testing.operator_case import OperatorCase
 
 CreateDelegate = Callable[[Mapping[str, object]], Delegate]
-"""Returns a delegate with the options given by name."""
+"""Function that returns a delegate with the given options."""
 
 DECLARE = """\
 delegate {name!r} declares no capabilities, so nothing can be checked. Add this to it, for what it
@@ -42,9 +42,9 @@ class Identity:
 
     Attributes:
         name: the delegate's name, as tests show it.
-        operators: those that some claim names, sorted.
-        address: how the command line names it; empty for one that is not installed.
-        folder: where models that show a failure are saved.
+        operators: names of the operators in its claims, sorted.
+        address: name of the delegate on the command line; empty if it is not installed.
+        folder: folder in which models that show a failure are saved.
     """
 
     name: str
@@ -60,13 +60,13 @@ class Subject:
     Attributes:
         name: the delegate's name, as tests show it.
         make: returns a new delegate object at each call.
-        capabilities: what it claims.
-        address: how the command line names it; empty for one that is not installed.
-        spec: what its plugin declares; None for one that is not installed.
-        create: makes one with given options; None where no options are tried.
+        capabilities: the delegate's claims.
+        address: name of the delegate on the command line; empty if it is not installed.
+        spec: its plugin's specification; None if it is not installed.
+        create: returns a delegate with given options; None if no options are tried.
         cases: the author's own cases, beside those of the kit.
-        folder: where models that show a failure are saved.
-        effort: how much is tried.
+        folder: folder in which models that show a failure are saved.
+        effort: number of models that are tried.
     """
 
     name: str
@@ -90,12 +90,12 @@ class Subject:
         return Identity(self.name, self.operators, self.address, self.folder)
 
     def claims(self, forms: Iterable[NodeTraits], features: frozenset[str]) -> bool:
-        """Return whether each of the forms of an operator is covered by a claim with *features*."""
+        """Return whether a claim with *features* covers each of the forms of an operator."""
         return all(self.capabilities.covers(form, features) for form in forms)
 
 
 def require_claims(subject: Subject) -> None:
-    """Check that the delegate declares claims; the error message shows how to."""
+    """Check that the delegate declares claims; the error message shows how to declare them."""
     if not subject.capabilities.claims:
         raise AssertionError(DECLARE.format(name=subject.name))
 
@@ -107,8 +107,8 @@ def subject_of(
 
     Args:
         make: a class or function without arguments.
-        capabilities: what they claim; None for what they say themselves.
-        address: how the command line names them; empty for those that are not installed.
+        capabilities: the delegates' claims; None means those of their ``capabilities()``.
+        address: name of the delegates on the command line; empty if they are not installed.
     """
     phase_begins(address, "it was loaded and made", imports=True)
     first = as_delegate(make())
@@ -120,7 +120,7 @@ def subject_of(
 
 
 def installed_subject(address: str, capabilities: Capabilities | None = None) -> Subject:
-    """Return the subject for an installed delegate, ``name``, ``dist:name`` or with options.
+    """Return the subject for an installed delegate: ``name`` or ``dist:name``, also with options.
 
     Raises:
         PluginError: the delegate is not installed, or cannot be used.

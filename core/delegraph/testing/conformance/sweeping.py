@@ -1,4 +1,4 @@
-"""A sweep of generated models, as a check of the kit."""
+"""Check of the kit that runs a sweep of generated models."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from delegraph.testing.sweep.generator import sweep_operators
 from delegraph.testing.sweep.sweep import Plan, SweepResult, run_sweep
 
 SHOWN = 5
-"""Findings in the message of a failure; all are written."""
+"""Largest number of findings in the message of a failure; all findings are saved."""
 
 
 def sweep_finds_nothing(subject: Subject, minutes: float, seed: int) -> None:
-    """No generated model of a claimed operator gives a wrong result, crashes or is refused.
+    """Check that no generated model of a claimed operator is wrong, crashes or is rejected.
 
     Args:
-        subject: the delegate.
-        minutes: after which no case is begun.
-        seed: what the cases are.
+        subject: the delegate under test.
+        minutes: number of minutes after which no case is begun.
+        seed: seed that decides the cases.
 
     Raises:
         AssertionError: there are findings; each is saved.

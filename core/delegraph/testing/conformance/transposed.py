@@ -1,7 +1,8 @@
 """Models of an operator whose data passes through transpositions.
 
-Engines with another order of dimensions put transpositions around operators, and then move them
-across others. One that does so with a wrong axis is right about every operator alone.
+Engines with another order of dimensions put transpositions around operators, and then move these
+across other operators. If an engine does this with a wrong axis, the error does not show in models
+of a single operator.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
 
 
 def transposed(trial: Trial) -> Iterator[OperatorCase]:
-    """Yield a trial's model with all inputs and outputs transposed, and with the first input only.
+    """Yield a trial's model with all inputs and outputs transposed, then with the first input only.
 
-    First the channels change their place, as with convolutions, and then all dimensions. Nothing
-    is yielded of models with several subgraphs or invokes, nor of those without two dimensions.
+    First the channels change their place, as for convolutions, then all dimensions. Nothing is
+    yielded for models with several subgraphs or invokes, or with fewer than two dimensions.
     """
     graph, *others = trial.case.records.subgraphs or ()
     given = fed_definitions(trial.case)
@@ -58,7 +59,7 @@ def _surrounded(
 
 
 def _order(data: Fed, keeps_batch: bool) -> list[int]:
-    """Return the order of axes with the second axis last, or with the first axis last."""
+    """Return the order of axes with the second axis moved to the end, or with the first one."""
     rank = data.array.ndim
     return [0, *range(2, rank), 1] if keeps_batch and rank > 2 else [*range(1, rank), 0]
 

@@ -18,15 +18,15 @@ from delegraph.testing.conformance.transposed import transposed
 from delegraph.testing.conformance.trials import Trial, trials_of
 
 TOGETHER = 32
-"""Models in one, so that they are compiled at once."""
+"""Number of models that are joined in one, to be compiled at once."""
 
 
 def transposed_are_right(subject: Subject) -> None:
-    """Each operator gives right results between TRANSPOSE nodes.
+    """Check that each operator gives right results between TRANSPOSE nodes.
 
     Raises:
         AssertionError: a result is wrong; the message names the operator.
-        SkipTest: the delegate claims no TRANSPOSE of a type that it claims otherwise, too.
+        SkipTest: the delegate claims TRANSPOSE for none of the types of its other claims.
     """
     parts = [trial for op in subject.operators for trial in _drawn(subject, op)]
     if not parts:
@@ -40,7 +40,7 @@ def transposed_are_right(subject: Subject) -> None:
 
 
 def _drawn(subject: Subject, op: str) -> Iterator[Trial]:
-    """Yield models of an operator between transpositions, as many as the effort says."""
+    """Yield models of an operator between transpositions; the effort decides their number."""
     if op == "TRANSPOSE":
         return iter(())
     alone = (each for each in attempts(subject, op) if each.is_claimed and each.is_taken)

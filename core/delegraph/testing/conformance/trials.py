@@ -1,6 +1,6 @@
 """Trials: cases with their right results, and the claims that they need.
 
-What is right about an operator without a kernel is what the case's reference gives.
+For an operator without a kernel, the results of the case's reference are right.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ Outputs = tuple[tuple[Array, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A case with the right results.
+    """A case with its right results.
 
     Attributes:
-        case: the model and what it is fed.
-        expected: for each step, for each graph output.
-        output_types: of the graph outputs.
-        computed: the nodes of its main subgraph, with what they wrote.
-        outputs: which tensors the graph outputs are.
-        forms: in which the operator that the case is about occurs.
-        features: which it shows.
+        case: the model with its inputs.
+        expected: right value of each graph output, for each step (invoke).
+        output_types: types of the graph outputs.
+        computed: nodes of the main subgraph, with their output values.
+        outputs: tensor indices of the graph outputs.
+        forms: forms in which the case's operator occurs.
+        features: features that the model shows.
     """
 
     case: OperatorCase
@@ -76,10 +76,11 @@ def open_interpreter(
     """Return an interpreter of a case, not yet allocated.
 
     Args:
-        case: its model is opened with delegates; without, the model whose results are right.
-        delegates: nothing is added to them, even if an installed one is there for the operator.
+        case: with delegates, its model is opened; without delegates, the model whose results are
+            right.
+        delegates: delegates to apply; no installed delegate is added to them.
         keep_everything: whether all tensors can be read after an invoke.
-        leaving: a node that no delegate may take.
+        leaving: index of a node that no delegate may take; None for none.
     """
     if delegates:
         model_begins(case)
@@ -106,7 +107,7 @@ def _opened(
 
 
 def answers(interpreter: Interpreter, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Return the outputs for *arrays*; inputs with another shape are resized."""
+    """Return the outputs for *arrays*; inputs with other shapes are resized."""
     details = interpreter.get_input_details()
     for detail, array in zip(details, arrays, strict=True):
         if tuple(detail["shape"]) != array.shape:
@@ -120,12 +121,12 @@ def answers(interpreter: Interpreter, arrays: Sequence[Array]) -> tuple[Array, .
 
 
 def all_answers(interpreter: Interpreter, case: OperatorCase) -> Outputs:
-    """Return the outputs of every step of a case."""
+    """Return the outputs of a case at each step."""
     return tuple(answers(interpreter, arrays) for arrays in case.steps)
 
 
 def trial_of(case: OperatorCase) -> Trial | None:
-    """Return the trial of a case; None if Delegraph refuses the model."""
+    """Return the trial of a case; None if Delegraph rejects the model."""
     try:
         with open_interpreter(case, keep_everything=True) as interpreter:
             expected = all_answers(interpreter, case)
@@ -146,12 +147,12 @@ def trial_of(case: OperatorCase) -> Trial | None:
 def computed_nodes(case: OperatorCase, right: Subgraph, main: Subgraph) -> tuple[ComputedNode, ...]:
     """Return the nodes of a case's model, with their output values.
 
-    Between inputs and outputs of a model with a reference, values are unknown.
+    If the model has a reference, the values of its inner tensors are unknown.
 
     Args:
-        case: of the model.
-        right: the main subgraph of the model that is right, which has run.
-        main: what :func:`described` gives for the case.
+        case: the case with the model.
+        right: main subgraph of the right model, after its run.
+        main: subgraph that :func:`described` yields for the case.
     """
     known = _known_tensors(case, right)
     tensors = [known.get(i, tensor) for i, tensor in enumerate(main.tensors)]
@@ -166,12 +167,12 @@ def described(case: OperatorCase, right: Subgraph) -> Iterator[Subgraph]:
     """Yield the main subgraph of a case's model, for reading types and shapes.
 
     Args:
-        case: of the model.
-        right: the main subgraph of the model that is right, which has run.
+        case: the case with the model.
+        right: main subgraph of the right model, after its run.
 
     Yields:
-        *right* itself when it is of the same model. Otherwise one that cannot run, since nobody
-        has a kernel; shapes between inputs and outputs are those that the model declares.
+        *right* itself if it is of the same model. Otherwise a subgraph that cannot run, because its
+        operator has no kernel; inner tensors then have their declared shapes.
     """
     if case.reference is None:
         yield right
@@ -184,8 +185,8 @@ def described(case: OperatorCase, right: Subgraph) -> Iterator[Subgraph]:
 def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
     """Return a case that declares shapes and types of its computed tensors.
 
-    Cases leave shapes out, since Delegraph works them out itself; delegates look at them before.
-    A case with a reference whose shapes are known only while invoking leaves its outputs open.
+    Cases lack these shapes, because Delegraph computes them; but delegates read them earlier. The
+    shapes of outputs stay open if they are known only during invoke and the case has a reference.
     """
     graph, *others = case.records.subgraphs or ()
     declared = [tuple((graph.tensors or ())[i].shape or ()) for i in graph.inputs or ()]
@@ -199,9 +200,9 @@ def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
 
 
 def _known_tensors(case: OperatorCase, right: Subgraph) -> dict[int, Tensor]:
-    """Return the tensors of a case's model that are known from the right model, which has run.
+    """Return the tensors of a case's model that are known from the right model's run.
 
-    All tensors have facts if both models are the same; with a reference, only inputs and outputs.
+    All tensors are known if both models are the same; with a reference, only inputs and outputs.
     """
     if case.reference is None:
         return dict(enumerate(right.tensors))
@@ -217,9 +218,9 @@ def _with_tensors(
     """Return records that declare shapes and types of the *known* tensors.
 
     Args:
-        records: of the model.
-        known: tensors by their index in it.
-        leave_open: whether to declare that their shapes are not known.
+        records: records of the model.
+        known: mapping from an index in the model to the tensor.
+        leave_open: whether to declare their shapes as unknown.
     """
     graph, *others = records.subgraphs or ()
     tensors = list(graph.tensors or ())
@@ -232,12 +233,12 @@ def _with_tensors(
 
 
 def trials_of(given: Iterable[OperatorCase]) -> tuple[Trial, ...]:
-    """Return the trials of the cases that Delegraph runs."""
+    """Return the trials of the cases that Delegraph can run."""
     return tuple(trial for trial in map(trial_of, given) if trial is not None)
 
 
 def gallery_for(delegate: Delegate, count: int) -> list[Trial]:
-    """Return *count* trials of every operator, without dynamic shapes for a static delegate."""
+    """Return *count* trials of every operator; without dynamic shapes if the delegate is static."""
     if delegate.flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
         return list(_gallery(count))
     return [trial for trial in _gallery(count) if "dynamic-shapes" not in trial.features]

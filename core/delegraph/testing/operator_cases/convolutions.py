@@ -41,13 +41,13 @@ KINDS = (
     INT4_CHANNELS, HYBRID_INT4,
 )  # fmt: skip
 CLAMPED = 3e-5
-"""Largest difference of float sums, whose largest the activation may have clamped."""
+"""Tolerance of float sums if the activation may have clamped the largest one."""
 
 TRANSPOSED_KINDS = (FLOAT, UINT8, INT8, INT8_CHANNELS, INT16_CHANNELS, INT16_SHORT_BIAS)
 
 
 def bias(random: RandomOperands, found: Operands) -> Any:
-    """Return the bias, or now and then none."""
+    """Return the bias, or sometimes none."""
     return None if random.chance(0.2) else found.bias
 
 
@@ -129,7 +129,7 @@ def depthwise_conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def full_size(padding: Padding, size: int, kernel: int, stride: int) -> int:
-    """Return an input length for which a convolution has *size* outputs."""
+    """Return an input length for which a convolution gives *size* outputs."""
     return size * stride if padding == Padding.SAME else (size - 1) * stride + kernel
 
 
@@ -204,7 +204,7 @@ def float16_filters(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("CONV_2D", "DEPTHWISE_CONV_2D")
 def refused(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of type combinations that no kernel supports, and of windows that fit nowhere."""
+    """Yield cases that are rejected: unsupported types, and windows that fit nowhere."""
     table: Any = Conv2DOptions if op == "CONV_2D" else DepthwiseConv2DOptions
     multiplier: dict[str, Any] = {} if op == "CONV_2D" else {"depth_multiplier": 1}
     kinds = [replace(kind, bias=b) for kind in (FLOAT, UINT8, INT8) for b in ("INT64", "FLOAT32")]

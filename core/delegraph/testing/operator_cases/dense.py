@@ -72,7 +72,10 @@ def shuffled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("FULLY_CONNECTED")
 def weights_by_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """4-bit weights with a scale for each 32 or 64 elements of a row; LiteRT wants four rows."""
+    """Yield cases of 4-bit weights with a scale for each 32 or 64 elements of a row.
+
+    LiteRT needs four rows.
+    """
     for _ in range(random.count // 2 + 1):
         size, blocks, units = random.pick([32, 64]), random.number(1, 4), random.pick([1, 4, 7, 32])
         depth = size * blocks
@@ -87,7 +90,7 @@ def weights_by_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]
 
 
 def random_weights(random: RandomOperands, found: Operands) -> Any:
-    """Return weights: float ones sometimes as an input, others as a constant."""
+    """Return weights: float weights are sometimes an input, all others a constant."""
     weight = found.weight
     if weight.type.name != "FLOAT32" or random.chance(0.8):
         return weight
@@ -143,7 +146,7 @@ def matmul(op: str, kind: str, random: RandomOperands) -> OperatorCase:
 
 @cases_of("EMBEDDING_LOOKUP")
 def embeddings(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of rows by number, stored as floats or as integers with scales."""
+    """Yield cases of embeddings, looked up by row number, as floats or as integers with scales."""
     for type in (*PLAIN, *["FLOAT32", "INT8", "UINT8", "INT4"] * random.count):
         rows = random.number(1, 9)
         shape = (rows, *random.shape(1, 3, empty=0))

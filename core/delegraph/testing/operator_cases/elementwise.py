@@ -25,7 +25,7 @@ MAIN_TYPES = {
     "LOGICAL_NOT": "BOOL",
     "REAL": "COMPLEX64",
 }
-"""The type that matters, for operators that do not take floats."""
+"""Mapping from each operator that takes no floats to its main type."""
 
 FIXED_OUTPUTS: dict[tuple[str, str], dict[str, Any]] = {
     ("LOGISTIC", "INT8"): {"scale": 1 / 256, "zero_point": -128},
@@ -35,12 +35,12 @@ FIXED_OUTPUTS: dict[tuple[str, str], dict[str, Any]] = {
     ("TANH", "UINT8"): {"scale": 1 / 128, "zero_point": 128},
     ("TANH", "INT16"): {"scale": 1 / 32768},
 }
-"""Output quantization that kernels insist on."""
+"""Mapping from operator and type to the output quantization that the kernel requires."""
 
 
 @cases_of(*FUNCTIONS)
 def functions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every type and version, then random ones with odd floats and quantization."""
+    """Yield cases of every type and version, then random ones with unusual values."""
     for type in PLAIN:
         for version in range(1, BUILTIN_VERSIONS[op][1] + 1):
             yield function(op, random, type, random.shape(), version)
@@ -54,7 +54,7 @@ def functions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def function(
     op: str, random: RandomOperands, type: str, shape: Sequence[int], version: int
 ) -> OperatorCase:
-    """Return a case with plain and odd values."""
+    """Return a case with usual and unusual values."""
     x = random.fed(type, shape, special=random.pick([0, 0.3]), spread=random.pick([0.3, 3, 30]))
     output = fixed_output(op, random, type)
     if op in ("COMPLEX_ABS", "REAL", "IMAG"):
@@ -63,7 +63,7 @@ def function(
 
 
 def fixed_output(op: str, random: RandomOperands, type: str) -> TensorDef:
-    """Return an output with the quantization that the kernel requires, rarely another one."""
+    """Return an output with the quantization that the kernel requires, rarely with another."""
     fixed = FIXED_OUTPUTS.get((op, type))
     return random.output(type) if fixed is None else tensor((), type, **fixed)
 
@@ -90,7 +90,7 @@ def casts(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("FAKE_QUANT")
 def fake_quantization(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of ranges on both sides of zero, of several widths."""
+    """Yield cases of ranges that include zero, with several numbers of bits."""
     for _ in range(random.count):
         low = float(random.rng.uniform(-6, 1))
         fake = FakeQuantOptions(

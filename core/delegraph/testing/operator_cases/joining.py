@@ -162,7 +162,7 @@ def strided_slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("DYNAMIC_UPDATE_SLICE")
 def updates(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of windows, some of which must be moved back inside."""
+    """Yield cases of windows, some of which the operator must move back inside."""
     for type in types_of(random):
         shape = random.shape(1, 4)
         window = [random.number(0, size) for size in shape]
@@ -190,7 +190,7 @@ def reversals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("REVERSE_SEQUENCE")
 def sequence_reversals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases that reverse the beginning of each sequence, of any length."""
+    """Yield cases that reverse the beginning of each sequence, by any number of elements."""
     for type in types_of(random):
         shape = random.shape(2, 4, empty=0)
         axes = random.rng.permutation(len(shape))

@@ -16,7 +16,7 @@ from delegraph.testing.operator_cases.registry import cases_of
 from delegraph.testing.random_operands import RandomOperands
 
 LENGTHS = (4, 6, 8, 10, 12, 16, 18, 20, 24, 30, 32, 36, 50, 64, 100, 128, 256, 512)
-"""Of transforms: each radix, alone and in company."""
+"""Lengths of Fourier transforms: each radix alone, and with others."""
 
 
 def _case(
@@ -43,7 +43,7 @@ def _samples(random: RandomOperands, type: str, shape: Sequence[int]) -> NDArray
 
 
 def _numbers(random: RandomOperands, bits: int, shape: Sequence[int]) -> NDArray[Any]:
-    """Return numbers of 0 to *bits* bits, as many of each length."""
+    """Return random numbers of 0 to *bits* bits, equally many of each number of bits."""
     lengths = random.rng.integers(0, bits, shape, endpoint=True)
     values = [int(random.rng.integers(0, 1 << 32)) << 32 | int(random.rng.integers(0, 1 << 32))
               for _ in range(int(np.prod(shape)))]  # fmt: skip
@@ -90,7 +90,7 @@ def windows(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFftAutoScale")
 def scaled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of loud and quiet sound, silence, and the lowest integer."""
+    """Yield cases of loud and quiet sound, of silence, and of the lowest integer."""
     for i in range(random.count):
         x = _samples(random, "INT16", (random.number(1, 9),)) >> random.number(0, 16)
         if i % 4 == 3:
@@ -101,7 +101,7 @@ def scaled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalEnergy")
 def energies(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of whole spectra, as TFLM leaves outputs outside the index range unwritten."""
+    """Yield cases of whole spectra, because TFLM does not write outputs of other indices."""
     for _ in range(random.count):
         n = random.number(1, 40)
         x = fed(_samples(random, "INT16", (2 * n,)))
@@ -126,7 +126,7 @@ def filter_banks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFilterBankSquareRoot")
 def square_roots(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of numbers of any length, squares and their neighbours, and largest values."""
+    """Yield cases of numbers with any number of bits, squares and neighbours, largest values."""
     for _ in range(random.count):
         x = _numbers(random, 64, (random.number(1, 20),))
         squares = _numbers(random, 32, (4,)).astype(np.uint64) ** 2
@@ -171,7 +171,7 @@ def gains(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFilterBankLog")
 def logarithms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of numbers of any length, shifts, and scales that overflow."""
+    """Yield cases of numbers with any number of bits, shifts, and scales that overflow."""
     for _ in range(random.count):
         n = random.number(1, 40)
         x = fed(_numbers(random, 32, (n,)))

@@ -40,7 +40,7 @@ def pairs(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCase:
-    """Return a case of random shapes; floats may be odd."""
+    """Return a case of random shapes; floats may have unusual values."""
     shapes = random.broadcast_shapes(2, 6)
     if op in STABLEHLO:
         shapes = [shapes[0]] * 2  # other shapes of as many axes are read as if they were equal

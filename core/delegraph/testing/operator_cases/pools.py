@@ -1,4 +1,4 @@
-"""Cases of pooling, resizing, and moving between space, depth and batch."""
+"""Cases of pooling, resizing, and of moving data between space, depth and batch."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pools(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 def resizing(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of growing and shrinking, with either choice of corners."""
+    """Yield cases of enlarging and shrinking, with each choice for the corners."""
     table = ResizeBilinearOptions if op == "RESIZE_BILINEAR" else ResizeNearestNeighborOptions
     types = [*PLAIN, *(random.pick(("FLOAT32", *QUANTIZED)) for _ in range(random.count * 3))]
     for type in types:
@@ -69,7 +69,7 @@ def resizing(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
 def blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of blocks that divide the shape, and rarely do not."""
+    """Yield cases of blocks that divide the shape, rarely of blocks that do not."""
     table = SpaceToDepthOptions if op == "SPACE_TO_DEPTH" else DepthToSpaceOptions
     types = [*PLAIN, *(random.pick(PLAIN) for _ in range(random.count))]
     for type in types:

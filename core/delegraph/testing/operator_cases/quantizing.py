@@ -1,4 +1,4 @@
-"""Cases of operators between floats and integers."""
+"""Cases of operators that convert between floats and integers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def dequantize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("DEQUANTIZE")
 def dequantize_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Constants with a scale for each 32 elements of a row, of which LiteRT makes zeros."""
+    """Yield cases of constants with a scale for each 32 elements of a row; LiteRT gives zeros."""
     for type in ("INT4", "INT8"):
         values = random.rng.integers(-8, 8, (3, 64)).astype(np.int8)
         scales = random.rng.uniform(0.1, 1, (3, 2)).astype(np.float16)
@@ -90,9 +90,9 @@ def with_blocks(records: tables.Model, index: int, scales: NDArray[Any], size: i
 
     Args:
         records: the model.
-        index: the tensor's.
-        scales: ``[rows, blocks]``, float16 or float32.
-        size: elements of a block.
+        index: index of the tensor.
+        scales: scales of the blocks, ``[rows, blocks]``, float16 or float32.
+        size: number of elements in a block.
     """
     (graph, *others), buffers = records.subgraphs or (), records.buffers or ()
     tensors = list(graph.tensors or ())

@@ -34,7 +34,7 @@ from delegraph.testing.recurrent_layers import (
 )
 
 KINDS = ((False, False), (True, False), (True, True))
-"""Whether weights are int8, and whether inputs are quantized asymmetrically."""
+"""Kinds of layers: whether weights are int8, and whether inputs have zero points."""
 
 STEPS = 3
 
@@ -59,7 +59,7 @@ def stepped(
 
 
 def layer(random: RandomOperands) -> dict[str, Any]:
-    """Tensors and options of a random LSTM layer."""
+    """Return the tensors and options of a random LSTM layer."""
     projection = random.chance(0.4)
     return {
         "cifg": random.chance(0.3),

@@ -153,7 +153,7 @@ PROBABILITIES: dict[tuple[str, str], dict[str, Any]] = {
     ("L2_NORMALIZATION", "INT8"): {"scale": 1 / 128, "zero_point": 0},
     ("L2_NORMALIZATION", "UINT8"): {"scale": 1 / 128, "zero_point": 128},
 }
-"""Output quantization that kernels insist on."""
+"""Mapping from operator and type to the output quantization that the kernel requires."""
 
 
 @cases_of("LOCAL_RESPONSE_NORMALIZATION")

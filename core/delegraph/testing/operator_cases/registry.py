@@ -1,4 +1,4 @@
-"""Which function makes the cases of which operator."""
+"""Table of the functions that make the cases of each operator."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from delegraph.testing.random_operands import RandomOperands
 MakeCases = Callable[[str, RandomOperands], Iterator[OperatorCase]]
 
 MAKERS = LazyTable[list[MakeCases]](__package__)
-"""Operator name to the functions that make its cases."""
+"""Mapping from an operator's name to the functions that make its cases."""
 
 
 def cases_of(*ops: str) -> Callable[[MakeCases], MakeCases]:
     """Register the decorated generator as a maker of the cases of *ops*.
 
-    It is called once an operator, with its name and :class:`RandomOperands`, and yields the fixed
-    cases and then ``random.count`` random ones.
+    The maker is called once for each operator, with its name and :class:`RandomOperands`. It yields
+    fixed cases and then ``random.count`` random ones.
     """
 
     def register(make: MakeCases) -> MakeCases:
@@ -33,9 +33,9 @@ def cases(op: str, *, seed: int = 0, count: int = 40) -> Iterator[OperatorCase]:
     """Yield the cases of an operator, equal for equal arguments.
 
     Args:
-        op: operator name; one without a maker has no cases.
-        seed: of the random cases.
-        count: random cases of each maker.
+        op: name of the operator; without a maker it has no cases.
+        seed: seed of the random cases.
+        count: number of random cases from each maker.
     """
     makers = sorted(MAKERS.get(op, ()), key=lambda make: make.__module__)  # in whatever order known
     for make in makers:

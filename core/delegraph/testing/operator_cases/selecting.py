@@ -53,7 +53,7 @@ def gather(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("GATHER_ND")
 def gather_nd(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of index tuples for one axis to all axes."""
+    """Yield cases of index tuples that cover one axis, several axes or all axes."""
     for type in types_of(random):
         shape = random.shape(1, 4, empty=0)
         depth = random.number(1, len(shape))
@@ -68,7 +68,7 @@ def gather_nd(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SCATTER_ND")
 def scatter_nd(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of index tuples for one axis to all axes, including repeated tuples."""
+    """Yield cases of index tuples that cover one axis to all axes, including repeated tuples."""
     for type in types_of(random):
         shape = random.shape(1, 4, empty=0)
         depth = random.number(1, len(shape))
@@ -178,7 +178,7 @@ def unsorted_segments(op: str, random: RandomOperands) -> Iterator[OperatorCase]
 
 @cases_of("SPARSE_TO_DENSE")
 def sparse_to_dense(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of scalar, vector and tuple indices, with one value or a value per index."""
+    """Yield cases of scalar, vector and tuple indices, with one value or one per index."""
     for type in types_of(random):
         shape = random.shape(1, 4, empty=0)
         count = random.number(1, 5)
@@ -237,7 +237,7 @@ def bucketize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("HASHTABLE_LOOKUP")
 def table_lookup(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of existing and missing keys; not for packed integers, which would be cut."""
+    """Yield cases of existing and missing keys, without packed integers."""
     for type in types_of(random):
         if type == "INT4":
             continue
@@ -261,7 +261,7 @@ def projections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SKIP_GRAM")
 def skip_grams(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of sentences, for all n-gram and skip sizes."""
+    """Yield cases of sentences with all n-gram and skip sizes."""
     sentences = (b"", b"one", b"The quick\t brown fox\n jumps over the lazy dog!", b"a b c d e")
     for sentence in sentences:
         for size in range(4):

@@ -38,7 +38,7 @@ def plain_options(op: str, **given: Any) -> Any:
 
 
 def given_or_fed(random: RandomOperands, values: Any, type: str = "INT32") -> Fed | TensorDef:
-    """Return shape arithmetic as a constant, or now and then as a graph input."""
+    """Return shape arithmetic as a constant, or sometimes as a graph input."""
     array = np.asarray(values).astype(type.lower())
     return fed(array) if random.chance(0.25) else constant(array)
 
@@ -140,7 +140,7 @@ def pads(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def type_of(value: Any) -> Any:
-    """Return the enumeration of a value."""
+    """Return the tensor type of a value."""
     return type(value)
 
 
@@ -154,7 +154,7 @@ def quantization_of(x: Fed) -> dict[str, Any]:
 
 @cases_of("TILE")
 def tile(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Multiples of zero and more; no element of INT4 is taken, as of any type."""
+    """Yield cases of multiples of zero and more; INT4 is left out."""
     for type in types_of(random):
         if type == "INT4":
             continue
@@ -167,7 +167,7 @@ def tile(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("BROADCAST_TO")
 def broadcast_to(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of shapes that broadcast, and some that do not; none of packed integers."""
+    """Yield cases of shapes that broadcast, and some that do not; packed integers are left out."""
     for type in types_of(random):
         if type == "INT4":
             continue

@@ -19,7 +19,7 @@ from delegraph.testing.random_operands import RandomOperands
 
 @cases_of("RFFT2D")
 def rfft2d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of power-of-two lengths, longer and shorter than the input, and of others."""
+    """Yield cases of power-of-two lengths, longer and shorter than the input, and other lengths."""
     for _ in range(random.count):
         shape = random.shape(2, 4, largest=9, empty=0)
         height = random.pick([1, 2, 4, 8, 16, 3])
@@ -62,7 +62,7 @@ def coefficients(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("TFLite_Detection_PostProcess")
 def detections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of boxes with many ties, as many as fit, so that outputs are fully written."""
+    """Yield cases of boxes with many ties, enough to fill the outputs."""
     for _ in range(random.count):
         boxes, classes = random.number(1, 40), random.number(1, 5)
         regular = random.chance(0.5)
@@ -100,7 +100,7 @@ def _flexbuffer(options: dict[str, Any]) -> bytes:
 
 @cases_of("aeq.hadamard_rotation")
 def rotations(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of rotations of parts of the last axis."""
+    """Yield cases that rotate a part of the last axis."""
     for _ in range(random.count):
         size = random.pick([1, 2, 4, 8, 16])
         shape = (*random.shape(1, 3, empty=0), size * random.pick([1, 1, 2, 3]))

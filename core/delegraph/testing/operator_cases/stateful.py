@@ -39,7 +39,7 @@ def binary(op: str, options: Any, shape: tuple[int, ...]) -> Graph:
 
 
 def padded(shape: tuple[int, ...], more: int) -> Graph:
-    """Return a subgraph with two inputs that pads the first one."""
+    """Return a subgraph with two inputs that pads the first input."""
     a, b = tensor(shape), tensor(shape)
     y = tensor((shape[0] + more, *shape[1:]))
     pads = np.zeros((len(shape), 2), np.int32)
@@ -49,7 +49,7 @@ def padded(shape: tuple[int, ...], more: int) -> Graph:
 
 @cases_of("IF")
 def branches(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of branches of equal and of different shapes, taken and not."""
+    """Yield cases of branches with equal and different shapes, taken and not taken."""
     for _ in range(random.count):
         shape = random.shape(1, 3, empty=0)
         condition = tensor(random.pick([(), (1,)]), "BOOL")
@@ -66,7 +66,7 @@ def branches(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("WHILE")
 def loops(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of loops of any number of turns, with values that grow, change or stay."""
+    """Yield cases of loops with any number of iterations, with values that grow, change or stay."""
     for _ in range(random.count):
         shape, limit = random.shape(1, 3, empty=0), random.number(0, 4)
         i, x, n, y = tensor(()), tensor(shape), tensor(()), tensor(shape)
@@ -123,7 +123,7 @@ def variables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("READ_VARIABLE", "ASSIGN_VARIABLE")
 def unset_variables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of variables of every type, and of one that is read before it has a value."""
+    """Yield cases of variables of every type, and of a variable that is read before it is set."""
     types = ("FLOAT32", "INT8", "INT32", "INT64", "BOOL", "UINT8", "INT16", "FLOAT16")
     for type in types:
         for is_set in (True, False):
@@ -150,7 +150,7 @@ def hashtables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def kind(array: Any) -> str:
-    """Return the tensor type of words or numbers."""
+    """Return the tensor type for texts or numbers."""
     return "STRING" if array.dtype == object else "INT64"
 
 
@@ -193,7 +193,7 @@ def composites(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_CASE")
 def numbered_branches(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of branches by number, also of numbers out of range."""
+    """Yield cases of branches chosen by number, also of numbers out of range."""
     for _ in range(random.count // 2):
         shape = random.shape(1, 3, empty=0)
         number = tensor((), "INT32")

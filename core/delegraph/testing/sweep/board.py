@@ -1,4 +1,4 @@
-"""A board in shared memory: the current case of a worker, and counts of outcomes."""
+"""Board in shared memory: a worker's current case, and its counts of outcomes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NUMBER, PHASE, STARTED, FIRST_COUNT = range(4)
 
 
 class Board:
-    """Progress of a worker, in memory shared with the campaign.
+    """Progress of a worker, in memory shared with the main process.
 
     Args:
-        groups: which cases are counted apart.
+        groups: names of groups of cases that are counted separately.
     """
 
     def __init__(self, groups: Sequence[str] = ("",)) -> None:
@@ -51,7 +51,7 @@ class Board:
         row[COUNTED.index("delegated")] += ending.delegated
 
     def count(self, outcome: str, group: str = "") -> None:
-        """Count an outcome of a case of a group."""
+        """Count an outcome of a case in a group."""
         self._table[self._rows[group], COUNTED.index(outcome)] += 1
 
     @property
@@ -65,7 +65,7 @@ class Board:
         return PHASES[int(self.cells[PHASE])]
 
     def seconds(self) -> float:
-        """Return for how long the case has been tried; 0 for none."""
+        """Return the seconds since the current case began; 0 if none is running."""
         started = int(self.cells[STARTED])
         return (time.monotonic_ns() - started) / 1e9 if started else 0.0
 

@@ -15,7 +15,7 @@ from delegraph.schema.enums import TensorType
 from delegraph.testing.sweep.draft import Draft
 
 LONGEST = 5
-"""Operators in a chain, at most."""
+"""Largest number of operators in a chain."""
 
 FUSED = (
     ("CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D", "ADD"),
@@ -37,18 +37,18 @@ FUSED = (
     ("ADD", "HARD_SWISH", "MUL"),
     ("ABS", "MAXIMUM", "MINIMUM", "NEG"),
 )
-"""Operators in a row, as converters write them and delegates fuse them."""
+"""Sequences of operators that converters write and delegates fuse."""
 
 
 JUMPING = STEPS | {"BITCAST", "CAST", "LSH_PROJECTION"}
-"""Operators that make a large difference of a float's last bit."""
+"""Operators that magnify a difference in a float's last bit."""
 
 _FLOATS = (TensorType.FLOAT16, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.BFLOAT16)
 _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 
 def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
-    """Return two or more operators for a chain, a typical or a random sequence."""
+    """Return two or more operators for a chain: a typical sequence or a random one."""
     known = [names for names in FUSED if set(names) <= set(operators)]
     if known and chance.random() < 0.7:
         return chance.choice(known)
@@ -56,16 +56,17 @@ def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
 
 
 def can_read(first: Draft, second: Draft) -> bool:
-    """Whether an input of the second model fits an output of a node in the first."""
+    """Return whether an input of the second model fits the output of a node in the first."""
     made = {_kind(first.tensors[i], first.tensors[i].shape or ()) for i in _computed(first)}
     inputs = zip(second.main.inputs or (), second.steps[0], strict=True)
     return any(_kind(second.tensors[i], x.shape) in made for i, x in inputs if _reads(second, i))
 
 
 def _reads(draft: Draft, index: int) -> bool:
-    """Whether an input may be computed; floats that decide about steps must be exact inputs.
+    """Return whether an input may be computed by another operator.
 
-    Steps are results that jump, and the integers that hybrid operators make of floats.
+    Floats on which steps depend must be exact graph inputs. Steps are results that jump, and the
+    integers that hybrid operators make from floats.
     """
     if draft.tensors[index].type not in _FLOATS:
         return True
@@ -80,10 +81,10 @@ def _computed(draft: Draft) -> list[int]:
 
 
 def adapted(first: Draft, second: Draft) -> Draft | None:
-    """Return the second model, changed so that an input fits a tensor of the first.
+    """Return the second model, changed so that one of its inputs fits a tensor of the first.
 
-    Other inputs of the old shape get the new one, as element-wise operators need. None where no
-    tensor has the type and rank of an input.
+    Other inputs of the old shape get the new shape, as element-wise operators need. The result is
+    None if no tensor has the type and rank of an input.
     """
     for index in reversed(_computed(first)):
         source = first.tensors[index]
@@ -111,10 +112,10 @@ def _with_shape(draft: Draft, old: tuple[int, ...], new: tuple[int, ...]) -> Dra
 
 
 def chained(chance: Random, first: Draft, second: Draft) -> Draft:
-    """Draft of both models: inputs of the second are tensors of the first, where any fit.
+    """Return both models as one: inputs of the second are tensors of the first where they fit.
 
-    Outputs of both are outputs of the graph, so that some lie in the middle of the chain; now and
-    then those that are read are none.
+    Outputs of both models are graph outputs, so some lie in the middle of the chain. Sometimes
+    outputs that the second model reads are not graph outputs.
     """
     if len(second.records.subgraphs or ()) != 1:
         return first
@@ -153,7 +154,7 @@ def chained(chance: Random, first: Draft, second: Draft) -> Draft:
 def _fitting(
     chance: Random, first: Draft, wanted: tables.Tensor, shape: tuple[int, ...]
 ) -> int | None:
-    """Index of a tensor of the type, shape and quantization of another; the last computed first."""
+    """Return the index of a tensor with another's type, shape and quantization, or None."""
     kind = _kind(wanted, shape)
     same = [
         i for i in _computed(first) if _kind(first.tensors[i], first.tensors[i].shape or ()) == kind
@@ -184,7 +185,7 @@ def _moved(node: tables.Operator, place: dict[int, int], first_code: int) -> tab
 
 
 def _shifted(tensor: tables.Tensor, tensors: int, buffers: int) -> tables.Tensor:
-    """Tensor of a model that follows another one of so many tensors and buffers."""
+    """Return a tensor with its indices shifted by the given numbers of tensors and buffers."""
     moved, quantization = tensor.replace(buffer=tensor.buffer + buffers), tensor.quantization
     details = None if quantization is None else quantization.details
     if quantization is None or not isinstance(details, tables.BlockwiseQuantization):

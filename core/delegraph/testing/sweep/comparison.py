@@ -1,4 +1,4 @@
-"""Comparison of two runs of each case, and the rule for differences."""
+"""Comparison: runs each case in two interpreters, and judges the differences."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ from delegraph.testing.sweep.sweep_case import SweepCase, feed
 from delegraph.tools.setup import file_and_options
 
 CORE = "core"
-"""In a delegate's place: Delegraph's own kernels, compared with the official interpreter."""
+"""Name in place of a delegate's that means Delegraph's own kernels.
+
+They are compared with the official interpreter.
+"""
 
 COMPILING = 3
 """Times the processor time of the right side, for a delegate that compiles in its run."""
@@ -52,7 +55,7 @@ Open = Callable[[bytes], Any]
 
 
 def _unannounced(phase: str) -> None:
-    """Ignore the phase."""
+    """Do nothing; used if phases are not announced."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,13 @@ class Comparison:
     """Two interpreters for each case: one with right results, and the tested one.
 
     Attributes:
-        delegate: as ``--delegate`` or ``--delegate-file`` takes it, or ``core``.
+        delegate: delegate as for ``--delegate`` or ``--delegate-file``, or ``core``.
         runtime: ``litert`` applies the delegate in the official interpreter, and compares with that
-            interpreter alone.
-        by_default: whether the delegate comes with ``Interpreter(...)`` as its default. Then errors
-            must be the core's in class and words, and incidents count as different.
-        make: returns a new delegate; None for the installed one of that name.
-        promised: what the delegate promises; None for what it says itself.
+            interpreter without a delegate.
+        by_default: whether the delegate is applied as the default of ``Interpreter(...)``. Then
+            errors must have the core's class and text, and incidents count as differences.
+        make: returns a new delegate; None means the installed delegate of this name.
+        promised: the delegate's claims; None means those it declares.
     """
 
     delegate: str
@@ -77,12 +80,12 @@ class Comparison:
 
     @property
     def is_core(self) -> bool:
-        """Whether the core's kernels are tested, and no delegate."""
+        """Whether the core's kernels are tested, without a delegate."""
         return self.delegate == CORE
 
     @property
     def is_official_right(self) -> bool:
-        """Whether the official interpreter gives the right answers."""
+        """Whether the official interpreter's results count as right."""
         return self.is_core or self.runtime == "litert"
 
     @cached_property
@@ -108,11 +111,12 @@ class Comparison:
             interpreter_module()
 
     def judge(self, case: SweepCase, announce: Announce = _unannounced) -> Ending:
-        """Run a case in both interpreters, and return the ending.
+        """Run a case in both interpreters, and return how it ended.
 
         Args:
-            case: the model and what it is fed.
-            announce: is told what runs next, so that a crash can be ascribed.
+            case: the model with its inputs.
+            announce: is called with the name of what runs next, so that a crash can be assigned to
+                it.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -162,7 +166,7 @@ class Comparison:
         return _difference(right, mine, promised, case.is_random, others)
 
     def _error_fault(self, error: BaseException, other: BaseException | None) -> Fault | None:
-        """Fault of the tested side's error; None for none."""
+        """Return the fault in the tested side's error; None if there is none."""
         if self.runtime == "litert" and not isinstance(error, DelegraphError):
             return None if isinstance(error, RuntimeError | ValueError) else error_fault(error)
         if not self.is_core and type(error) is type(other) and str(error) == str(other):
@@ -232,7 +236,7 @@ def _difference(
 
 
 def _is_documented(fault: Fault, mine: Run, case: SweepCase) -> bool:
-    """Whether the page of differences says why the core and the official interpreter differ."""
+    """Return whether ``docs/differences.md`` explains the difference of core and LiteRT."""
     if fault.kind == "refuses alone":
         return documented_refusal(mine.error) is not None
     return fault.kind == "differs" and documented_values(case) is not None
@@ -253,12 +257,12 @@ def _is_limit(error: BaseException | None) -> bool:
 
 
 def _is_static_only(error: BaseException | None) -> bool:
-    """Whether an error says that a static delegate got dynamic tensors, a rule of TFLite."""
+    """Return whether an error says that a static delegate got dynamic tensors, a rule of TFLite."""
     return "only supports static-sized tensors" in str(error or "")
 
 
 def _phase(incident: str) -> str:
-    """Return an incident's phase and error without numbers, as a signature."""
+    """Return an incident's phase and error, without numbers, to recognise equal incidents."""
     return re.sub(r"[\[\]\d, -]+", " ", incident.partition("subgraph ")[2])[:80].strip()
 
 

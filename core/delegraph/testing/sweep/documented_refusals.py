@@ -1,4 +1,4 @@
-"""Models that Delegraph refuses but LiteRT computes, by entries of ``docs/differences.md``."""
+"""Models that Delegraph rejects but LiteRT computes, as ``docs/differences.md`` explains."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ REFUSALS: dict[str, str] = {
     r"|\((LSH_PROJECTION|EMBEDDING_LOOKUP\w*|\w*LSTM|SVDF)\).*has type FLOAT16",
     "zero-points-beyond-their-type": r"zero point -?\d+",
 }
-"""Pattern of the error, by the id of the entry that says why."""
+"""Mapping from the id of an entry of ``docs/differences.md`` to a pattern of the error."""
 
 _PATTERNS = {name: re.compile(pattern) for name, pattern in REFUSALS.items()}
 
 
 def documented_refusal(error: BaseException | None) -> str | None:
-    """Return the id of the entry that documents a refusal by Delegraph, or None."""
+    """Return the id of the entry that explains a rejection by Delegraph, or None."""
     text = str(error or "")
     return next((name for name, pattern in _PATTERNS.items() if pattern.search(text)), None)

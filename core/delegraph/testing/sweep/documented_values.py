@@ -1,4 +1,4 @@
-"""Cases in which Delegraph and LiteRT compute other values, by ``docs/differences.md``."""
+"""Cases in which Delegraph and LiteRT compute different values, by ``docs/differences.md``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 @dataclass(frozen=True)
 class _Call:
-    """A node with what it read and wrote at one invoke.
+    """A call of a node: the values that it read and wrote at one invoke.
 
     Attributes:
         op: name of the operator.
@@ -236,16 +236,16 @@ VALUES: dict[str, Callable[[_Call], bool]] = {
     "unique-values-beside-nan": lambda call: call.op == "UNIQUE" and _has_nan(call),
     "zero-points-of-convolution-weights": _has_offset_weights,
 }
-"""Whether an entry is about a node's call, by the entry's id."""
+"""Mapping from an entry's id to a function that returns whether it explains a node's call."""
 
 
 def documented_values(case: SweepCase) -> str | None:
-    """Id of the entry that says why values of a case differ; None without one."""
+    """Return the id of the entry that explains a case's different values; None if there is none."""
     return next((n for call in _calls(case) for n, holds in VALUES.items() if holds(call)), None)
 
 
 def _calls(case: SweepCase) -> list[_Call]:
-    """Calls of the main subgraph's nodes at each invoke, as the core computes them."""
+    """Return the calls of the main subgraph's nodes at each invoke, as the core computes them."""
     model = read_model(np.frombuffer(case.content, np.uint8))
     names, (graph, *_) = operator_names(case.content), model.subgraphs or ()
     tensors, nodes = graph.tensors or (), graph.operators or ()

@@ -1,4 +1,4 @@
-"""Drafts: cases of a sweep while oddities change them, with methods to edit records."""
+"""Drafts: cases while oddities (random changes) are applied, with methods to edit records."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from delegraph.testing.sweep.sweep_case import Arrays
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """A case while oddities change it.
+    """A case while oddities (random changes) are applied to it.
 
     Attributes:
-        records: the model; the main subgraph comes first.
-        steps: arrays for its inputs at each invoke.
+        records: records of the model, whose first subgraph is the main one.
+        steps: arrays for the model's inputs at each invoke.
     """
 
     records: tables.Model
@@ -34,7 +34,7 @@ class Draft:
 
     @property
     def tensors(self) -> tuple[tables.Tensor, ...]:
-        """The tensors of the main subgraph."""
+        """Tensors of the main subgraph."""
         return self.main.tensors or ()
 
     def with_main(self, **changes: Any) -> Draft:

@@ -1,4 +1,4 @@
-"""Findings of a sweep: grouped by signature, and saved with files to reproduce them."""
+"""Findings of a sweep: faulty cases, grouped by signature and saved with files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph.testing.sweep.judging import Fault
 from delegraph.testing.sweep.sweep_case import SweepCase
 
 KEPT = 40
-"""Cases of one finding whose numbers are kept."""
+"""Largest number of case numbers that are kept for a finding."""
 
 
 @dataclass
@@ -24,11 +24,11 @@ class Finding:
     """Cases that show the same fault.
 
     Attributes:
-        case: the first of them, or what it was shrunk to.
-        fault: what came of it.
-        numbers: numbers of the first few cases.
-        count: number of cases.
-        state: ``as found``, ``shrunk``, or ``not repeated`` when a new process finds no fault.
+        case: the first case, or the smaller one that it was shrunk to.
+        fault: the fault of the case.
+        numbers: numbers of the first :data:`KEPT` cases.
+        count: number of all cases.
+        state: ``as found``, ``shrunk``, or ``not repeated`` if a new process finds no fault.
     """
 
     case: SweepCase
@@ -49,14 +49,14 @@ class Finding:
 
     @property
     def model(self) -> str:
-        """Operators of the model with the types of their inputs: ``ADD(INT16 INT16)``."""
+        """Operators of the model with the types of their inputs, such as ``ADD(INT16 INT16)``."""
         return " ".join(nodes_of(self.case.content)) or self.case.op
 
     def described(self, command: str) -> dict[str, Any]:
         """Return all fields except model and arrays, for JSON.
 
         Args:
-            command: how the run was started, without the number of the case.
+            command: command line of the run, without the number of the case.
         """
         return {
             "operator": self.case.op,
@@ -95,7 +95,7 @@ class Findings:
         return len(self._found)
 
     def merged(self) -> list[Finding]:
-        """Return the findings, with those merged that have equal signatures after shrinking."""
+        """Return the findings; those with equal signatures after shrinking are merged."""
         found: dict[tuple[str, ...], Finding] = {}
         for finding in self:
             known = found.setdefault(finding.signature, finding)
@@ -109,9 +109,9 @@ def command_of(comparison: Comparison, seed: int, operators: tuple[str, ...] = (
     """Return the command that repeats a sweep, without ``--first`` and ``--cases``.
 
     Args:
-        comparison: what is compared.
-        seed: of the run.
-        operators: those that were asked for; none for all.
+        comparison: comparison of the sweep.
+        seed: seed of the sweep.
+        operators: requested operators; empty means all.
     """
     words = ["delegraph test-operators", comparison.delegate, f"--seed {seed}"]
     words += ["--runtime litert"] * (comparison.runtime == "litert")
@@ -158,7 +158,7 @@ def nodes_of(content: bytes) -> tuple[str, ...]:
 
 
 def _cause(fault: Fault) -> str:
-    """Return the cause of a fault: its place in the code, or its text without numbers."""
+    """Return the cause of a fault: its place in the source, or its text without numbers."""
     if fault.kind == "differs":
         return re.sub(r"invoke \d+, output \d+: ([a-z]*).*", r"\1", fault.detail, flags=re.DOTALL)
     return fault.where or re.sub(r"[\d.,\[\] -]+", " ", fault.detail)[:80]

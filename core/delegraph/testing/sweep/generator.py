@@ -1,4 +1,4 @@
-"""Which model a sweep tries under which number."""
+"""Generates the case for each number of a sweep."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CHAINS = 0.3
 """Share of cases with several operators."""
 
 ODD = (0, 0, 0, 1, 1, 1, 1, 2, 2, 3)
-"""How many oddities a case has, each as likely as the others."""
+"""Number of oddities (random changes) of a case; each entry is equally likely."""
 
 TWO_THREADS = 0.2
-"""Share of cases in which the tested side has two threads."""
+"""Share of cases in which the tested side uses two threads."""
 
 
 def sweep_operators() -> tuple[str, ...]:
@@ -37,9 +37,9 @@ def sweep_case(seed: int, number: int, operators: Sequence[str]) -> SweepCase:
     """Return the case with a number, equal for equal arguments in any process.
 
     Args:
-        seed: of everything random.
-        number: at least 0.
-        operators: names that the case may be about.
+        seed: seed of all random choices.
+        number: number of the case, from 0.
+        operators: names of the operators to choose from.
     """
     chance = Random(f"{seed}:{number}")
     op = chance.choice(list(operators))
@@ -107,7 +107,7 @@ def _cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
 
 @lru_cache(512)
 def _palette(op: str) -> tuple[tuple[OperatorCase, Draft], ...]:
-    """Return palette cases that the core computes, with drafts that have output shapes."""
+    """Return palette cases that the core computes, each with its draft with output shapes."""
     found = []
     for case in palette_cases(op, 16):
         if len(case.records.subgraphs or ()) == 1 and not case.is_random and len(case.steps) == 1:

@@ -1,4 +1,4 @@
-"""Interpreters for models of a sweep: Delegraph's and the official one, with limits."""
+"""Interpreters for the models of a sweep, Delegraph's and the official one, with limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from delegraph.native.litert.interpreter import LiteRtInterpreter
 
 MEMORY_LIMIT = 64 << 20
-"""Bytes of tensors: enough for what is interesting, and quickly filled."""
+"""Limit for tensors in bytes: large enough for interesting cases, and quick to fill."""
 
 TIME_LIMIT = 2.0
 """Seconds of processor time of a run, after which the runtime itself must stop it."""
@@ -45,7 +45,7 @@ def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpr
 
 
 def open_by_default(content: bytes, *, threads: int = 1) -> Interpreter:
-    """Return Delegraph's interpreter without any named delegate, with limits."""
+    """Return Delegraph's interpreter with default delegates, with limits."""
     return Interpreter(
         model_content=content,
         num_threads=threads,
@@ -66,7 +66,7 @@ def open_official(content: bytes) -> Any:
 def open_official_with(
     content: bytes, delegate: Delegate, *, threads: int = 1
 ) -> LiteRtInterpreter:
-    """Return the official interpreter with a delegate of ours."""
+    """Return the official interpreter with one of Delegraph's delegates."""
     from delegraph.native.litert.interpreter import LiteRtInterpreter
 
     return LiteRtInterpreter(
@@ -84,7 +84,7 @@ def run(
     feed: Callable[[Any, int], None],
     seconds: float = TIME_LIMIT,
 ) -> Run:
-    """Open a model, feed and invoke it, and return the run.
+    """Open a model, feed and invoke it, and return the results.
 
     Args:
         open_it: returns an interpreter of a file.
@@ -117,7 +117,7 @@ def run(
 
 
 def _output(interpreter: Any, detail: dict[str, Any]) -> Any:
-    """Return an output; an empty array where the official interpreter has none."""
+    """Return an output; an empty array if the official interpreter has no value for it."""
     try:
         return interpreter.get_tensor(detail["index"])
     except ValueError as error:
@@ -143,7 +143,7 @@ def _is_delegated(interpreter: Any) -> bool:
 
 
 def operator_names(content: bytes) -> Sequence[str]:
-    """Return the names of a file's operators; empty if the file cannot be read."""
+    """Return the names of the operators in a file; empty if the file cannot be read."""
     try:
         codes = read_model(np.frombuffer(content, np.uint8)).operator_codes or ()
     except DelegraphError:
@@ -152,20 +152,20 @@ def operator_names(content: bytes) -> Sequence[str]:
 
 
 def lacks_operators(error: BaseException | None) -> bool:
-    """Return whether an error says that operators are unresolved without a delegate."""
+    """Return whether an error says that operators without a kernel need a delegate."""
     unresolved = ("unresolved custom op", "Select TensorFlow op(s)")
     return isinstance(error, UnresolvedOpError) or any(t in str(error) for t in unresolved)
 
 
 _PERTURB = -6
-"""M_PERTURB of glibc's mallopt: fill memory that is allocated."""
+"""M_PERTURB of glibc's mallopt, which fills newly allocated memory with a pattern."""
 
 
 def is_undefined(right: Run, run_official: Callable[[], Run], announce: Announce) -> bool:
     """Return whether the official interpreter alone gives different results in two runs.
 
-    The interpreter's kernels may leave outputs unwritten. With glibc, new memory is filled with
-    another pattern in each run, which shows this.
+    The interpreter's kernels may leave parts of outputs unwritten. To show this, glibc fills new
+    memory with another pattern in each run.
     """
     try:
         fill = ctypes.CDLL(None).mallopt

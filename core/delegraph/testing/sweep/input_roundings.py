@@ -1,4 +1,4 @@
-"""Inputs and constants changed by roundings, to measure how far right results may move."""
+"""Changes inputs and constants by roundings, to measure how far right results may move."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from delegraph.schema.writer import write_model
 from delegraph.testing.sweep.sweep_case import SweepCase
 
 NUDGES = 6
-"""Runs that tell how far answers depend on roundings."""
+"""Number of runs that measure how much results depend on roundings."""
 
 
 def nudged(x: NDArray[Any], rng: np.random.Generator, *, smoothly: bool) -> NDArray[Any]:
-    """Copy of *x* with changes as large as the roundings of float32 sums.
+    """Return a copy of *x* with changes as large as the roundings of float32 sums.
 
-    The rounding of a product or a partial sum is as good as a change of summands. Short sums: each
-    element by 4 units of 2**-23 up or down. Sums along the longest axis, *smoothly*: what has
-    been added up once is rounded at each later step, which makes a random walk.
+    The rounding of a product or a partial sum has the effect of a change of the summands. For short
+    sums, each element changes by 4 units of 2**-23, up or down. For sums along the longest axis
+    (*smoothly*), the changes make a random walk, because a partial sum is rounded again at each
+    later step.
 
     Args:
-        x: float32.
-        rng: says which go up.
-        smoothly: whether neighbours change by nearly the same.
+        x: array of float32.
+        rng: generator that decides which elements go up.
+        smoothly: whether neighbouring elements change by nearly the same.
     """
     ups = rng.choice((-1.0, 1.0), x.size)
     longest = max(x.shape, default=1)
@@ -41,7 +42,10 @@ def nudged(x: NDArray[Any], rng: np.random.Generator, *, smoothly: bool) -> NDAr
 
 
 def nudged_case(case: SweepCase, number: int) -> SweepCase:
-    """Return a case whose float32 inputs and constants are nudged, depending on *number*."""
+    """Return a case whose float32 inputs and constants are changed by roundings.
+
+    Each *number* gives other changes.
+    """
     rng, smoothly = np.random.default_rng(number), number % 2 == 0
 
     def moved(x: NDArray[Any]) -> NDArray[Any]:

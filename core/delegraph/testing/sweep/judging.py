@@ -1,4 +1,4 @@
-"""Judgement of the ending of a case: errors, error texts, results."""
+"""Judges how a case ended: by its errors, error texts and results."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class Fault:
     Attributes:
         kind: ``crash``, ``hang``, ``memory``, ``exception``, ``bare text``, ``differs``,
             ``refuses alone`` or ``computes alone``.
-        detail: in words.
-        where: the innermost place in the source, or the operator; what makes two faults the same.
+        detail: description of the fault.
+        where: innermost place in the source, or the operator. Two faults with equal places are the
+            same.
     """
 
     kind: str
@@ -36,17 +37,17 @@ class Fault:
 
 OFFICIAL = "the official interpreter alone"
 OURS = "ours"
-"""Phases of a judgement: what a process was doing when it died."""
+"""Phases of a judgement, which say what a process was doing when it died."""
 
 
 class Ending(NamedTuple):
-    """Ending of a case.
+    """Result of trying a case.
 
     Attributes:
         outcome: one of :data:`OUTCOMES`.
-        fault: what must not be; None where all is well.
-        delegated: whether a delegate had a node of it.
-        group: which cases it is counted with; ``""`` where all are.
+        fault: the fault; None if there is none.
+        delegated: whether a delegate had a node of the model.
+        group: group in which the case is counted; ``""`` if there is only one.
     """
 
     outcome: str
@@ -56,7 +57,11 @@ class Ending(NamedTuple):
 
 
 OUTCOMES = ("refused", "computed", "equal", "not judged", "fault")
-"""``equal``: a delegate and the core gave the same; ``not judged``: LiteRT alone cannot run it."""
+"""Outcomes of cases; see below for two of them.
+
+``equal`` means that a delegate and the core gave the same results. ``not judged`` means that LiteRT
+without a delegate cannot run the model.
+"""
 
 Announce = Callable[[str], None]
 
@@ -65,11 +70,11 @@ class Run(NamedTuple):
     """Results of a case on one interpreter.
 
     Attributes:
-        outputs: outputs of each invoke without an error.
+        outputs: outputs of each invoke before an error.
         types: types of the outputs.
-        error: what ended it; None if nothing did.
-        delegated: whether a delegate had a node.
-        incidents: what a delegate did wrong while the runtime went on, in words.
+        error: the error that ended the run; None if there was none.
+        delegated: whether a delegate had a node of the model.
+        incidents: descriptions of delegate failures after which the runtime went on.
     """
 
     outputs: list[list[NDArray[Any]]]
@@ -98,11 +103,11 @@ BARE = re.compile(
     r"setting an array element|is not iterable|is not subscriptable|unhashable|shape mismatch|"
     r"must be non-negative|cannot convert float|too large to convert|only integer scalar"
 )
-"""Texts of Python and NumPy that mean nothing to the model's user."""
+"""Pattern of texts from Python and NumPy that mean nothing to the model's user."""
 
 
 def error_fault(error: BaseException) -> Fault | None:
-    """Return the fault of an error; None for one of our own errors with a proper text."""
+    """Return the fault in an error; None for one of Delegraph's errors with a proper text."""
     where = innermost(error)
     text = str(error)
     if isinstance(error, MemoryError) and not isinstance(error, DelegraphError):
@@ -138,18 +143,18 @@ def difference_fault(
     only_shapes: bool,
     nudged: Sequence[Run] = (),
 ) -> Fault | None:
-    """Return how a delegate's run differs from the core's by more than is tolerated.
+    """Return a fault if a delegate's run differs from the core's beyond the tolerance.
 
-    Both may refuse, with any words and at any time: outputs before that are compared.
+    Both may reject the model, at any time and with any text; only outputs before that are compared.
 
     Args:
-        core: the right answers.
-        mine: those of the delegate.
-        capabilities: what it promises.
-        only_shapes: whether values are random.
-        nudged: the core's answers to inputs that are off by roundings. As far as those are from
-            *core*, times :data:`SLACK`, either answer may be right: sums that cancel
-            depend on the order of additions, and so does what is rounded after them.
+        core: the right results.
+        mine: the results of the delegate.
+        capabilities: the delegate's claims and tolerances.
+        only_shapes: whether values are random, so that only shapes are compared.
+        nudged: the core's results for inputs that are changed by roundings. A result that is as far
+            from *core* as these, times :data:`SLACK`, may be right: sums that cancel depend on the
+            order of additions.
     """
     if core.error is None and mine.error is not None:
         return Fault("refuses alone", str(mine.error)[:300], innermost(mine.error))
@@ -168,11 +173,11 @@ def difference_fault(
 
 
 SLACK = 4.0
-"""Few nudges are tried, which are not the worst ones."""
+"""Factor for the differences of nudged runs, because few are tried, not the worst ones."""
 
 
 def _without_doubt(got: Any, right: Any, others: Sequence[Any]) -> Any:
-    """Return *got*, with the right values where it is no further off than *others*."""
+    """Return *got*, but with the right values where it is no further off than *others*."""
     alike = [x for x in others if x.shape == right.shape == got.shape and x.dtype.kind == "f"]
     if not alike:
         return got
@@ -195,7 +200,7 @@ def _array_fault(
 
 
 LARGE = 1e30
-"""From here on it depends on the order of additions whether a sum is infinite, or no number."""
+"""Number above which the order of additions decides whether a sum overflows."""
 
 
 def _is_extreme(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Oddities of lengths: axes around the widths of vectors and tiles, in inputs and in weights."""
+"""Oddities (random changes) of lengths: axes near the widths of vectors and tiles."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from delegraph.testing.sweep.sweep_case import Arrays
 LENGTHS = (
     0, 1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 96, 127, 128, 129,
 )  # fmt: skip
-"""Lengths of axes around the widths of vectors and tiles, primes, 1 and 0."""
+"""Lengths of axes: around the widths of vectors and tiles, primes, 1 and 0."""
 
 LARGEST = 1 << 14
-"""Elements of an array that an axis is stretched in."""
+"""Largest number of elements of an array in which an axis is stretched."""
 
 
 def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
@@ -63,10 +63,10 @@ def _resized(array: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
 
 
 def stretched_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Change the length of an axis of weights, and of every axis of equal length in the model.
+    """Return the draft with another length for an axis of weights, and all axes of equal length.
 
-    The scales along these axes change with them. In one-dimensional integer constants, values equal
-    to the old length sometimes become the new length.
+    Scales along these axes change too. In one-dimensional integer constants, values equal to the
+    old length sometimes become the new length.
     """
     arrays = {i: x for i in draft.constants() if (x := constant_array(draft, i)) is not None}
     lengths = sorted({n for x in arrays.values() if x.ndim > 1 for n in x.shape if n > 1})

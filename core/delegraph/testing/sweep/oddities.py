@@ -1,7 +1,7 @@
-"""Oddities: functions that make a case of the kit odd, listed in :data:`ODDITIES`.
+"""Oddities: functions that change a case at random, listed in :data:`ODDITIES`.
 
-Each takes a :class:`Draft` and returns a changed one, or None where it does not apply. Models stay
-well-formed files; whether a runtime accepts them is for the runtimes to say, in the same way.
+Each takes a :class:`Draft` and returns a changed one, or None if it does not apply. Models stay
+well-formed files. The compared runtimes may accept or reject them, but both must do the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from delegraph.testing.sweep.lengths import resized, stretched_axis, stretched_w
 from delegraph.testing.sweep.weights import float16_weights, narrow_weights, sparse_weights
 
 FLOATS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 1e-39, 1.0, -1.0, 100.0, -100.0)
-"""None is so large that a sum depends on the order of its summands by more than roundings."""
+"""Unusual floats, none so large that the order of a sum matters beyond roundings."""
 
 
 def no_quantization(chance: Random, draft: Draft) -> Draft | None:
@@ -54,7 +54,7 @@ def odd_quantization(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _scales(tensor: tables.Tensor) -> NDArray[np.float32] | None:
-    """A tensor's scales; None without any."""
+    """Return the scales of a tensor; None if it has none."""
     q = tensor.quantization
     return None if q is None or q.scale is None or not len(q.scale) else q.scale
 
@@ -227,7 +227,7 @@ def late_shape(chance: Random, draft: Draft) -> Draft | None:
 
 
 def extreme_values(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with extreme inputs and constants, and floats that are NaN or infinite."""
+    """Return the draft with extreme inputs and constants, including NaN and infinities."""
     rng = np.random.default_rng(chance.randrange(1 << 30))
     alike = chance.random() < 0.5
     steps = tuple(tuple(_extreme(rng, a, alike) for a in step) for step in draft.steps)
@@ -240,7 +240,7 @@ def extreme_values(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _extreme(rng: np.random.Generator, array: NDArray[Any], alike: bool) -> NDArray[Any]:
-    """Return the array with extreme values of its type: one everywhere, or several at random."""
+    """Return the array with extreme values: one value everywhere, or several at random."""
     if array.dtype.kind == "f":
         ends: Sequence[Any] = FLOATS
     elif array.dtype.kind in "iu":

@@ -1,7 +1,8 @@
 """Shrinks cases that show a difference: fewer nodes, then shorter axes and simpler values.
 
 Source:
-    Greedy, as in QuickCheck: the first simpler case that still fails is taken, and so on.
+    The search is greedy, as in QuickCheck: it takes the first simpler case that still fails, and
+    continues from there.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ def smallest(
     """Return the simplest case found in *seconds* that shows the same kind of fault.
 
     Args:
-        case: shows *fault*.
-        fault: its kind must stay, and its place where it has one.
-        judge: returns what comes of a case, even if that ends a process.
-        seconds: after which the simplest so far is returned.
+        case: a case with *fault*.
+        fault: the fault, whose kind must stay, and its place if it has one.
+        judge: tries a case and returns how it ended, even if the case kills a process.
+        seconds: number of seconds after which the simplest case so far is returned.
     """
     end = time.monotonic() + seconds
 
@@ -100,7 +101,7 @@ def _fewer_nodes(case: SweepCase, fails: Fails) -> SweepCase:
 def _part(
     case: SweepCase, model: tables.Model, nodes: range, values: list[dict[int, np.ndarray]]
 ) -> SweepCase | None:
-    """Return the case of some consecutive nodes; None if their inputs are not known."""
+    """Return the case of some consecutive nodes; None if their inputs are unknown."""
     graph, *others = model.subgraphs or ()
     kept = (graph.operators or ())[nodes.start : nodes.stop]
     tensors, buffers = graph.tensors or (), model.buffers or ()

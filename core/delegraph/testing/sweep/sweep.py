@@ -1,4 +1,4 @@
-"""Runs a sweep: cases over processes, findings shrunk and written, counts by operator."""
+"""Runs a sweep: tries cases in processes, shrinks and writes findings, counts by operator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from delegraph.testing.sweep.workers import Limits
 
 NO_END = 1 << 40
-"""Cases of a sweep that only time ends."""
+"""Number of cases of a sweep that only a time limit ends."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,16 @@ class Plan:
     """Settings of a sweep.
 
     Attributes:
-        comparison: the comparison of each case.
-        seed: with the number of a case, says what it is.
+        comparison: comparison that judges each case.
+        seed: seed that decides each case, together with its number.
         first: number of the first case.
         cases: number of cases; None for as many as time allows.
-        seconds: after which no case is begun; None for no limit.
-        operators: those that cases are about; empty for all.
-        jobs: processes.
-        folder: where findings are written; None for nowhere.
-        case_seconds: of processor time that a case may take.
-        shrink_seconds: that a finding may take to become smaller.
+        seconds: number of seconds after which no case is begun; None means no limit.
+        operators: names of the operators to try; empty means all.
+        jobs: number of processes.
+        folder: folder for findings; None means that they are not written.
+        case_seconds: seconds of processor time that a case may take.
+        shrink_seconds: seconds that the shrinking of a finding may take.
     """
 
     comparison: Comparison
@@ -66,9 +66,9 @@ class SweepResult:
 
     Attributes:
         plan: settings of the sweep.
-        counts: by operator: how many cases ended how.
-        findings: what differed.
-        seconds: duration of the cases.
+        counts: mapping from an operator to its number of cases by outcome.
+        findings: the findings, with all their faults.
+        seconds: duration of all cases, in seconds.
     """
 
     plan: Plan
@@ -83,7 +83,7 @@ class SweepResult:
 
     @property
     def differences(self) -> tuple[Finding, ...]:
-        """Findings that a new process repeats."""
+        """Findings that a new process can repeat."""
         return tuple(f for f in self.findings if f.state != "not repeated")
 
     @property
@@ -108,24 +108,24 @@ class SweepResult:
 
 
 COLUMNS = ("cases", "equal", "refused by both", "left to the core", "different", "not judged")
-"""Counts of an operator."""
+"""Columns of the table of counts by operator."""
 
 
 FEW = 1000
-"""Cases for which each worker makes the base cases that it needs."""
+"""Number of cases up to which each worker makes its own base cases."""
 
 
 def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     """Try the cases of a plan.
 
     Args:
-        plan: what to try.
-        progress: is told how far the sweep is.
+        plan: settings of the sweep.
+        progress: is called with the state of the sweep.
 
     Raises:
         ArgumentError: an operator is unknown, or this system cannot fork processes.
         PluginError: the delegate is not installed, or cannot be used.
-        ChildProcessError: loading the delegate ended a process.
+        ChildProcessError: loading the delegate killed a process.
     """
     require_runnable(plan.operators)
     from delegraph.testing.sweep.workers import Campaign, Limits, run_forked
@@ -219,7 +219,7 @@ def _tell(progress: Progress, plan: Plan, tried: int, seconds: float, findings: 
 
 
 def _row(found: Counter[str], is_core: bool) -> Counter[str]:
-    """Counts of an operator by :data:`COLUMNS`."""
+    """Return the counts of an operator in the columns :data:`COLUMNS`."""
     left = 0 if is_core else max(0, found["equal"] - found["delegated"])
     return Counter({
         "cases": sum(found[outcome] for outcome in OUTCOMES),

@@ -16,14 +16,14 @@ class SweepCase:
 
     Attributes:
         op: name of the operator that the case is about; a custom operator's own name.
-        content: the ``.tflite`` file.
+        content: bytes of the ``.tflite`` file.
         steps: arrays for the graph inputs at each of consecutive invokes. An array of another shape
-            than the input has resizes the input first.
-        is_random: whether outputs are random numbers: only their shapes can be compared.
-        tolerance: largest difference of floats to the official interpreter, relative and beside the
-            largest output.
-        described: types, options and oddities, on one line.
-        threads: of the delegate's side; the other side has one.
+            than the input's resizes the input first.
+        is_random: whether outputs are random numbers, so that only shapes can be compared.
+        tolerance: largest difference of floats from the official interpreter, as a share of the
+            value and of the largest output.
+        described: types, options and oddities (random changes) of the case, on one line.
+        threads: number of threads of the tested side; the other side has one.
     """
 
     op: str
@@ -36,7 +36,7 @@ class SweepCase:
 
 
 def feed(interpreter: Any, steps: tuple[Arrays, ...], step: int) -> None:
-    """Resize where shapes changed, allocate where that is needed, and set every input."""
+    """Resize inputs whose shapes changed, allocate if necessary, and set every input."""
     details = interpreter.get_input_details()
     is_resized = False
     for detail, array in zip(details, steps[step], strict=True):

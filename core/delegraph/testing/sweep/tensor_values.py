@@ -1,4 +1,4 @@
-"""Values of a case's tensors, between its nodes, too."""
+"""Values of all tensors of a case, also between its nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from delegraph.testing.sweep.sweep_case import SweepCase, feed
 
 
 def tensor_values(case: SweepCase) -> list[dict[int, np.ndarray]]:
-    """Tensors of the main subgraph at each step, as the core computes them, as far as it does."""
+    """Return the values of the main subgraph's tensors at each step, as the core computes them.
+
+    Steps after an error of the core are left out.
+    """
     found: list[dict[int, np.ndarray]] = []
     try:
         with (

@@ -1,4 +1,4 @@
-"""Oddities of weights: narrow types, FLOAT16 and sparse weights."""
+"""Oddities (random changes) of weights: narrow types, FLOAT16 and sparse weights."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def float16_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with a sparse weight matrix, half of them before a DENSIFY."""
+    """Return the draft with a sparse weight matrix, in half of the cases before a DENSIFY."""
     found = [i for i in _weights(draft, None) if len(draft.tensors[i].shape or ()) == 2]
     if not found:
         return None
@@ -61,7 +61,7 @@ def sparse_weights(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
-    """Return the indices of dense constants with two or more axes, and *dtype* if given."""
+    """Return the indices of dense constants with two or more axes, of *dtype* if it is given."""
     arrays = {i: constant_array(draft, i) for i in draft.constants()}
     return [
         i for i, x in arrays.items()
@@ -73,9 +73,9 @@ def _weights(draft: Draft, dtype: np.dtype[Any] | None) -> list[int]:
 def _computed(
     draft: Draft, index: int, op: BuiltinOperator, stored: tables.Tensor, data: NDArray[Any] | None
 ) -> Draft | None:
-    """Draft in which a node computes a former constant of one that is stored another way.
+    """Return the draft in which a node computes a constant from one stored in another way.
 
-    None where the constant is a graph input, too, which no node may write.
+    The result is None if the constant is also a graph input, which no node may write.
     """
     if index in (draft.main.inputs or ()):
         return None

@@ -1,10 +1,11 @@
 """Worker processes that try cases one after the other; dead workers are replaced.
 
-A worker's state is in memory that it shares with the campaign: the number of the case, the phase,
-its start, and the counts of outcomes. So nothing is lost when the worker dies.
+A campaign is the main process's loop over numbered cases. A worker's state is in memory that it
+shares with the campaign: number, phase and start of the case, and counts of outcomes. So nothing is
+lost if the worker dies.
 
-A case is whatever a campaign's function makes of a number. Workers are forked, which only POSIX
-systems can.
+A campaign's function makes the case for each number. Workers are forked, which only POSIX systems
+can do.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ PATIENCE = 30
 """Seconds of waiting that a second of processor time may become on a busy machine."""
 
 RENEWED = 20_000
-"""Cases after which a process makes room for a new one."""
+"""Number of cases after which a worker process is replaced by a new one."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Limits:
 
     Attributes:
         seconds: processor time in seconds.
-        bytes: of address space, beside what the process has when it starts.
+        bytes: bytes of address space, beyond those that the process has at its start.
     """
 
     seconds: int = 10
@@ -62,7 +63,7 @@ def run_forked(work: Callable[[], object]) -> None:
     """Run *work* in a forked process, so that this process starts no thread for it.
 
     Raises:
-        DelegraphError: what it raises.
+        DelegraphError: the error that *work* raises.
     """
     child = fork(lambda requests, answers: messages.write(answers, _error_of(work)))
     try:
@@ -85,12 +86,12 @@ def _error_of(work: Callable[[], object]) -> Exception | None:
 
 
 class Worker:
-    """A process with a board, and a file for its stack when it dies.
+    """A process with a board for its progress, and a file for its stack if it dies.
 
     Args:
         work: what the process runs; its arguments are the worker, requests and answers.
         limits: limits of a case.
-        groups: which cases are counted apart.
+        groups: names of groups of cases that are counted separately.
     """
 
     def __init__(
@@ -130,9 +131,9 @@ class Worker:
         self._work(self, requests, answers)
 
     def limit_processor(self) -> None:
-        """Let the process die after the seconds of a case, counted from now.
+        """Let the system kill the process after the seconds of a case, counted from now.
 
-        A timer, since some systems do not hear of a later RLIMIT_CPU.
+        A timer is used, because some systems ignore later changes of RLIMIT_CPU.
         """
         signal.setitimer(signal.ITIMER_PROF, self.limits.seconds)
 
@@ -186,7 +187,7 @@ def _address_space() -> int:
 
 
 def _innermost(words: str) -> str:
-    """Return where a traceback of faulthandler was, innermost first."""
+    """Return the frames in faulthandler's traceback, innermost first."""
     frames = re.findall(r'File "([^"]*)", line \d+ in (\S+)', words)
     ours = [(path, name) for path, name in frames if "/delegraph" in path]
     for path, name in ours or frames:
@@ -200,8 +201,8 @@ class Found:
 
     Attributes:
         number: number of the case.
-        case: what the campaign makes of the number.
-        fault: what came of it.
+        case: the case that the campaign makes for the number.
+        fault: the fault of the case.
     """
 
     number: int
@@ -213,12 +214,13 @@ class Campaign:
     """Numbered cases, tried by several processes.
 
     Args:
-        judge: tries a case; is given what to tell before something else runs.
-        case_of: returns the case with a number, the same one in any process.
-        numbers: the first case and the one after the last.
-        jobs: processes.
+        judge: tries a case; it also gets a function to call before each new phase.
+        case_of: returns the case with a number, equal in any process.
+        numbers: number of the first case, and of the one after the last.
+        jobs: number of processes.
         limits: limits of a case.
-        groups: which cases are counted apart; an :class:`Ending` names its own.
+        groups: names of groups of cases that are counted separately; an :class:`Ending` names its
+            group.
     """
 
     def __init__(
@@ -247,14 +249,15 @@ class Campaign:
         return sum((board.counts_of(group) for board in boards), Counter())
 
     def tried(self) -> int:
-        """Return how many cases have ended."""
+        """Return the number of cases that have ended."""
         counts = self.counts()
         return sum(counts[outcome] for outcome in OUTCOMES)
 
     def run(self, seconds: float, pause: float = 0.2) -> Iterator[Found | None]:
-        """Try cases until all are tried or time is up; yield faults, and None from time to time.
+        """Try cases until all are tried or time is up; yield faults, and sometimes None.
 
-        A worker that is stopped has finished its copy.
+        None lets the caller act while there is no fault. A worker that is told to stop finishes its
+        case first.
         """
         end = time.monotonic() + seconds
         for i in range(self._jobs):
@@ -274,7 +277,7 @@ class Campaign:
                 worker.close()
 
     def _look(self, running: set[int], pause: float) -> Iterator[Found]:
-        """Wait briefly; read messages, replace dead workers, and kill late ones."""
+        """Wait briefly for messages; replace dead workers, and kill late ones."""
         ready([self._workers[i].child.answers for i in sorted(running)], pause)
         for i in sorted(running):
             worker = self._workers[i]
@@ -326,7 +329,7 @@ class Campaign:
 
 
 class Judge:
-    """A process that tries given cases; it is replaced when a case kills it.
+    """A process that tries given cases; it is replaced if a case kills it.
 
     Args:
         judge: tries a case, as for :class:`Campaign`.
@@ -344,7 +347,7 @@ class Judge:
         self._worker.close()
 
     def __call__(self, case: Any) -> Ending:
-        """Return the ending of a case, even if the case kills the process."""
+        """Return how a case ended, even if the case kills the process."""
         worker = self._worker
         worker.send(case)
         while True:

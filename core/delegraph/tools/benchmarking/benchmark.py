@@ -1,4 +1,4 @@
-"""``benchmark``: the run time of a model, by the rules of ``benchmark_model``."""
+"""``benchmark``: measures the run time of a model by the rules of ``benchmark_model``."""
 
 from __future__ import annotations
 
@@ -36,17 +36,18 @@ def benchmark(
     If the system allows it, the process's record of its peak memory, ``VmHWM``, is reset.
 
     Args:
-        setup: a model and what runs it.
-        inputs: what its inputs are; default: random as in ``benchmark_model``.
-        control: how often it runs; default: as ``benchmark_model`` does.
-        signature: which of the model's is called; None: the whole model.
-        name: what to call the result.
-        save: a ``.npz`` file for the outputs of the last run; None: they are not kept.
-        clock: where times come from.
-        progress: is told between the runs.
+        setup: a model, and the runtime, delegates and threads that run it.
+        inputs: values for the inputs; by default random ones as in ``benchmark_model``.
+        control: number and duration of runs; by default those of ``benchmark_model``.
+        signature: name of the signature to call; None means the whole model.
+        name: name of the result.
+        save: path of a ``.npz`` file for the outputs of the last run; None means that they are not
+            kept.
+        clock: source of the times.
+        progress: is called between the runs.
 
     Raises:
-        ArgumentError: an input, a signature or an argument that does not fit.
+        ArgumentError: an input, a signature or an argument does not fit the model.
         PluginError: a delegate is missing or broken.
         DelegraphError: the model cannot be used, or it fails.
     """

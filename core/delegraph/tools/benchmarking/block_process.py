@@ -1,9 +1,9 @@
-"""Measures one block of a comparison in a separate process.
+"""Measures one block of a comparison (some rounds of turns) in a separate process.
 
-Two interpreters of one model in one process are not equally fast: where their memory lies, and
-which was made first, makes some tenths of a percent to a percent, which stay as long as they live.
-More runs do not take that away. New interpreters in a new process, in a random order, do: from
-block to block the difference is another one, and the interval over blocks has it in it.
+Two interpreters of one model in one process are not equally fast. The place of their memory and
+their order of creation make a difference of up to a percent, which stays for their lifetime. More
+runs do not remove this difference. New interpreters in a new process, made in random order, have
+another difference in each block. So the interval over blocks includes it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
 _TELLING = 0.25
-"""Seconds between two words of how far a block is: each wakes the process that waits for them."""
+"""Seconds between two reports of a block's progress; each report wakes the waiting process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,12 @@ class BlockRequest:
     """Set-ups and settings of one block of a comparison.
 
     Attributes:
-        setups: what takes turns, by name.
-        inputs: what their inputs are to be.
-        signature: which of the models' is called; None: the whole model.
-        seconds: how long they take turns, about.
-        seed: of the order in which they are made, and of turns; another one for each block.
+        setups: mapping from a name to the set-up that takes turns under it.
+        inputs: values for the set-ups' inputs.
+        signature: name of the signature to call; None means the whole model.
+        seconds: approximate time for all turns.
+        seed: seed of the order in which interpreters are made and take turns; another one in each
+            block.
     """
 
     setups: Mapping[str, Setup]
@@ -55,8 +56,8 @@ class BlockTimes:
     """Run times of one block, with the failures.
 
     Attributes:
-        times: the rounds of each set-up that did not fail.
-        failures: the errors of the others.
+        times: mapping from each set-up that did not fail to its rounds.
+        failures: mapping from each set-up that failed to its error.
     """
 
     times: dict[str, Block]
@@ -71,9 +72,9 @@ def block_here(
     """Return the times of a block in this process, with new interpreters.
 
     Args:
-        request: what it is to do.
-        progress: is told between the rounds.
-        mark: is called with the name of whatever runs next.
+        request: set-ups and settings of the block.
+        progress: is called between the rounds.
+        mark: is called with the name of the set-up that runs next.
     """
     rng = np.random.default_rng(request.seed)
     names = list(request.setups)
@@ -109,7 +110,8 @@ def _marked(run: TimedRun, name: str, mark: Callable[[str], object]) -> TimedRun
 def block_in_a_process(request: BlockRequest, progress: Progress = untold) -> BlockTimes:
     """Measure a block in a separate process and return its times.
 
-    If the process dies, the set-up that ran has failed; the block starts again without it.
+    If the process dies, the set-up that was running counts as failed. The block then starts again
+    without this set-up.
 
     Raises:
         OSError: no process can be started.
@@ -147,8 +149,8 @@ class _BlockWork:
     """Work of the process that measures a block.
 
     Attributes:
-        request: what it is to do.
-        mark: path of a file that has the name of the set-up that runs.
+        request: set-ups and settings of the block.
+        mark: path of a file with the name of the running set-up.
     """
 
     request: BlockRequest
@@ -185,7 +187,7 @@ _LONGEST_NAME = 20
 
 
 def _now_and_then(progress: Progress) -> Progress:
-    """Return a progress that calls *progress* at most once every :data:`_TELLING` seconds."""
+    """Return a function that calls *progress* at most once in :data:`_TELLING` seconds."""
     last = time.monotonic()
 
     def told(what: str, done: float, total: float | None) -> None:

@@ -11,25 +11,25 @@ from delegraph.tools.benchmarking.run_control import RunControl
 from delegraph.tools.latency import Latency
 
 UNSTABLE = 0.025
-"""Coefficient of variation above which times are unstable, as ``trtexec`` has it."""
+"""Coefficient of variation above which times count as unstable; ``trtexec`` has the same."""
 
 OUTLIER = 14.826
-"""Median absolute deviations from the median that make an outlier, as hyperfine has it."""
+"""Number of median absolute deviations from the median that make an outlier, as in hyperfine."""
 
 FEW = 10
-"""Runs that hyperfine makes at least."""
+"""Number of runs that hyperfine makes at least."""
 
 SHORT = 1e-3
-"""Seconds below which pyperf warns of a value."""
+"""Number of seconds below which pyperf warns about a time."""
 
 
 def cautions(runs: Sequence[float], control: RunControl, machine: Machine) -> Iterator[str]:
-    """Yield why the times of runs may mislead, in words.
+    """Yield the reasons why the run times may mislead, in words.
 
     Args:
-        runs: seconds of those that count, in the order in which they were taken.
-        control: how many there should be.
-        machine: where, and what else went on there.
+        runs: seconds of each measured run, in the order of measurement.
+        control: number and duration of runs that were asked for.
+        machine: properties and load of the machine.
     """
     if not runs:
         return

@@ -13,7 +13,7 @@ class Clock:
 
     Attributes:
         now: seconds since any moment; never goes back.
-        sleep: waits so many seconds.
+        sleep: waits for the given number of seconds.
     """
 
     now: Callable[[], float] = time.perf_counter

@@ -1,4 +1,4 @@
-"""``compare``: whether a set-up is faster than others, slower, or equally fast."""
+"""``compare``: measures whether a set-up is faster than other set-ups, slower, or equally fast."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DEFINITIONS = {
     "variation": "standard deviation of the log-ratio from block to block, by the quartiles",
     "blocks": "seconds of invoke alone, by block, round, turn and run",
 }
-"""What the figures mean, by their names in JSON."""
+"""Mapping from the name of each figure in JSON to its definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,12 @@ class Timed(JsonRecord):
     """Run times of one set-up, measured in turn with other set-ups.
 
     Attributes:
-        name: the set-up in a line.
-        setup: as ``Setup.to_json`` has it.
-        blocks: seconds of each run, by block, round and turn; empty where it failed.
-        failure: why it failed; None where it did not.
-        verdict: on the compared set-up, beside this one; None for itself, and where this failed.
+        name: description of the set-up in one line.
+        setup: the set-up, as ``Setup.to_json`` returns it.
+        blocks: seconds of each run, by block, round and turn; empty if the set-up failed.
+        failure: why the set-up failed; None if it did not.
+        verdict: verdict on the tested set-up against this one; None for the tested set-up itself,
+            and after a failure.
     """
 
     json_properties: ClassVar = {"error": "error", "median": "median"}
@@ -90,15 +91,15 @@ class Comparison(JsonRecord):
     """Run times of one set-up and of the set-ups compared with it.
 
     Attributes:
-        one: the set-up that all verdicts are about.
-        again: itself once more, as if it were another: the control.
-        others: what it is compared with.
-        seconds: how long all took turns, about, without making interpreters.
-        seed: of the order of turns, and of random inputs.
-        same_within: the largest difference that counts as none, as a share.
+        one: the tested set-up, which all verdicts are about.
+        again: the control: the tested set-up measured a second time, as if it were another.
+        others: the set-ups with which it is compared.
+        seconds: approximate time for all turns, without making interpreters.
+        seed: seed of the order of turns, and of random inputs.
+        same_within: the largest difference that counts as equal, as a share.
         processes: whether each block had a process of its own.
-        signature: what was called; None: the whole models.
-        machine: where the figures hold.
+        signature: name of the called signature; None means the whole models.
+        machine: the machine on which the figures were measured.
     """
 
     json_properties: ClassVar = {"control": "control", "definitions": "definitions"}
@@ -134,7 +135,7 @@ class Comparison(JsonRecord):
 
 
 def _words(timed: Timed) -> tuple[str, str]:
-    """Return ratio and verdict as text; for a failed set-up the error; else empty texts."""
+    """Return a set-up's ratio and verdict as texts, or its error; empty texts if it has neither."""
     verdict = timed.verdict
     return ("", timed.error) if verdict is None else (str(verdict.ratio), str(verdict))
 
@@ -171,29 +172,30 @@ def compare(
     processes: bool = True,
     progress: Progress = untold,
 ) -> Comparison:
-    """Measure whether a set-up is faster than others, slower, or equally fast.
+    """Measure whether a set-up is faster than other set-ups, slower, or equally fast.
 
     All set-ups take turns. The tested one takes two turns; the difference between these is the
     noise floor. A
     set-up among *others* that fails is listed with its error.
 
     Args:
-        setup: what all verdicts are about.
-        others: what it is compared with.
-        inputs: of each, as far as its model has them; default: random as in ``benchmark_model``.
-            Its seed is also that of the order of turns.
-        signature: which of the models' is called; None: the whole model.
-        blocks: how many new interpreters each gets; intervals come from as many figures.
-        seconds: how long all take turns, about, without the time to make interpreters.
-        same_within: the largest difference that counts as none, as a share.
-        processes: whether each block has a process of its own. Set-ups whose delegates are objects
-            need this one, and all must live with what the others do to it.
-        progress: is told how far it is.
+        setup: the tested set-up, which all verdicts are about.
+        others: the set-ups with which it is compared.
+        inputs: values for the inputs of each model; by default random ones as in
+            ``benchmark_model``. Their seed also decides the order of turns.
+        signature: name of the signature to call; None means the whole model.
+        blocks: number of blocks, each with new interpreters; an interval is computed from one
+            figure per block.
+        seconds: approximate time for all turns, without the time to make interpreters.
+        same_within: the largest difference that counts as equal, as a share.
+        processes: whether each block has a process of its own. Delegates that are objects work only
+            in this process, so they need False; set-ups may then disturb each other.
+        progress: is called with the state of the work.
 
     Raises:
-        ArgumentError: fewer than 5 blocks, no other set-up, or a delegate that is an object where
-            there are processes.
-        DelegraphError: what *setup* itself fails with.
+        ArgumentError: fewer than 5 blocks, no other set-up, or a delegate is an object although
+            *processes* is True.
+        DelegraphError: *setup* failed.
     """
     if blocks < LEAST_BLOCKS:
         raise ArgumentError(f"blocks is {blocks}, expected {LEAST_BLOCKS} at least")

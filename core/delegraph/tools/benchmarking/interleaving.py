@@ -1,9 +1,9 @@
 """Measures runs in turn, so that a disturbance of the machine affects all of them equally.
 
-A block is made of rounds. In a round each takes a turn, in a random order, and then another one in
-the reverse order (A B B A): what drifts meanwhile disturbs all alike, and no order that keeps step
-with something else on the machine can favour one. A turn is a pause, some runs that do not count,
-and some that do.
+A block is a series of rounds. In a round each function takes a turn, in a random order, and then a
+second turn in the reverse order (A B B A). So a slow drift disturbs all functions alike, and no
+periodic disturbance can favour one of them. A turn is a pause, some runs that are not counted, and
+some that are.
 """
 
 from __future__ import annotations
@@ -22,28 +22,31 @@ from delegraph.tools.benchmarking.verdicts import Ratio, block_effects, ratio
 from delegraph.tools.progress import Progress, untold
 
 TimedRun = Callable[[], float]
-"""Runs once, and returns the seconds that it took."""
+"""Function that runs once and returns the seconds that the run took."""
 
 Round = tuple[Sequence[float], Sequence[float]]
-"""The seconds of each run of two turns."""
+"""Seconds of each counted run in the two turns that a function has in a round."""
 
 Block = list[Round]
-"""The rounds of one that took turns with others."""
+"""Rounds of one function that took turns with others."""
 
 BLOCKS = 12
 
 TURN_SECONDS = 0.005
-"""How long the runs of a turn that count last, about."""
+"""Approximate duration of the counted runs of a turn, in seconds."""
 
 LEAST_RUNS, MOST_RUNS = 5, 50
-"""Runs of a turn that count, at least and at most, unless they are slow."""
+"""Least and largest number of counted runs in a turn; slow functions have fewer."""
 
 PAUSE = 0.003
-"""Seconds before each turn, in which the threads of the others go to sleep."""
+"""Seconds of pause before each turn, in which the threads of other functions go to sleep."""
 
 SLOW = 0.02
-"""Seconds of a run that counts alone in its turn. One before it does not, as in all turns: whoever
-comes after others finds their data in the caches, and has to fetch its own."""
+"""Seconds from which on a run is the only counted run of its turn.
+
+One run before it is not counted, as in all turns: it brings the function's data into the caches,
+which hold the data of others.
+"""
 
 _LONGEST_WARM_UP = 0.5
 
@@ -67,14 +70,14 @@ def interleave(
     (12, True)
 
     Args:
-        runs: by name; each is called without arguments.
-        seconds: how long it may take all in all, about; each block has one round at least.
-        blocks: into how many parts the time is split, for the intervals of ratios.
-        seed: of the order of turns.
-        progress: is told between the rounds.
+        runs: mapping from a name to a function without arguments.
+        seconds: approximate time for all blocks; each block has at least one round.
+        blocks: number of blocks; the intervals of ratios are computed from them.
+        seed: seed of the order of turns.
+        progress: is called between the rounds.
 
     Raises:
-        Exception: what the first of *runs* that fails raises.
+        Exception: the exception of the first function that fails.
     """
     return interleave_timed(
         {name: stopwatch(run) for name, run in runs.items()},
@@ -113,9 +116,9 @@ def ratio_of(
     """Return the ratio of the times of two functions that ran in turn.
 
     Args:
-        times: of the one, by block.
-        others: of the other.
-        statistic: what stands for a turn; see :func:`effects_of`.
+        times: blocks of the first function.
+        others: blocks of the second function.
+        statistic: computes the figure that represents a turn; see :func:`effects_of`.
     """
     return ratio(effects_of(times, others, statistic))
 
@@ -123,15 +126,16 @@ def ratio_of(
 def effects_of(
     times: Sequence[Block], others: Sequence[Block], statistic: Statistic = np.min
 ) -> NDArray[np.float64]:
-    """Logarithm of the ratio in each block, ``[blocks]``, from which verdicts are made.
+    """Return the logarithm of the ratio of times in each block, ``[blocks]``, used for verdicts.
 
-    By default the quickest run stands for a turn: other work on the machine only ever makes a run
-    longer. Of both turns as many runs count, for more runs have a quicker one among them.
+    By default the quickest run represents a turn, because other work on the machine can only make a
+    run longer. The same number of runs is used of both functions, because the quickest of more runs
+    tends to be quicker.
 
     Args:
-        times: of the one, by block.
-        others: of the other, which took turns with it.
-        statistic: what stands for a turn.
+        times: blocks of the first function.
+        others: blocks of the second function, which took turns with the first.
+        statistic: computes the figure that represents a turn.
     """
     pairs = [_turn_times(one, other, statistic) for one, other in zip(times, others, strict=True)]
     return block_effects([one for one, _ in pairs], [other for _, other in pairs])
@@ -140,7 +144,7 @@ def effects_of(
 def _turn_times(
     block: Block, other: Block, statistic: Statistic
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return one statistic per turn for both sides of a block, ``[rounds, 2]`` each."""
+    """Return one figure per turn for both functions of a block, ``[rounds, 2]`` each."""
     runs = min(len(block[0][0]), len(other[0][0]))
     one, two = (
         np.array([[statistic(turn[:runs]) for turn in pair] for pair in rounds])
@@ -161,7 +165,7 @@ def round_order(names: Sequence[str], rng: np.random.Generator) -> list[str]:
 
 
 def stopwatch(run: Callable[[], object]) -> TimedRun:
-    """Return a function that calls *run* and returns its time in seconds."""
+    """Return a function that calls *run* and returns the time of the call in seconds."""
 
     def timed() -> float:
         begin = time.perf_counter()
@@ -172,10 +176,10 @@ def stopwatch(run: Callable[[], object]) -> TimedRun:
 
 
 class Turns:
-    """Measures runs in turn; a run that fails is left out from then on.
+    """Measures functions in turn; a function that fails is left out afterwards.
 
     Attributes:
-        failures: the errors of those that failed.
+        failures: mapping from the name of each function that failed to its error.
     """
 
     def __init__(self, runs: Mapping[str, TimedRun]) -> None:
@@ -184,14 +188,14 @@ class Turns:
         self.failures: dict[str, Exception] = {}
 
     def warm_up(self) -> None:
-        """Run each function once and note its time, before the first block."""
+        """Run each function once and note its run time, before the first block."""
         for name in self._runs:
             self._attempt(self._warm_up, name)
 
     def block(
         self, seconds: float, rng: np.random.Generator, progress: Progress = untold
     ) -> dict[str, Block]:
-        """Measure for about *seconds*, at least one round, all runs that have not failed."""
+        """Measure the functions that have not failed, for about *seconds*, at least one round."""
         times: dict[str, Block] = {name: [] for name in self._left()}
         with _no_collector():
             begin, elapsed = time.perf_counter(), 0.0
@@ -208,7 +212,7 @@ class Turns:
         return [name for name in self._runs if name not in self.failures]
 
     def _round(self, order: Sequence[str]) -> dict[str, Round]:
-        """Return both turns of each run that does not fail."""
+        """Return both turns of each function that does not fail."""
         turns = [(name, self._attempt(self._turn, name)) for name in order]
         found: dict[str, Round] = {}
         for name in self._left():
@@ -217,7 +221,7 @@ class Turns:
         return found
 
     def _attempt(self, work: Callable[[str], Result], name: str) -> Result | None:
-        """Call *work* for a run; return None if the run failed before or fails now."""
+        """Call *work* for a function; return None if the function failed before or fails now."""
         if name in self.failures:
             return None
         try:
@@ -247,7 +251,7 @@ class Turns:
 
 @contextmanager
 def _no_collector() -> Iterator[None]:
-    """Keep the garbage collector from coming into single runs."""
+    """Context in which the garbage collector does not run, so that it delays no single run."""
     was_on = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -259,7 +263,7 @@ def _no_collector() -> Iterator[None]:
 
 
 def as_block(progress: Progress, number: int, count: int) -> Progress:
-    """Progress of block *number* of *count*, counted from 0, as part of *progress*."""
+    """Return the function that reports the progress of block *number* of *count*, from 0."""
 
     def told(what: str, done: float, total: float | None) -> None:
         share = done / total if total else 0.0

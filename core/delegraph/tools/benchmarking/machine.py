@@ -1,4 +1,4 @@
-"""The machine's properties and present state on which run times depend."""
+"""Properties and load of the machine, on which run times depend."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ class Machine(JsonRecord):
         processor: the processor and the memory.
         system: operating system, in a line.
         python: version of the interpreter.
-        versions: of Delegraph and what it uses; what is not installed is left out.
-        governors: how the clock rate of the cores is chosen; empty where the system does not tell.
-        load: processes that ran or waited in the last 1, 5 and 15 minutes; None on Windows.
-        date: when, in UTC: ``2030-01-02T03:04:05Z``.
+        versions: versions of Delegraph and of the packages it uses, as far as they are installed.
+        governors: names of the policies that choose the cores' clock rate; empty if unknown.
+        load: mean number of processes that ran or waited in the last 1, 5 and 15 minutes; None on
+            Windows.
+        date: time of the measurement, in UTC: ``2030-01-02T03:04:05Z``.
     """
 
     processor: Processor
@@ -41,7 +42,7 @@ def machine(cpus: Path = Path("/sys/devices/system/cpu")) -> Machine:
     """Return the properties and the present state of this machine.
 
     Args:
-        cpus: where Linux tells of its processors.
+        cpus: folder in which Linux describes its processors.
     """
     return Machine(
         processor(),
@@ -55,7 +56,7 @@ def machine(cpus: Path = Path("/sys/devices/system/cpu")) -> Machine:
 
 
 def _governors(cpus: Path) -> tuple[str, ...]:
-    """Return the frequency governors of all cores, sorted, without duplicates."""
+    """Return the clock-rate policies (governors) of all cores, sorted, without duplicates."""
     found = set()
     for path in sorted(cpus.glob(_GOVERNORS)):
         try:

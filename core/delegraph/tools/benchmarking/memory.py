@@ -1,4 +1,4 @@
-"""How much memory this process has, and had at most."""
+"""Memory that this process has now, and its highest value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _CLEAR_REFS = "/proc/self/clear_refs"
 _RESET_PEAK = "5"
-"""Makes the peak what is resident now: ``proc_pid_clear_refs(5)``."""
+"""Text that sets the peak to the present resident memory: ``proc_pid_clear_refs(5)``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,8 @@ class Memory:
     """Resident memory of this process in bytes; None if the system does not tell.
 
     Attributes:
-        current: now.
-        peak: at most, since the process began or since :func:`reset_peak`.
+        current: present resident memory.
+        peak: largest resident memory since the process began or since :func:`reset_peak`.
     """
 
     current: int | None
@@ -25,10 +25,12 @@ class Memory:
 
 
 def memory(status: str = "/proc/self/status") -> Memory:
-    """Return the resident memory of this process and its peak; not on Linux, the peak alone.
+    """Return the resident memory of this process and its peak.
+
+    Systems other than Linux report the peak only.
 
     Args:
-        status: the file where Linux tells it.
+        status: file in which Linux reports the memory.
     """
     try:
         with open(status, encoding="ascii", errors="replace") as file:

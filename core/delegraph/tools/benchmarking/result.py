@@ -25,7 +25,7 @@ DEFINITIONS = {
     "official": "std population, percentiles and median nearest",
     "time": "seconds of invoke alone; inputs are copied before",
 }
-"""What the figures mean, by their names in JSON."""
+"""Mapping from the name of each figure in JSON to its definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +33,23 @@ class BenchmarkResult(JsonRecord):
     """Run times and memory of a set-up.
 
     Attributes:
-        name: what the user calls this; may be empty.
-        setup: what ran, as ``Setup.to_json`` has it.
-        signature: what was called; None: the whole model.
-        placement: in a line.
+        name: the user's name for the result; may be empty.
+        setup: the measured set-up, as ``Setup.to_json`` returns it.
+        signature: name of the called signature; None means the whole model.
+        placement: summary of the placement in one line.
         inputs: name, type, shape and source of each input.
-        seed: of random inputs.
-        distribution: of random inputs.
-        control: how often it ran.
-        stages: time and memory, in order: until the model is ready, warm-up and runs.
-        memory_before: bytes of the process in RAM before the first stage; None: not told.
-        warmup: seconds of each run of the warm-up.
-        runs: seconds of each run that counts.
-        model_bytes: of the file.
-        input_bytes: of all inputs.
-        cautions: why the figures may mislead, in words.
-        machine: where they hold.
+        seed: seed of random inputs.
+        distribution: distribution of random inputs.
+        control: number and duration of runs.
+        stages: time and memory of each stage, in order: those that make the model ready, warm-up
+            and runs.
+        memory_before: resident bytes of the process before the first stage; None if unknown.
+        warmup: seconds of each warm-up run.
+        runs: seconds of each measured run.
+        model_bytes: size of the model file in bytes.
+        input_bytes: size of all inputs in bytes.
+        cautions: reasons why the figures may mislead, in words.
+        machine: the machine on which the figures were measured.
     """
 
     json_properties: ClassVar = {
@@ -83,17 +84,17 @@ class BenchmarkResult(JsonRecord):
 
     @property
     def latency(self) -> Latency | None:
-        """Statistics of the counted runs; None without any."""
+        """Statistics of the measured runs; None if there are none."""
         return Latency.of(self.runs) if self.runs else None
 
     @property
     def warmup_latency(self) -> Latency | None:
-        """The statistics of the warm-up; None without any."""
+        """Statistics of the warm-up runs; None if there are none."""
         return Latency.of(self.warmup) if self.warmup else None
 
     @property
     def samples(self) -> dict[str, tuple[float, ...]]:
-        """Seconds of every run: of the warm-up, and of the measured runs."""
+        """Mapping from ``warmup`` and ``runs`` to the seconds of each of these runs."""
         return {"warmup": self.warmup, "runs": self.runs}
 
     @property
@@ -103,17 +104,17 @@ class BenchmarkResult(JsonRecord):
 
     @property
     def first_inference_seconds(self) -> float | None:
-        """Seconds of the very first run, of the warm-up or not; None without any."""
+        """Seconds of the first run of all, warm-up included; None without any run."""
         return next(iter((*self.warmup, *self.runs)), None)
 
     @property
     def inferences_per_second(self) -> float | None:
-        """Runs a second of computing; None without any."""
+        """Number of runs per second of computing; None without any run."""
         return len(self.runs) / sum(self.runs) if sum(self.runs) else None
 
     @property
     def peak(self) -> int | None:
-        """Most bytes of the process in RAM during all stages; None: not told."""
+        """Largest resident memory of the process during all stages, in bytes; None if unknown."""
         return max((s.peak for s in self.stages if s.peak is not None), default=None)
 
     def _repr_html_(self) -> str:
@@ -134,8 +135,8 @@ class BenchmarkResult(JsonRecord):
     def official(self) -> dict[str, Any]:
         """Return the figures of ``benchmark_model``, with its names and definitions.
 
-        What there is no figure for is None. Milliseconds; kb are 1024 bytes; model_size_mb are
-        10^6, the other mb 2^20.
+        Missing figures are None. Times are in milliseconds. A kb is 1024 bytes; an mb is 10^6 bytes
+        in model_size_mb and 2^20 bytes elsewhere.
 
         Source:
             BenchmarkResult, tflite/tools/benchmark/proto/benchmark_result.proto.

@@ -16,14 +16,15 @@ class RunControl(JsonRecord):
     """Number and duration of runs; the defaults are those of ``benchmark_model``.
 
     Attributes:
-        runs: at least so many count; 0 with no *min_seconds*: none.
-        min_seconds: they go on at least so long.
-        max_seconds: no run begins later than this after the first; nor does one of the warm-up.
-        warmup_runs: at least so many before, which do not count.
-        warmup_seconds: they go on at least so long.
+        runs: least number of measured runs; 0 together with *min_seconds* 0 means no run.
+        min_seconds: least duration of the measured runs.
+        max_seconds: no run begins later than this after the first one; the same holds for the
+            warm-up.
+        warmup_runs: least number of warm-up runs, which are not measured.
+        warmup_seconds: least duration of the warm-up.
         delay: seconds of rest after each run.
-        frequency: runs a second on a fixed schedule, which catches up when late, instead of
-            *delay*; None: as fast as it can.
+        frequency: runs per second on a fixed schedule, used instead of *delay*; late runs catch up.
+            None means no schedule.
     """
 
     runs: int = 50
@@ -43,7 +44,7 @@ class RunControl(JsonRecord):
 
     @property
     def warm_up(self) -> RunControl:
-        """Control of the warm-up runs."""
+        """Settings of the warm-up runs, as settings of measured runs."""
         return replace(self, runs=self.warmup_runs, min_seconds=self.warmup_seconds)
 
 
@@ -53,7 +54,7 @@ def _require(name: str, value: object, holds: bool, expected: str) -> None:
 
 
 DRY_RUN = RunControl(runs=0, min_seconds=0, warmup_runs=0, warmup_seconds=0)
-"""Loads and allocates only."""
+"""Settings without any run: the model is only loaded and allocated."""
 
 
 def run_times(
@@ -62,16 +63,16 @@ def run_times(
     clock: Clock,
     told: Callable[[float], object] = bool,
 ) -> array[float]:
-    """Run the number of times, or the seconds, that *control* demands; return the times.
+    """Run as often or as long as *control* demands, and return the seconds of each run.
 
     Source:
         ``BenchmarkModel::Run``, tflite/tools/benchmark/benchmark_model.cc.
 
     Args:
-        run: returns the seconds that it took, of which the clock need not know.
-        control: whose runs count.
-        clock: for the length of all.
-        told: gets the share that is done, 0 to 1, after each run.
+        run: runs once and returns the seconds that the run took, which may differ from the clock's.
+        control: number and duration of the runs; its warm-up is ignored.
+        clock: measures the duration of all runs together.
+        told: is called after each run with the finished share, 0 to 1.
 
     Returns:
         The seconds of each run.

@@ -16,9 +16,9 @@ class Stage(JsonRecord):
 
     Attributes:
         name: ``create delegates``, ``load``, ``apply delegates``, ``allocate``, ``invoke``.
-        seconds: how long it took.
-        memory: bytes of this process in RAM at its end; None where the system does not tell.
-        peak: most bytes while it lasted; None where the system does not tell.
+        seconds: duration of the stage.
+        memory: resident bytes of this process at the end of the stage; None if unknown.
+        peak: largest number of resident bytes during the stage; None if unknown.
     """
 
     name: str
@@ -31,14 +31,14 @@ class Stage(JsonRecord):
 class Stages:
     """Measures time and memory of each stage; the first stage begins with this object.
 
-    Reading the memory is in no stage's time.
+    The time to read the memory belongs to no stage.
 
     Attributes:
-        clock: where times come from.
-        read: tells the memory.
-        reset: makes the peak what is in RAM now, where the system lets it.
-        before: memory when the first one begins.
-        done: the stages so far.
+        clock: source of the times.
+        read: returns the memory of this process.
+        reset: sets the peak to the present memory, if the system allows it.
+        before: memory when the first stage begins.
+        done: the finished stages.
     """
 
     clock: Clock
@@ -55,7 +55,7 @@ class Stages:
         self._next()
 
     def end(self, name: str) -> None:
-        """End the present stage under *name*, and begin the next one."""
+        """End the present stage, give it the name *name*, and begin the next one."""
         seconds = self.clock.now() - self._begin
         now = self.read()
         highest = max((s.peak or 0 for s in self.done), default=self.before.peak or 0)

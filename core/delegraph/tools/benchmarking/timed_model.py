@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
 
 INIT = ("create delegates", "load", "apply delegates", "allocate")
-"""The stages until a model is ready."""
+"""Names of the stages that make a model ready to run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class TimedModel:
     """An allocated set-up with input values; :func:`timed_model` makes one.
 
     Attributes:
-        setup: what it is.
-        interpreter: what runs it.
-        call: how it is called.
-        inputs: what its inputs are, made once.
-        values: their arrays.
-        clock: where times come from.
-        stages: of making it; more may follow.
+        setup: the set-up.
+        interpreter: the interpreter that runs the model.
+        call: the way to call the model: as a whole, or by a signature.
+        inputs: description of the inputs, with values that are made once.
+        values: array of each input.
+        clock: source of the times.
+        stages: measured stages of making it ready; later stages may be added.
     """
 
     setup: Setup
@@ -61,7 +61,7 @@ class TimedModel:
 
     @property
     def placement(self) -> Placement:
-        """The delegate or kernel of each node."""
+        """Record of the delegate or kernel that computes each node."""
         return self.interpreter.placement
 
     @property
@@ -84,16 +84,16 @@ def timed_model(
     signature: str | None = None,
     clock: Clock | None = None,
 ) -> Iterator[TimedModel]:
-    """Context with a set-up that is ready to run; its end closes the interpreter.
+    """Context that makes a set-up ready to run and closes its interpreter at the end.
 
     Args:
-        setup: a model and what runs it.
-        inputs: what its inputs are to be; default: random as in ``benchmark_model``.
-        signature: which of the model's is timed; None: the whole model.
-        clock: where times come from.
+        setup: a model, and the runtime, delegates and threads that run it.
+        inputs: values for the inputs; by default random ones as in ``benchmark_model``.
+        signature: name of the signature to time; None means the whole model.
+        clock: source of the times.
 
     Raises:
-        ArgumentError: an input, a signature or an argument that does not fit.
+        ArgumentError: an input, a signature or an argument does not fit the model.
         PluginError: a delegate is missing or broken.
         DelegraphError: the model cannot be used, or a delegate failed.
     """
@@ -117,7 +117,7 @@ def timed_model(
 
 
 def _import_runtime(setup: Setup) -> None:
-    """Import the runtime's modules, so that imports count in no stage."""
+    """Import the runtime's modules now, so that the time of imports belongs to no stage."""
     import delegraph.plugins.delegate_file
 
     if setup.runtime == "litert":

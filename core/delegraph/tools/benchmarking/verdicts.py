@@ -1,7 +1,8 @@
 """Statistics that decide from times in blocks which of two set-ups is faster.
 
-Times of neighbours are disturbed together, and a process keeps the luck that its memory has. So
-a block, not a run, is what is drawn again in the bootstrap: the times of a process of its own.
+Runs close to each other are disturbed together, and the place of a process's memory makes all its
+runs faster or slower. So the bootstrap draws whole blocks, each from a separate process, not runs.
+An effect is the logarithm of the ratio of two set-ups' times in a block.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ Array = NDArray[np.float64]
 Word = Literal["faster", "slower", "same", "too noisy"]
 
 LEAST_BLOCKS = 5
-"""With fewer, an interval of 95 % cannot be had from them."""
+"""Least number of blocks from which an interval of 95 % can be computed."""
 
 SAME_WITHIN = 0.05
-"""By default, the largest difference that counts as none, as a share."""
+"""Default for the largest difference that counts as equal, as a share."""
 
 WILD = 0.1
-"""Variation from block to block within which no difference is believed."""
+"""Variation between blocks, as a share, above which no verdict is given."""
 
 _QUARTILES_OF_NORMAL = 1.349  # how far apart they are, in standard deviations
 _MOST_BLOCKS = 10_000
@@ -38,7 +39,7 @@ _MOST_BLOCKS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Ratio(JsonRecord):
-    """A ratio of times, with the interval that holds 95 % of the resampled ratios."""
+    """A ratio of times, with the interval that contains 95 % of the resampled ratios."""
 
     value: float
     low: float
@@ -59,14 +60,16 @@ class Verdict(JsonRecord):
     """Result of comparing the times of two set-ups.
 
     Attributes:
-        word: ``faster`` or ``slower``: the whole interval lies beyond the noise floor; ``same``:
-            all of it lies within *within*; ``too noisy``: neither can be said.
-        ratio: time of the one by that of the other; below 1 the one is faster.
-        floor: the noise floor, as a share: how far from 1 comparing the one with itself reaches.
+        word: ``faster`` or ``slower`` if the whole interval lies beyond the noise floor; ``same``
+            if the whole interval lies within *within*; otherwise ``too noisy``.
+        ratio: time of the tested set-up divided by that of the other; below 1 the tested one is
+            faster.
+        floor: the noise floor, as a share: how far from 1 the interval reaches when the tested
+            set-up is compared with itself.
         within: how far from 1 the true ratio may be, as a share.
-        variation: standard deviation of the ratio from block to block, as a share; robust.
-        more_blocks: about how many more blocks a verdict takes; None where there is one, or where
-            no number of blocks would help.
+        variation: robust standard deviation of the ratio between blocks, as a share.
+        more_blocks: approximate number of further blocks that a verdict needs; None if there is a
+            verdict, or if no number of blocks would help.
     """
 
     json_properties: ClassVar = {"text": "__str__"}
@@ -98,20 +101,20 @@ class Verdict(JsonRecord):
         return f"{text}; differences below that are not believed"
 
     def is_slower_than(self, share: float) -> bool:
-        """Return whether the whole interval of the ratio is above 1 + *share*."""
+        """Return whether the whole interval of the ratio lies above 1 + *share*."""
         return self.word == "slower" and self.ratio.low > 1 + share
 
 
 def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -> Verdict:
-    """Return the verdict from the effects of two set-ups and of a control.
+    """Return the verdict on two set-ups from their effects and those of the control.
 
     Args:
-        effects: logarithm of the ratio in each block, ``[blocks]``; of :func:`block_effects`.
-        control: the same of the one and itself once more, as if it were another.
-        same_within: the largest difference that counts as none, as a share.
+        effects: logarithm of the ratio in each block, ``[blocks]``, from :func:`block_effects`.
+        control: the same for two measurements of the tested set-up.
+        same_within: the largest difference that counts as equal, as a share.
 
     Raises:
-        ArgumentError: fewer than :data:`LEAST_BLOCKS` blocks.
+        ArgumentError: there are fewer than :data:`LEAST_BLOCKS` blocks.
     """
     count = len(effects)
     if count < LEAST_BLOCKS:
@@ -121,10 +124,10 @@ def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -
 
 
 def ratio(effects: Array) -> Ratio:
-    """Return the ratio of all blocks with its interval.
+    """Return the ratio over all blocks, with its interval.
 
     Args:
-        effects: as :func:`judge` has them.
+        effects: logarithm of the ratio in each block, ``[blocks]``.
     """
     return _ratio(intervals(effects))
 
@@ -133,8 +136,8 @@ def block_effects(times: Sequence[Array], others: Sequence[Array]) -> Array:
     """Return the logarithm of the ratio in each block, ``[blocks]``.
 
     Args:
-        times: of the one: for each block, ``[rounds, 2]`` seconds, one figure for each turn.
-        others: of the other, which took turns with it: the same blocks and rounds.
+        times: seconds of the first set-up, ``[rounds, 2]`` for each block, one figure per turn.
+        others: the same for the second set-up, with the same blocks and rounds.
     """
     return np.array([effect(one, other) for one, other in zip(times, others, strict=True)])
 
@@ -142,15 +145,15 @@ def block_effects(times: Sequence[Array], others: Sequence[Array]) -> Array:
 def effect(times: Array, others: Array) -> Array:
     """Return the median of the log-ratios of all rounds, ``[...]``.
 
-    The two turns of a round lie one on either side of its middle. The mean of both is free of what
-    drifts meanwhile.
+    The two turns of a round lie symmetrically about its middle, so their mean is free of linear
+    drift.
 
     >>> round(float(np.exp(effect(np.array([[1.0, 2.0]]), np.array([[1.5, 1.5]])))), 3)
     0.943
 
     Args:
-        times: ``[..., rounds, 2]``, seconds.
-        others: the same.
+        times: seconds of the first set-up, ``[..., rounds, 2]``.
+        others: seconds of the second set-up, in the same shape.
     """
     return np.asarray(np.median(np.log(times / others).mean(axis=-1), axis=-1))
 
@@ -159,19 +162,19 @@ def intervals(effects: Array) -> Array:
     """Return the median over blocks, and the bounds of 95 % of bootstrap resamples, ``[..., 3]``.
 
     Args:
-        effects: ``[..., blocks]``.
+        effects: logarithm of the ratio in each block, ``[..., blocks]``.
     """
     drawn = resampled(lambda units: np.median(effects[..., units], axis=-1), effects.shape[-1])
     return np.stack([np.median(effects, axis=-1), *percentile_ends(drawn)], axis=-1)
 
 
 def variation(effects: Array) -> Array:
-    """Return the standard deviation from block to block, ``[...]``, by the quartiles.
+    """Return a robust standard deviation of the blocks' effects, ``[...]``, from their quartiles.
 
-    So a few blocks that something else on the machine has hit do not count.
+    So a few blocks that were disturbed do not count.
 
     Args:
-        effects: ``[..., blocks]``.
+        effects: logarithm of the ratio in each block, ``[..., blocks]``.
     """
     low, high = np.quantile(effects, (0.25, 0.75), axis=-1)
     return np.asarray((high - low) / _QUARTILES_OF_NORMAL)
@@ -180,10 +183,10 @@ def variation(effects: Array) -> Array:
 def verdict(
     interval: Array, control: Array, variation: float, blocks: int, same_within: float
 ) -> Verdict:
-    """Verdict from intervals of logarithms, each median, low and high, ``[3]``.
+    """Return the verdict from two intervals of logarithms: median, low and high, ``[3]`` each.
 
-    The floor is how far from 1 the control's interval reaches, not half its width: a control that
-    is beside 1 says of its own how much to distrust.
+    The noise floor is the distance from 1 that the control's interval reaches, not half its width.
+    So a control that is off 1 raises the floor.
     """
     found = _ratio(interval)
     floor = max(_ratio(control).reach, variation if variation >= WILD else 0.0)
@@ -206,7 +209,7 @@ def _ratio(interval: Array) -> Ratio:
 
 
 def _more_blocks(interval: Array, floor: float, blocks: int, same_within: float) -> int | None:
-    """Estimate how many more blocks would lead to a verdict at the present ratio.
+    """Return an estimate of the further blocks that a verdict needs if the ratio stays the same.
 
     Both the interval and the floor shrink with the root of the number of blocks.
     """

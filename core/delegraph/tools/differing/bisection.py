@@ -1,6 +1,7 @@
 """Search for the smallest sets of nodes that make a probe fail.
 
-Nothing here knows what a probe is: it is given a set of nodes and says whether the result is right.
+A probe is one test: it takes a set of nodes and returns whether the result is right. The search
+knows no more about it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 Node = tuple[int, int]
-"""Index of a subgraph, and of a node in it."""
+"""Index of a subgraph, and index of a node in this subgraph."""
 
 Nodes = tuple[Node, ...]
 
@@ -22,8 +23,8 @@ class Outcome:
     """Result of one probe: right, wrong, or an error.
 
     Attributes:
-        kind: ``right``; or why not: the result ``differs``, an exception was ``raised``, the
-            process ``crashed``, or it ``hung``.
+        kind: ``right``, or the kind of failure: the result ``differs``, an exception was
+            ``raised``, the process ``crashed``, or the process ``hung``.
         text: details in words; empty for a right result.
     """
 
@@ -32,7 +33,7 @@ class Outcome:
 
     @property
     def fails(self) -> bool:
-        """Whether the probe was not right."""
+        """Whether the outcome is a failure."""
         return self.kind != "right"
 
     def __str__(self) -> str:
@@ -44,13 +45,13 @@ RIGHT = Outcome("right")
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One test of a set of nodes on some inputs.
+    """One test of a set of nodes on one or more runs of inputs.
 
     Attributes:
-        nodes: those that a delegate was given; it had none of the other candidates.
-        outcome: what came of it.
-        runs: numbers of the runs that were computed; the last one is where it failed.
-        seconds: duration of the probe.
+        nodes: the nodes that delegates were given; they got no other candidate.
+        outcome: result of the test.
+        runs: numbers of the computed runs; if the probe failed, it failed in the last one.
+        seconds: duration of the probe, in seconds.
     """
 
     nodes: Nodes
@@ -68,11 +69,11 @@ class Prober(Protocol):
         """Test *nodes* with all inputs."""
 
     def probe(self, nodes: Nodes) -> Outcome:
-        """Try with the inputs on which the last :meth:`check` failed."""
+        """Test *nodes* with the inputs on which the last :meth:`check` failed."""
 
 
 class OutOfProbesError(Exception):
-    """No more probes may be made; never leaves :func:`search`."""
+    """Error: no more probes may be made; it never leaves :func:`search`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ class Fault:
         nodes: in the order of the model.
         outcome: outcome of the probe with these nodes only.
         named_after: number of probes before the fault was found.
-        is_smallest: whether every one of them is needed; False where probes ran out.
+        is_smallest: whether the fault needs every one of the nodes; False if the probes ran out
+            before this was known.
     """
 
     nodes: Nodes
@@ -97,10 +99,11 @@ class Search:
     """Result of a search for faulty nodes.
 
     Attributes:
-        faults: in the order in which they were found; without them, all is right.
-        baseline: what fails when a delegate has no node at all; None where that is right. Then no
-            node is to blame, and there are no faults.
-        is_complete: whether the rest is right; False where probes ran out.
+        faults: the faults in the order in which they were found; empty if the result is right.
+        baseline: the failure when delegates have no node at all, in which case no fault is
+            searched; None if that result is right.
+        is_complete: whether the result is right without the faulty nodes; False if the probes ran
+            out.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -111,12 +114,12 @@ class Search:
 def search(nodes: Sequence[Node], prober: Prober) -> Search:
     """Return the smallest failing sets of nodes, found one after the other.
 
-    One faulty node of n is named after at most ``floor(log2(n)) + 3`` probes: one with all nodes, a
-    binary search, and one with that node alone.
+    A single faulty node of n is found after at most ``floor(log2(n)) + 3`` probes: one with all
+    nodes, a binary search, and one with that node alone.
 
     Args:
         nodes: candidates, in execution order.
-        prober: tries sets of them.
+        prober: tests sets of nodes.
     """
     faults: list[Fault] = []
     rest = tuple(nodes)
@@ -137,7 +140,7 @@ def search(nodes: Sequence[Node], prober: Prober) -> Search:
 
 
 def _smallest_fault(nodes: Nodes, outcome: Outcome, prober: Prober) -> Fault:
-    """Return a smallest set out of *nodes*, which fail."""
+    """Return a smallest failing subset of *nodes*, which fail together."""
     best = nodes, outcome
 
     def fails(some: Iterable[Node]) -> bool:
@@ -166,15 +169,15 @@ class _Fails(Protocol):
 
 
 def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
-    """Return nodes that fail together, none of which can be left out.
+    """Return a subset of *nodes* that fails and of which no node can be left out.
 
     Source:
-        Junker, "QuickXplain" (AAAI 2004): the last node of the shortest prefix that fails is one
-        that is needed; then the same is done in front of it, until the needed ones fail alone.
+        Junker, "QuickXplain" (AAAI 2004): the last node of the shortest failing prefix is needed.
+        The step is repeated on the nodes before it, until the needed nodes fail alone.
 
     Args:
-        nodes: they fail.
-        fails: whether others do.
+        nodes: nodes that fail together.
+        fails: returns whether other nodes fail together.
     """
     needed: list[Node] = []
     before = list(nodes)  # with those needed, these fail, at any time
@@ -192,10 +195,10 @@ def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
 
 
 def contradictions(probes: Sequence[Probe]) -> Iterator[tuple[Probe, Probe]]:
-    """Yield pairs of a failing probe, and a right one with more nodes on the same inputs.
+    """Yield each failing probe with a right probe on the same inputs that had more nodes.
 
-    Each failing probe comes once, with the smallest probe that contradicts it. Then the outcome
-    depends on more than the nodes: on their partitions, or on chance.
+    Each failing probe comes once, with the smallest probe that contradicts it. A contradiction
+    means that the outcome depends on more than the nodes: on their partitions, or on chance.
     """
     right = sorted((p for p in probes if not p.outcome.fails), key=lambda p: len(p.nodes))
     for failing in probes:

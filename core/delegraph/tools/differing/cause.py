@@ -1,9 +1,9 @@
 """Cause of differences beyond a tolerance: a wrong node, or roundings that nodes magnify.
 
-Every node runs alone, on the values that the reference has there. One that is further off than by
-roundings is wrong. If none is, and results still drift apart, right nodes have made large
-differences of small ones: a QUANTIZE makes a step of a last bit, and so do nodes that quantize
-their inputs to meet integer weights.
+Every node runs alone, on the values that the reference has for its inputs. A node whose result
+differs by more than roundings is wrong. If no node is wrong and results still drift apart, right
+nodes have magnified small differences. For example, QUANTIZE turns a difference in the last bit
+into a whole step, and so do nodes that quantize their inputs for integer weights.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from delegraph.tools.setup import Setup
 Kind = Literal["wrong node", "magnified roundings", "nodes together", "unknown"]
 
 _JUMPING = STEPS | {"CAST", "QUANTIZE"}
-"""Operators that make a step of a rounding."""
+"""Operators that turn a rounding difference into a whole step."""
 
 _ROOM = 1 << 34
-"""Bytes of a model's tensors, none of which takes the place of another."""
+"""Limit in bytes for a model's tensors when none of them shares memory with another."""
 
 _TYPES = {np.dtype(dtype): type_ for type_, dtype in reversed(tuple(NUMPY_DTYPES.items()))}
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why outputs are further off than a tolerance.
+    """Reason why outputs differ by more than a tolerance.
 
     Attributes:
-        kind: ``wrong node``, ``magnified roundings``, ``nodes together`` where each node alone is
-            right and so is what they give one after the other, or ``unknown``.
-        layer: the first tensor that shows it: of a wrong node on the reference's inputs, or the
-            first that is further off than by roundings where each side goes on with its own values.
+        kind: ``wrong node``, ``magnified roundings``, ``nodes together`` (each node is right, alone
+            and after the others, but not in the partition), or ``unknown``.
+        layer: the first tensor that shows the cause: of a wrong node on the reference's inputs, or
+            the first with more than rounding differences when each side uses its own values.
         not_compared: nodes that could not run alone.
-        why_unknown: why nothing is known; empty otherwise.
+        why_unknown: why the cause is unknown; empty if it is known.
     """
 
     kind: Kind
@@ -103,9 +103,10 @@ def _extent(found: OutputDifference | None) -> str:
 
 
 def rounding(values: NDArray[Any], details: Mapping[str, Any]) -> Tolerance:
-    """Tolerance for the rounding errors of the node that computes a tensor.
+    """Return the tolerance for the rounding errors of the node that computes a tensor.
 
-    A step of a quantized tensor; of floats the usual share, of the largest among them.
+    The tolerance is one step for a quantized tensor, and for floats the usual share of the largest
+    value.
 
     >>> rounding(np.float32([-50, 1]), {}).absolute
     0.005
@@ -128,14 +129,14 @@ def _scales(details: Mapping[str, Any]) -> Sequence[float]:
 def cause_of(
     difference: Difference, *, inputs: InputRequest, progress: Progress = untold
 ) -> Cause | None:
-    """Return why the outputs of two set-ups are further off than the tolerance.
+    """Return the reason why the outputs of two set-ups differ by more than the tolerance.
 
-    None where they are not, or where the set-ups have different models.
+    The result is None if they do not, or if the set-ups have different models.
 
     Args:
-        difference: with a tolerance.
-        inputs: as of :func:`~delegraph.tools.differing.difference.diff`.
-        progress: is told what goes on.
+        difference: a difference with a tolerance.
+        inputs: input values, as for :func:`~delegraph.tools.differing.difference.diff`.
+        progress: is called with the state of the work.
     """
     test, reference = difference.test, difference.reference
     if not difference.failures or test.model != reference.model:
@@ -160,7 +161,7 @@ def cause_of(
 
 
 def with_room_for_all(setup: Setup) -> Setup:
-    """Return the set-up with memory for all tensors at once, unless it sets a limit."""
+    """Return the set-up with enough memory for all tensors at once, unless it sets a limit."""
     if setup.runtime != "delegraph" or setup.memory_limit is not None:
         return setup
     return replace(setup, memory_limit=_ROOM)

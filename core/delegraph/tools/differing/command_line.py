@@ -18,7 +18,7 @@ _CHOICES = {
     "on_failure": None,
     "isolate": None,
 }
-"""Attributes of a set-up with a choice of words, and what counts where none is given."""
+"""Attributes of a set-up that are a choice of words, with their default values."""
 
 
 def diff_command(
@@ -33,16 +33,17 @@ def diff_command(
 ) -> str:
     """Return the command line that compares a model in two set-ups.
 
-    A delegate that is an object has no words: its type stands in its place, in angle brackets.
+    A delegate that is an object cannot be written as an option: its type in angle brackets replaces
+    it.
 
     Args:
         setup: the tested set-up.
-        model: path of the model, whatever the set-ups have.
+        model: path of the model, which replaces that of the set-ups.
         reference: the set-up with right results.
         inputs: path of the inputs.
-        rules: path of the rules, whatever the set-up has; empty for none.
+        rules: path of the rules, which replace those of the set-up; empty for none.
         tolerance: tolerance of the outputs.
-        signature: of the model; None for the whole model.
+        signature: name of the signature to call; None means the whole model.
     """
     words = ["delegraph", "diff", model, *setup_words(setup)]
     words += ["--rules", rules] if rules else []
@@ -96,5 +97,5 @@ def _tolerance_words(tolerance: Tolerances) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """Return every digit: a rounded tolerance may hide the fault."""
+    """Return a number as text with all its digits, because a rounded tolerance may hide a fault."""
     return repr(float(value)).removesuffix(".0")

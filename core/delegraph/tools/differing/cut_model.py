@@ -20,7 +20,7 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Nodes of the first subgraph, with the tensors that cross their border."""
+    """Nodes of the first subgraph, with the tensors that enter and leave them."""
 
     nodes_to_replace: tuple[int, ...]
     input_tensors: tuple[int, ...]
@@ -37,11 +37,11 @@ def cut_model(
     Args:
         setup: set-up with the model.
         nodes: nodes to cut out; they need not be neighbours.
-        values: values of the model's inputs, in order.
+        values: values of the whole model's inputs, in order.
 
     Raises:
-        DelegraphError: nodes of other subgraphs, or such as cannot stand alone; a model that the
-            kernels cannot compute.
+        DelegraphError: nodes lie in other subgraphs or cannot be a separate model, or the kernels
+            cannot compute the model.
     """
     if any(subgraph for subgraph, _ in nodes):
         raise DelegraphError("nodes of subgraphs that others call cannot be cut out")
@@ -58,7 +58,7 @@ def cut_model(
 
 
 def _border(context: DelegateContext, nodes: Sequence[int]) -> _Cut:
-    """Return the nodes with the tensors that cross their border in either direction."""
+    """Return the nodes with the tensors that enter them and those that leave them."""
     chosen = frozenset(nodes)
     made: set[int] = set()
     read: set[int] = set()

@@ -1,4 +1,4 @@
-"""``diff``: the difference between the outputs of two set-ups on the same inputs."""
+"""``diff``: measures the difference between the outputs of two set-ups on the same inputs."""
 
 from __future__ import annotations
 
@@ -33,19 +33,22 @@ from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
 Tolerances = Tolerance | Mapping[str, Tolerance]
-"""One for all outputs, or by output name; ``""`` is for those that are not named."""
+"""A tolerance for all outputs, or a mapping from an output's name to its tolerance.
+
+The name ``""`` is for outputs that are not named.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputDifference(JsonRecord):
-    """Difference of one output over all runs.
+    """Difference of one output between test and reference, over all runs.
 
     Attributes:
-        name: of the output, in the test's model or its signature.
-        reference_name: in the reference's.
+        name: name of the output in the test's model or its signature.
+        reference_name: name of the output in the reference's model or its signature.
         dtype, reference_dtype: element types.
         runs: the difference of each run.
-        outside: elements that are further off than the tolerance, over all runs; None without one.
+        outside: number of elements beyond the tolerance, over all runs; None without a tolerance.
     """
 
     json_properties: ClassVar = {
@@ -64,7 +67,7 @@ class OutputDifference(JsonRecord):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Reasons why values cannot be compared directly, without duplicates."""
+        """Reasons why the values cannot be compared directly, without duplicates."""
         return tuple(dict.fromkeys(d.remark for d in self.runs if d.remark))
 
     @property
@@ -74,23 +77,23 @@ class OutputDifference(JsonRecord):
 
     @property
     def worst(self) -> TensorDifference:
-        """Difference in the run :attr:`worst_run`."""
+        """Difference in the run with the index :attr:`worst_run`."""
         return self.runs[self.worst_run]
 
     def raw(self) -> dict[str, Spread]:
-        """Return each metric of the stored values over the runs, by name; empty without any."""
+        """Return a mapping from each metric of the stored values to its spread."""
         return _spreads([d.raw for d in self.runs])
 
     def real(self) -> dict[str, Spread]:
-        """Spread of each metric over the runs, for the real numbers of quantised values."""
+        """Return a mapping from each metric of the dequantised values to its spread."""
         return _spreads([d.real for d in self.runs])
 
     def compared(self) -> dict[str, Spread]:
-        """Metrics to look at first: see :attr:`TensorDifference.compared`."""
+        """Return the spread of the main metrics; see :attr:`TensorDifference.compared`."""
         return _spreads([d.compared for d in self.runs])
 
     def signal(self) -> dict[str, Spread]:
-        """Values for SNR and cosine: see :attr:`TensorDifference.signal`."""
+        """Return the spread of SNR and cosine; see :attr:`TensorDifference.signal`."""
         return _spreads([d.signal for d in self.runs])
 
 
@@ -110,13 +113,13 @@ class Difference:
 
     Attributes:
         test, reference: the set-ups.
-        signature: what was called; None for the whole model.
-        runs: what each run was fed, in words.
-        outputs: those that both have, in the test's order.
-        only_in_test, only_in_reference: names of outputs that the other has not.
-        test_latency, reference_latency: of the runs; those to warm up are not among them.
-        test_placement, reference_placement: who ran the nodes.
-        tolerance: what was asked for; None for nothing.
+        signature: name of the called signature; None for the whole model.
+        runs: description of the input values of each run.
+        outputs: differences of the outputs that both set-ups have, in the test's order.
+        only_in_test, only_in_reference: names of outputs that the other set-up lacks.
+        test_latency, reference_latency: statistics of the run times, without warm-up runs.
+        test_placement, reference_placement: which delegate or kernel ran each node.
+        tolerance: the requested tolerance; None if there was none.
     """
 
     test: Setup
@@ -134,7 +137,7 @@ class Difference:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Texts that name outputs beyond the tolerance; empty when all are within."""
+        """Sentences about the outputs beyond the tolerance; empty if all outputs are within."""
         if self.tolerance is None:
             return ()
         found = [
@@ -178,7 +181,7 @@ class Difference:
 
 
 _SHOWN = {"max": "max", "mean": "max", "p999": "max", "cosine": "min", "snr_db": "min"}
-"""The metrics that a notebook shows, and which end of their spread is the worst."""
+"""Mapping from each metric that a notebook shows to the end of its spread that is the worst."""
 
 
 def _worst(spreads: Mapping[str, Spread], metric: str) -> float | None:
@@ -191,7 +194,7 @@ def _side_json(setup: Setup, placement: Placement, latency: Latency) -> dict[str
 
 
 def own_kernels(setup: Setup) -> Setup:
-    """Return *setup* with Delegraph's kernels only: no delegate, none by default either."""
+    """Return *setup* with Delegraph's kernels only: without named and without default delegates."""
     return replace(
         setup,
         runtime="delegraph",
@@ -220,23 +223,27 @@ def diff(
 ) -> Difference:
     """Run a model in two set-ups on the same inputs and return the differences of the outputs.
 
-    Each run computes once on either side, in turn first; variables start from zero in each.
+    Each run computes once with each set-up; the two take turns in being first. Variables are zero
+    at the start of each run.
 
     Args:
         setup: the tested set-up.
-        reference: what is right; None for :func:`own_kernels`. Its model may be another file with
-            the same inputs; values are quantised for it, or back, where its types say so.
-        inputs: what both are fed; a folder among the values stands for each of its files in turn.
-        runs: how many; None for one a file, one where nothing is random, else 50. Random values
-            have the seed of *inputs* in the first, and the next one in each after it.
-        signature: of both models; None for the whole models.
-        warmup: computations on either side that are not counted, first.
-        tolerance: how far outputs may be off; for ``failures``, which says where they are further.
-        progress: is told how many runs are done.
+        reference: the set-up whose results count as right; None means :func:`own_kernels`. Its
+            model may be another file with the same inputs; values are quantised or dequantised for
+            its types.
+        inputs: input values for both set-ups; a folder among them gives each of its files to one
+            run.
+        runs: number of runs. None means one run per file of a folder, one run if no value is
+            random, and otherwise 50 runs. The first run has the seed of *inputs*, each later run
+            the next seed.
+        signature: name of the signature to call in both models; None means the whole models.
+        warmup: number of computations of each set-up before the counted ones.
+        tolerance: largest allowed difference of outputs; ``failures`` lists outputs beyond it.
+        progress: is called with the number of finished runs.
 
     Raises:
-        ArgumentError: inputs that do not fit, a model without that signature, or a tolerance for an
-            output that there is not.
+        ArgumentError: inputs do not fit, a model lacks the signature, or a tolerance names an
+            unknown output.
         PluginError: a delegate is missing or broken.
         DelegraphError: a set-up cannot run its model on these inputs.
     """
@@ -302,7 +309,7 @@ class _Found:
         right: Side,
         tolerance: Tolerances | None,
     ) -> Difference:
-        """Difference of the two sides, with latency and placement."""
+        """Return the difference of the two set-ups, with latency and placement."""
         outputs = [
             OutputDifference(
                 a["name"],
@@ -346,9 +353,11 @@ def outside(
     reference_details: Details,
     tolerance: Tolerance,
 ) -> int:
-    """Return how many elements differ by more than *tolerance*; all, if they cannot be compared.
+    """Return the number of elements that differ by more than *tolerance*.
 
-    Stored values are compared, or real numbers where stored values are not comparable.
+    All elements count if the arrays cannot be compared.
+
+    Stored values are compared, or real numbers if stored values mean different things.
     """
     a, b = test, reference
     if difference.raw is None:
@@ -360,7 +369,7 @@ def outside(
 
 
 def tolerance_of(tolerance: Tolerances | None, name: str) -> Tolerance | None:
-    """Return the tolerance of the output *name*, or None without one."""
+    """Return the tolerance of the output *name*, or None if it has none."""
     if tolerance is None or isinstance(tolerance, Tolerance):
         return tolerance
     return tolerance.get(name, tolerance.get(""))

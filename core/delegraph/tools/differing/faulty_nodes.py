@@ -1,4 +1,4 @@
-"""``bisect``: which nodes make a delegate's results wrong, found by placement rules."""
+"""``bisect``: finds the nodes that make a delegate's results wrong, by placement rules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
 TIME_LIMIT = 60.0
-"""Seconds that applying the delegates, or a run, may take before it counts as hanging."""
+"""Seconds after which applying the delegates, or a run, counts as hanging."""
 
 MOST_PROBES = 500
 
@@ -47,14 +47,15 @@ def _nodes(nodes: Sequence[NodePlacement]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Culprit(JsonRecord):
-    """A smallest set of nodes that makes the result wrong when a delegate has the nodes.
+    """A smallest set of nodes that makes the result wrong if delegates have all of them.
 
     Attributes:
-        nodes: where they run when nothing keeps them off.
+        nodes: placement of each node when no rule excludes it.
         outcome: what happens when the delegates have these nodes only.
         named_after: number of probes before the nodes were found.
-        is_smallest: whether every one of them is needed; False where probes ran out.
-        reproduction: the files that show it; None where no folder was asked for.
+        is_smallest: whether the fault needs every one of the nodes; False if the probes ran out
+            before this was known.
+        reproduction: files that reproduce the fault; None if no folder was given.
     """
 
     nodes: tuple[NodePlacement, ...] = field(metadata={"json_value": _nodes})
@@ -69,18 +70,20 @@ class Culprit(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class Bisection(JsonRecord):
-    """Which nodes are to blame for a wrong result.
+    """Result of ``bisect``: the nodes that are to blame for a wrong result.
 
     Attributes:
-        setup, reference: what was compared.
-        candidates: the nodes that delegates have by themselves.
-        culprits: in the order in which they were found; empty where the result is right.
-        probes: all tries, in order.
-        run: what was fed where the last check failed, in words.
-        baseline: what is wrong when no delegate has a node; None where that is right.
-        is_complete: whether the result is right without the culprits; False where probes ran out.
-        remarks: what was odd, in words.
-        rules_file: keeps the culprits off the delegates; empty without a folder or culprits.
+        setup, reference: the compared set-ups.
+        candidates: the nodes that delegates have without further rules.
+        culprits: the faulty sets of nodes in the order in which they were found; empty if the
+            result is right.
+        probes: all probes, in order.
+        run: description of the input values on which the last check failed.
+        baseline: the failure when no delegate has a node; None if that result is right.
+        is_complete: whether the result is right without the culprits; False if the probes ran out.
+        remarks: unusual facts about the search, in words.
+        rules_file: path of rules that exclude the culprits from delegates; empty without a folder
+            or culprits.
     """
 
     setup: Setup
@@ -96,7 +99,7 @@ class Bisection(JsonRecord):
 
     @property
     def is_right(self) -> bool:
-        """Whether the result is within the tolerance with all nodes."""
+        """Whether the result is within the tolerance when delegates have all their nodes."""
         return not self.culprits and self.baseline is None and self.is_complete
 
     def _repr_html_(self) -> str:
@@ -125,28 +128,29 @@ def bisect(
     folder: str | os.PathLike[str] | None = None,
     progress: Progress = untold,
 ) -> Bisection:
-    """Find the smallest sets of nodes that make a result wrong when a delegate has them.
+    """Find the smallest sets of nodes that make a result wrong if a delegate has them.
 
-    Each probe keeps the other nodes off the delegates by placement rules, and runs in a process of
-    its own. A result is wrong when it is further off than the tolerance, when anything raises, when
-    the process crashes or when it takes too long.
+    Each probe excludes all other nodes from the delegates by placement rules, and runs in a child
+    process. A result is wrong if it is beyond the tolerance, if an exception is raised, or if the
+    process crashes or takes too long.
 
     Args:
-        setup: what is tested. Its ``require`` is left out, as nodes have to stay behind, and so is
-            LiteRT's XNNPACK, which follows no rules and rounds otherwise than the nodes left to it.
-        reference: what is right; None for the same runtime without the delegates.
-        tolerance: how far outputs may be off.
-        inputs: what both are fed; the search goes on with the first that fail.
-        runs: how many, as :func:`diff` has it.
-        signature: of both models; None for the whole models.
+        setup: the tested set-up. Its ``require`` is ignored, because probes exclude nodes. LiteRT's
+            XNNPACK is left out, because it follows no rules and rounds differently.
+        reference: the set-up whose results count as right; None means the same runtime without
+            delegates.
+        tolerance: largest allowed difference of outputs.
+        inputs: input values for both set-ups; the search continues with the first values that fail.
+        runs: number of runs, as for :func:`diff`.
+        signature: name of the signature to call in both models; None means the whole models.
         time_limit: seconds that applying the delegates, or a run, may take.
-        most_probes: after so many the search ends with what it has.
-        folder: where to write the smallest failing models, their inputs and rules.
-        progress: is told how many probes are done.
+        most_probes: largest number of probes; after them the search returns its results so far.
+        folder: folder for the smallest failing models, their inputs and rules.
+        progress: is called with the number of finished probes.
 
     Raises:
-        ArgumentError: rules that pin nodes; delegates that are objects where no process can be
-            forked; else as :func:`diff`.
+        ArgumentError: rules pin nodes, delegates are objects but the system cannot fork processes,
+            or as for :func:`diff`.
         PluginError: a delegate is missing or broken.
         DelegraphError: the reference cannot run its model on these inputs.
     """
@@ -230,7 +234,7 @@ def _candidates(process: Worker) -> Candidates:
 
 
 def _fed(process: Worker, probes: Probes) -> str:
-    """Inputs at which the last probe failed, in words."""
+    """Return a description of the inputs on which the last probe failed."""
     answer = process.ask("run_of", probes.run, patiently=True)
     return "" if isinstance(answer, Death) else answer.words
 
@@ -241,7 +245,7 @@ def _culprit(fault: Fault, nodes: dict[Node, NodePlacement]) -> Culprit:
 
 
 def _remarks(result: Search, probes: Probes, nodes: dict[Node, NodePlacement]) -> Iterator[str]:
-    """Yield remarks about the search for the user."""
+    """Yield remarks for the user about unusual facts of the search."""
     if result.baseline is not None:
         yield (
             "the result is as wrong when no node is with a delegate that follows rules, so none is "

@@ -1,4 +1,4 @@
-"""Input values for each run of a model: random values, files, or a folder of files."""
+"""Makes the input values of each run: random values, files, or the files of a folder."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
 OFFICIAL = InputRequest(distribution="inference_diff")
-"""What ``inference_diff`` feeds a model."""
+"""The random inputs of ``inference_diff``."""
 
 _WIDE = (np.dtype(np.int32), np.dtype(np.int64))
 
 RUNS = 50
-"""Runs on random inputs, as ``inference_diff`` has them."""
+"""Number of runs on random inputs, as in ``inference_diff``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class FedRun:
 
     Attributes:
         values: one array for each input, in the order of the model or of the signature.
-        words: what the user gave for this run.
-        seed: of its random values; None where nothing is random.
+        words: the user's text for each given input of this run.
+        seed: seed of the random values; None if no value is random.
     """
 
     values: tuple[NDArray[Any], ...]
@@ -50,15 +50,16 @@ class InputRuns:
     """Input values of all runs, made on request and equal at each request.
 
     Args:
-        setup: whose model is fed.
-        signature: what is called; None for the whole model.
-        details: of the inputs, as ``ModelCall.input_details`` gives them.
-        request: what they are to be. A folder stands for each of its files in turn, by name; random
-            values have the seed of the request in the first run, and the next one in each after it.
-        runs: how many; None for one a file, one where nothing is random, else :data:`RUNS`.
+        setup: the set-up whose model gets the values.
+        signature: name of the signature to call; None means the whole model.
+        details: details of the inputs, as ``ModelCall.input_details`` returns them.
+        request: requested values. A folder gives each of its files, sorted by name, to one run. The
+            first run has the seed of the request, each later run the next seed.
+        runs: number of runs. None means one run per file of a folder, one run if no value is
+            random, and otherwise :data:`RUNS`.
 
     Raises:
-        ArgumentError: folders of different sizes, or one without files.
+        ArgumentError: folders have different numbers of files, or no files.
         OperatorError: an input takes more memory than the set-up allows.
     """
 
@@ -103,7 +104,7 @@ class InputRuns:
         """Return the values of a run, counted from 0.
 
         Raises:
-            ArgumentError: values that an input cannot take, or a name that none has.
+            ArgumentError: an input cannot take a value, or no input has a given name.
         """
         words = self._words[number % len(self._words)]
         seed = self._request.seed + number
@@ -114,7 +115,7 @@ class InputRuns:
 
 
 def _words_of_runs(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the input words of each run, with a folder replaced by its files in turn."""
+    """Return the user's texts for each run, with a folder replaced by its files in turn."""
     files = [_files(word) for word in words]
     counts = sorted({len(found) for found in files if found is not None})
     if len(counts) > 1:
@@ -126,7 +127,7 @@ def _words_of_runs(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _files(word: str) -> list[str] | None:
-    """Return ``[NAME=]FILE`` for each file of the folder in *word*; None without a folder."""
+    """Return ``[NAME=]FILE`` for each file of the folder in *word*; None if it names no folder."""
     name, folder = "", word
     if not Path(word).is_dir():
         name, _, folder = word.rpartition("=")

@@ -1,6 +1,6 @@
-"""Parts of a model that are computed separately from given input values.
+"""Units: parts of a model that are computed separately from given input values.
 
-A partition is one, and so is each node that has no delegate.
+A unit is a partition, or a single node without a delegate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from delegraph.tools.differing.tapped_models import UNIT, unit_model
 from delegraph.tools.setup import Setup
 
 Values = Mapping[int, tuple[Mapping[str, Any], NDArray[Any]]]
-"""Details and values of tensors, by index."""
+"""Mapping from a tensor's index to its details and values."""
 
 SAME_KERNELS = "the reference has the same kernel"
 
@@ -37,11 +37,11 @@ class Unit:
 
     Args:
         nodes: operator indices, in execution order.
-        note: why nothing is to be computed; empty where it is.
+        note: reason why the unit is not computed; empty if it is.
 
     Attributes:
-        nodes: the same.
-        note: why nothing is computed; empty while it can be.
+        nodes: operator indices, in execution order.
+        note: reason why the unit cannot be computed; empty while it can.
     """
 
     def __init__(self, nodes: tuple[int, ...], note: str = "") -> None:
@@ -58,10 +58,10 @@ class Unit:
 
         Args:
             stack: closes the interpreter.
-            path: where the model is written.
-            setup: what runs it; its model is another.
-            whole: what the nodes are a part of.
-            outputs: tensors that are wanted.
+            path: path to which the unit's model is written.
+            setup: the set-up that runs the unit; its model is replaced.
+            whole: the model that contains the nodes.
+            outputs: indices of the tensors to return.
         """
         tensors, inputs = whole.spec.tensors, self._inputs(whole.spec)
         handle = next((tensors[i] for i in inputs if tensors[i].type in HANDLES), None)
@@ -82,7 +82,7 @@ class Unit:
         self._delegate = delegate
 
     def _inputs(self, spec: SubgraphSpec) -> list[int]:
-        """Return the tensors that the nodes read but do not compute; no constants or variables."""
+        """Return the tensors that the nodes read from outside, except constants and variables."""
         operators = [spec.operators[i] for i in self.nodes]
         made = {i for operator in operators for i in operator.outputs}
         read = dict.fromkeys(i for operator in operators for i in operator.inputs if i >= 0)
@@ -93,7 +93,7 @@ class Unit:
         ]
 
     def computed(self, known: Values) -> Values:
-        """Return the outputs computed from known values; empty with a reason in :attr:`note`."""
+        """Return the outputs computed from known values; empty if :attr:`note` says why not."""
         if self._side is None:
             return {}
         wanted = {self._tensors[int(entry["index"])]: entry for entry in self._side.inputs}
@@ -143,12 +143,12 @@ def units_of(
     """Return a unit for each partition, and for each node without a delegate.
 
     Args:
-        stack: closes their interpreters.
-        folder: where their models are written.
-        setup: what runs the whole model.
-        whole: that model.
+        stack: closes the units' interpreters.
+        folder: folder to which the units' models are written.
+        setup: the set-up that runs the whole model.
+        whole: the whole model.
         shares_kernels: whether the reference computes nodes without a delegate by the same kernels,
-            so that there is nothing to compare.
+            so that these nodes need no comparison.
     """
     # What names nodes, or judges partitions, is for the whole model.
     alone = replace(

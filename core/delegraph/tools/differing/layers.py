@@ -1,4 +1,4 @@
-"""``diff_layers``: how far all intermediate tensors differ, and at which node this begins."""
+"""``diff_layers``: measures how far all intermediate tensors differ, and where this begins."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
 LayerTolerance = Callable[[NDArray[Any], Mapping[str, Any]], Tolerance]
-"""Returns how far a tensor may be off, from the reference's values and details."""
+"""Function that returns a tensor's tolerance from the reference's values and details."""
 
 _Found = dict[int, list[tuple[TensorDifference, int]]]
-"""Of each run, by tensor: the difference, and how many elements are outside the tolerance."""
+"""Mapping from a tensor's index to one entry per run: its difference and its outside count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +45,18 @@ class LayerDifference(JsonRecord):
 
     Attributes:
         subgraph: index of the subgraph.
-        node: index of the node in it.
+        node: index of the node in its subgraph.
         op: operator name.
         tensor: tensor index.
         name: the tensor's name; may be empty.
-        delegate: what ran the node in the test; None for the host's kernels.
+        delegate: delegate that ran the node in the test; None means the host's kernels.
         partition: position in the test's ``Placement.partitions``; None without a delegate.
-        drift: where each side went on with its own values; None where one of them has no such
-            tensor.
-        drift_note: why there is none; empty where there is.
-        same_inputs: where the test computed from the reference's values: the node's partition, or
-            the node itself; None where that could not be done, or need not.
-        same_inputs_note: why there is none; empty where there is.
+        drift: difference when each side uses its own values, so that errors add up; None if a side
+            lacks the tensor.
+        drift_note: why *drift* is None; empty otherwise.
+        same_inputs: difference when the test computes the node's partition, or the node, from the
+            reference's values; None if that was impossible or unnecessary.
+        same_inputs_note: why *same_inputs* is None; empty otherwise.
     """
 
     subgraph: int
@@ -73,20 +73,21 @@ class LayerDifference(JsonRecord):
 
     @property
     def own_error(self) -> OutputDifference | None:
-        """Error that this layer itself adds: on the same inputs if known, else the drift."""
+        """Error that this layer itself adds: *same_inputs* if known, otherwise *drift*."""
         return self.drift if self.same_inputs is None else self.same_inputs
 
 
 @dataclass(frozen=True, slots=True)
 class LayersDifference(JsonRecord):
-    """How far the intermediate tensors of a model are off.
+    """Differences of the intermediate tensors of a model.
 
     Attributes:
         test, reference: the set-ups.
-        inner: what was done to see inside of partitions.
-        runs: what each run was fed, in words.
+        inner: way in which tensors inside partitions were made readable.
+        runs: description of the input values of each run.
         layers: every tensor that nodes of the called subgraph compute, in execution order.
-        notes: what looking inside changed; empty where partitions and results stayed as they are.
+        notes: what changed by making inner tensors readable; empty if partitions and results stayed
+            equal.
     """
 
     test: Setup
@@ -125,8 +126,8 @@ def _rank(layer: LayerDifference) -> float:
 def noise(found: OutputDifference) -> float:
     """Return the noise as a share of the signal, ``10 ** (-SNR / 20)``, in the worst run.
 
-    Zero where all is equal; infinite where values are NaN or infinite on one side only, or cannot
-    be compared.
+    It is zero if all values are equal, and infinite if values are NaN or infinite on one side only,
+    or cannot be compared.
     """
     shares = []
     for difference in found.runs:
@@ -152,29 +153,32 @@ def diff_layers(
 ) -> LayersDifference:
     """Run a model in two set-ups; return the difference of every tensor that nodes compute.
 
-    In two ways: once each side goes on with its own values, so that differences add up (*drift*);
-    once each partition of the test, and each node that has no delegate, is a model of its own and
-    gets the reference's values (*same inputs*).
+    There are two differences. For *drift*, each side uses its own values, so that errors add up.
+    For *same inputs*, each partition of the test, and each node without a delegate, becomes a
+    separate model and gets the reference's values.
 
-    A delegate computes no tensor that only its partition reads, so these are left out, with a note,
-    unless *inner* says how to have them computed. The tensors that are looked at are made outputs
-    of the model, so that nothing is read from memory that another tensor took over.
+    A delegate computes no tensor that only its own partition reads. Such tensors are left out with
+    a note, unless *inner* makes them readable. All compared tensors become outputs of the model, so
+    that their memory is not reused before they are read.
 
     Args:
-        setup: what is tested.
-        reference: what is right; None for Delegraph's kernels. Its model may be another file: then
-            tensors are the same that have the same name.
-        inner: how tensors inside of partitions are had.
-        inputs: what both are fed; a folder among the values stands for each of its files in turn.
-        runs: how many; None for one a file, one where nothing is random, else 50. Random values
-            have the seed of *inputs* in the first, and the next one in each after it.
+        setup: the tested set-up.
+        reference: the set-up whose results count as right; None means Delegraph's kernels. If its
+            model is another file, tensors are paired by name.
+        inner: how tensors inside partitions are made readable.
+        inputs: input values for both set-ups; a folder among them gives each of its files to one
+            run.
+        runs: number of runs. None means one run per file of a folder, one run if no value is
+            random, and otherwise 50 runs. The first run has the seed of *inputs*, each later run
+            the next seed.
         first: number of the first run.
-        signature: of both models; None for the whole models.
-        tolerance: how far tensors may be off; for ``OutputDifference.outside``.
-        progress: is told how many runs are done.
+        signature: name of the signature to call in both models; None means the whole models.
+        tolerance: returns the tolerance of a tensor; ``OutputDifference.outside`` counts elements
+            beyond it.
+        progress: is called with the number of finished runs.
 
     Raises:
-        ArgumentError: inputs that do not fit, or a model without that signature.
+        ArgumentError: inputs do not fit, or a model lacks the signature.
         PluginError: a delegate is missing or broken.
         DelegraphError: a set-up cannot run its model on these inputs.
     """
@@ -243,7 +247,7 @@ class _Comparison:
         )
 
     def take(self, test: Values, reference: Values) -> None:
-        """Compare the tensors of one run, accumulated and per layer."""
+        """Compare the tensors of one run, with each side's own values and per layer."""
         known = {i: reference[j] for i, j in self._twin.items() if j in reference}
         self._compare(test, known, self._drift)
         for unit in self._units:
@@ -321,7 +325,7 @@ def _inside_of(partition: PartitionPlacement) -> str:
 def _twins(
     test: Watched, right: Watched, order: Sequence[int], is_same_file: bool
 ) -> dict[int, int]:
-    """Return which tensor of the reference is which of the test's, by index in the test's."""
+    """Return a mapping from the test's tensors to the matching tensors of the reference."""
     if is_same_file and test.spec.index == right.spec.index:
         return {tensor.index: tensor.index for tensor in test.spec.tensors}
     named = [[{"name": t.name} for t in side.spec.tensors] for side in (test, right)]

@@ -1,4 +1,4 @@
-"""A picture of how far layers are off: nodes across, noise as a share of the signal up."""
+"""Plot of layer differences: nodes along x, noise as a share of the signal along y."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delegraph.tools.differing.difference import OutputDifference
 from delegraph.tools.differing.layers import LayerDifference, LayersDifference, noise
 
 FORMATS = (".png", ".svg")
-"""Endings of files that layers can be drawn to."""
+"""Suffixes of files to which layers can be drawn."""
 
 _BANDS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown", "tab:olive")
 
@@ -33,7 +33,7 @@ def require_drawable(path: str | os.PathLike[str]) -> None:
 
 
 def draw_layers(found: LayersDifference, path: str | os.PathLike[str]) -> None:
-    """Draw drift and same inputs of each tensor, over bands for the delegates.
+    """Draw *drift* and *same inputs* of each tensor, over bands that show the delegates.
 
     Equal tensors are at the bottom, those that cannot be compared at the top.
 
@@ -121,7 +121,7 @@ def _draw_bands(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
 
 
 def _label_nodes(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
-    """Label as many nodes as fit with operator and number."""
+    """Label as many nodes as fit, with operator and number."""
     step = max(1, math.ceil(len(layers) / 60))
     places = range(0, len(layers), step)
     axes.set_xticks(list(places))

@@ -1,4 +1,4 @@
-"""Matches tensors of two models, and converts values from one tensor's type to the other's."""
+"""Matches tensors of two models, and converts values from one tensor's type to another's."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _unique_names(details: Sequence[Details]) -> dict[str, int]:
 def matched_inputs(test: Sequence[Details], reference: Sequence[Details]) -> list[int]:
     """Return, for each input of the reference, the position of the test's matching input.
 
-    By name where all names are the same, else by position.
+    Inputs are matched by name if both sides have the same names, otherwise by position.
 
     Raises:
         ArgumentError: the numbers of inputs differ, or two inputs cannot take the same values.
@@ -109,7 +109,8 @@ def converted(values: NDArray[Any], source: Details, target: Details) -> NDArray
     """Convert values of one tensor to the type and quantization of another tensor.
 
     Raises:
-        ArgumentError: numbers cannot be made of the one, or for the other; NaN has no integer.
+        ArgumentError: one of the tensors does not hold numbers, or a NaN would have to become an
+            integer.
     """
     dtype = np.dtype(target["dtype"])
     same = values.dtype == dtype and source["quantization"] == target["quantization"]

@@ -21,8 +21,8 @@ Details = Mapping[str, Any]
 class Metrics:
     """Differences of the elements of two arrays, test minus reference.
 
-    An element that is NaN in both, or the same infinity, differs by 0. One that is NaN or infinite
-    in one of them only differs by infinity: nothing is replaced or left out.
+    An element that is NaN in both arrays, or the same infinity, differs by 0. An element that is
+    NaN or infinite in one array only differs by infinity. No element is replaced or left out.
 
     Source:
         ``mean`` is the metric of ``inference_diff``: ``InferenceProfilerStage::Run``,
@@ -30,15 +30,16 @@ class Metrics:
         is float64.
 
     Attributes:
-        mean: of the absolute differences.
+        mean: mean of the absolute differences.
         max: the greatest absolute difference.
-        index: the first element that differs by that much.
-        found, expected: its two values: test, reference.
-        p999: the absolute difference that 99.9 % of the elements do not exceed, one that occurs.
-        cosine: similarity, from -1 to 1; 1 where both are all zero, 0 where one is, NaN beside NaN
-            and infinities.
-        snr_db: energy of the reference over that of the differences, in decibels; infinite where
-            all are equal, NaN beside NaN and infinities.
+        index: index of the first element with the greatest difference.
+        found, expected: value of this element in the test and in the reference.
+        p999: the absolute difference that 99.9 % of the elements do not exceed; it is the
+            difference of some element.
+        cosine: cosine similarity, from -1 to 1. It is 1 if both arrays are all zero, 0 if one is,
+            and NaN if there are NaN or infinities.
+        snr_db: energy of the reference divided by that of the differences, in decibels. It is
+            infinite if all elements are equal, and NaN if there are NaN or infinities.
     """
 
     mean: float
@@ -57,16 +58,16 @@ class TensorDifference(JsonRecord):
 
     Attributes:
         count: number of elements.
-        unequal: how many of them are not equal; NaN equals NaN here.
-        raw: of the values as stored; None where nothing can be compared.
-        real: of the numbers that quantised integers stand for; None where neither is quantised.
+        unequal: number of elements that are not equal; NaN equals NaN here.
+        raw: metrics of the stored values; None if they cannot be compared.
+        real: metrics of the real numbers of quantised integers; None if neither array is quantised.
         unit: what ``max_units`` counts: ``"ulp"`` for floats (how many floats lie between),
             ``"step"`` for integers; empty for other types.
         max_units, mean_units: the greatest and the mean difference in that unit; None without one.
-        nan: NaN in the test's array, in the reference's.
-        infinite: infinities in the test's array, in the reference's.
-        remark: what keeps the two from being compared as they are: other shapes, types or
-            quantization; empty where nothing does.
+        nan: number of NaN in the test's array and in the reference's.
+        infinite: number of infinities in the test's array and in the reference's.
+        remark: why the stored values cannot be compared: other shapes, types or quantization; empty
+            if they can.
     """
 
     count: int = 0
@@ -84,15 +85,15 @@ class TensorDifference(JsonRecord):
     def compared(self) -> Metrics | None:
         """Metrics of the stored values, or of the real values if stored ones mean different things.
 
-        None where nothing can be compared.
+        It is None if nothing can be compared.
         """
         return self.real if self.raw is None else self.raw
 
     @property
     def signal(self) -> Metrics | None:
-        """Metrics for SNR and cosine: of the real values, in which 0 means 0.
+        """Metrics for SNR and cosine: of the real values, in which 0 is zero.
 
-        A quantised tensor stores another value for it, which would count as a part of the signal.
+        A quantised tensor stores zero as its zero point, which would count as a part of the signal.
         """
         return self.raw if self.real is None else self.real
 
@@ -103,13 +104,13 @@ def tensor_difference(
     test_details: Details,
     reference_details: Details,
 ) -> TensorDifference:
-    """Return how far *test* is from *reference*.
+    """Return the metrics of the difference between *test* and *reference*.
 
     Args:
         test: values of a tensor, of any type.
-        reference: what they should be.
-        test_details: of the tensor that was tested; its quantization is looked at.
-        reference_details: of the other.
+        reference: the right values.
+        test_details: details of the tested tensor, for its quantization.
+        reference_details: details of the reference tensor.
     """
     test, reference = np.asarray(test), np.asarray(reference)
     nan, infinite = (_counted(test, reference, f) for f in (np.isnan, np.isinf))
@@ -141,7 +142,7 @@ def tensor_difference(
 def _obstacle(
     test: NDArray[Any], reference: NDArray[Any], test_details: Details, reference_details: Details
 ) -> str:
-    """Text that says why stored values cannot be compared; empty when they can."""
+    """Return the reason why stored values cannot be compared; empty if they can."""
     if test.shape != reference.shape:
         return f"shapes differ: {list(test.shape)}, reference {list(reference.shape)}"
     if test.dtype != reference.dtype:
@@ -154,8 +155,8 @@ def _obstacle(
 def absolute_differences(test: NDArray[Any], reference: NDArray[Any]) -> NDArray[np.float64]:
     """Return ``|test - reference|`` for two arrays of the same shape and type.
 
-    Zero means equal, for 64-bit integers too, NaN equals NaN and infinity its like; a number beside
-    one of these is infinitely far off. Strings and bools differ by 0 or 1.
+    Zero means equal, also for 64-bit integers. NaN equals NaN, and an infinity equals the same
+    infinity; their difference from a number is infinite. Strings and bools differ by 0 or 1.
 
     >>> absolute_differences(np.array([1, -3]), np.array([1, 4])).tolist()
     [0.0, 7.0]
@@ -238,7 +239,7 @@ def _snr_db(size: NDArray[np.float64], reference: NDArray[Any]) -> float:
 def _scaled(values: NDArray[Any]) -> tuple[NDArray[Any], float]:
     """Return *values* divided by a factor, and the factor.
 
-    The factor is 1.0, or the largest magnitude if squares would overflow or vanish.
+    The factor is 1.0, or the largest magnitude if squares would overflow or become zero.
     """
     top = float(np.abs(values).max())
     if top == 0 or 1e-100 < top < 1e100:
@@ -271,10 +272,10 @@ def _ordinals(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def real_values(values: NDArray[Any], details: Details) -> NDArray[np.float64] | None:
-    """Return the real numbers of a tensor's values, in float64; None for values without numbers.
+    """Return the real numbers of a tensor's values, in float64; None if the values are no numbers.
 
-    Floats stand for themselves, quantised integers for ``scale * (q - zero_point)``, by channel
-    where there are several scales. Integers without a scale are themselves.
+    Quantised integers become ``scale * (q - zero_point)``, by channel if there are several scales.
+    Floats, and integers without a scale, stay unchanged.
     """
     if values.dtype.kind in "OSUbc":
         return None
@@ -324,7 +325,7 @@ class Spread:
     Attributes:
         avg: mean.
         std: standard deviation of the population, as ``inference_diff`` has it.
-        min, max: the least and the greatest.
+        min, max: the least and the greatest value.
     """
 
     avg: float
@@ -344,5 +345,5 @@ _NUMBERS = tuple(f.name for f in fields(Metrics) if f.name not in ("index", "fou
 
 
 def spreads(metrics: Sequence[Metrics]) -> dict[str, Spread]:
-    """Return the spread of each number of several runs' metrics, by name."""
+    """Return a mapping from each metric's name to its spread over several runs."""
     return {name: Spread.of([getattr(m, name) for m in metrics]) for name in _NUMBERS}

@@ -1,4 +1,4 @@
-"""Work of a probe's process: runs a model under rules and compares it with a reference."""
+"""Work in a probe's process: runs a model under placement rules, compares with a reference."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Job:
         setup: the tested set-up.
         reference: the set-up with right results.
         tolerance: tolerance of the outputs.
-        inputs: what both are fed.
-        runs: how many; as ``diff`` has it.
-        signature: what is called; None for the whole model.
+        inputs: input values for both set-ups.
+        runs: number of runs, as for ``diff``.
+        signature: name of the signature to call; None means the whole model.
     """
 
     setup: Setup
@@ -60,8 +60,8 @@ class Candidates:
     """Nodes that delegates have without additional rules.
 
     Attributes:
-        nodes: with the delegate of each; all nodes of the model where a delegate fails at once.
-        delegates: names of those that follow rules.
+        nodes: each node with its delegate; all nodes of the model if a delegate fails at once.
+        delegates: names of the delegates that follow placement rules.
     """
 
     nodes: tuple[NodePlacement, ...]
@@ -70,10 +70,10 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """Input values of one run, and its outcome.
+    """Input values of one run, and the reference's outputs for them.
 
     Attributes:
-        words: what it was fed, in words.
+        words: description of the input values.
         names: names of the inputs.
         values: values of the inputs.
         expected: outputs of the reference, by name.
@@ -86,11 +86,11 @@ class ComparedRun:
 
 
 ANSWERS = (Candidates, ComparedRun, NodePlacement, Outcome)
-"""Records that a :class:`ProbeWork` answers with."""
+"""Types of the records that a :class:`ProbeWork` returns."""
 
 
 class ProbeWork:
-    """Runs probes, in the process in which it was made."""
+    """Runs probes in its own process."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -134,11 +134,11 @@ class ProbeWork:
         return len(self._fed())
 
     def expect(self, number: int) -> None:
-        """Let the reference compute a run, once."""
+        """Let the reference compute a run, unless it did before."""
         self._right(number)
 
     def run_of(self, number: int) -> ComparedRun:
-        """Inputs of a run, and the reference's outputs."""
+        """Return the inputs of a run, and the reference's outputs."""
         fed, reference = self._fed(), self._side()
         run = fed.run(number)
         expected = tuple((d["name"], v) for d, v in self._right(number))
@@ -158,7 +158,7 @@ class ProbeWork:
         return [(entry["name"], array) for entry, array in self._reference_outputs(model, values)]
 
     def open(self, rules: PlacementRules) -> Outcome:
-        """Make the tested interpreter under *rules*, for the runs that follow."""
+        """Make the tested interpreter under *rules*, for the following runs."""
         self._test = None
         self._open.close()
         setup = replace(self._job.setup, rules=rules, require=None)
@@ -190,7 +190,7 @@ class ProbeWork:
         return cut_model(self._job.setup, nodes, self._fed().run(number).values)
 
     def judge(self, model: str, values: Sequence[Array], rules: PlacementRules) -> Outcome:
-        """Compare both sides on another whole model; a failing reference counts as right."""
+        """Compare both sides on another model; a run in which the reference fails is right."""
         setup = replace(self._job.setup, model=model, rules=rules, require=None)
         try:
             right = self._reference_outputs(model, values)
@@ -250,7 +250,7 @@ def _computed(side: Side, values: Sequence[Array]) -> Outputs:
 
 
 def inner_tolerance(tolerance: Tolerances) -> Tolerance:
-    """Return the tolerance for intermediate tensors: the one for all outputs, or the strictest."""
+    """Return the tolerance of intermediate tensors: the one for all outputs, or the strictest."""
     if isinstance(tolerance, Tolerance):
         return tolerance
     if "" in tolerance:

@@ -1,4 +1,4 @@
-"""Probes: which nodes delegates get, by placement rules, and whether the result is right."""
+"""Probes: give delegates some nodes by placement rules, and check that the result is right."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ logger = logging.getLogger(__name__)
 
 
 class Probes:
-    """Tries sets of nodes in a separate process; each set and run is tried once.
+    """Tests sets of nodes in a separate process; each set and run is tested once.
 
     Attributes:
-        probes: all that were made.
-        delegates: names of those that are to leave nodes.
-        own_rules: the user's.
+        probes: all probes so far.
+        delegates: names of the delegates from which nodes are excluded.
+        own_rules: the user's rules.
         run: number of the run on which the last :meth:`check` failed.
 
     Args:
-        process: has a :class:`~delegraph.tools.differing.probe_work.ProbeWork`.
+        process: worker with a :class:`~delegraph.tools.differing.probe_work.ProbeWork`.
         nodes: all candidates.
-        delegates: names of the delegates that are to leave nodes.
-        rules: the user's own.
-        most: probes that may be made.
-        told: is told after each probe.
+        delegates: names of the delegates from which to exclude nodes.
+        rules: the user's rules.
+        most: largest number of probes.
+        told: is called after each probe.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Probes:
         return self._try(nodes, sorted(range(self._num_runs), key=lambda run: run != self.run))
 
     def probe(self, nodes: Nodes) -> Outcome:
-        """Try with the inputs on which the last :meth:`check` failed."""
+        """Test *nodes* with the inputs on which the last :meth:`check` failed."""
         return self._try(nodes, [self.run])
 
     def rules_for(self, nodes: Nodes) -> PlacementRules:
@@ -93,7 +93,7 @@ class Probes:
         return outcome
 
     def _made(self, nodes: Nodes, runs: Sequence[int]) -> tuple[Outcome, list[int]]:
-        """Return the outcome of the first failing run, or of all runs, and the computed runs."""
+        """Return the outcome and the computed runs; the first failing run is the last."""
         outcome = self._outcome("open", self.rules_for(nodes))
         if outcome.fails:
             return outcome, list(runs[:1])
@@ -143,7 +143,7 @@ def ranges(numbers: Sequence[int]) -> list[str]:
 
 
 def _answer(answer: Any) -> Any:
-    """Return an answer of the reference's side, which must not die.
+    """Return an answer of the reference, after a check that its process is alive.
 
     Raises:
         DelegraphError: the process has ended.

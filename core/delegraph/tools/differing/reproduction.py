@@ -32,7 +32,7 @@ Array = NDArray[Any]
 Named = Sequence[tuple[str, Array]]
 
 SHRINKING_TIME = 10.0
-"""Seconds after which a failing model is small enough."""
+"""Seconds after which the shrinking of a failing model stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Reproduction(JsonRecord):
     Attributes:
         model: path of the smallest model that fails.
         inputs: path of its inputs, ``.npz``.
-        outputs: path of its outputs, ``.npz``: ``expected/NAME`` and, where there are any,
+        outputs: path of its outputs, ``.npz``: ``expected/NAME`` and, if there are outputs,
             ``found/NAME``.
-        rules: path of rules that keep all other nodes off the delegates; empty where the model
-            fails without.
-        command: shows it again.
-        is_whole: whether it is the whole model, as the nodes alone do not fail.
+        rules: path of rules that exclude all other nodes from the delegates; empty if the model
+            fails without rules.
+        command: command line that shows the fault again.
+        is_whole: whether the model is the whole one, because the nodes alone do not fail.
     """
 
     model: str
@@ -72,13 +72,13 @@ class Reproducer:
 
     Args:
         folder: path of the folder; created if it does not exist.
-        job: what was compared.
-        process: has the probes' worker.
-        probes: all that were made.
-        progress: is told how many smaller models were tried.
+        job: the compared set-ups with their inputs.
+        process: worker that computes the probes.
+        probes: all probes of the search.
+        progress: is called with the number of smaller models that were tried.
 
     Raises:
-        ArgumentError: the folder cannot be made.
+        ArgumentError: the folder cannot be created.
     """
 
     def __init__(
@@ -95,8 +95,9 @@ class Reproducer:
         """Write the files that reproduce *fault*.
 
         Args:
-            fault: the nodes.
-            number: which fault it is, from 0; the files of the first have no number.
+            fault: the faulty nodes.
+            number: number of the fault, from 0; files of the first fault have no number in their
+                names.
         """
         stem = f"culprit{number + 1 if number else ''}"
         run = next(
@@ -116,7 +117,7 @@ class Reproducer:
     # -- a model of the nodes alone ----------------------------------------------------------------
 
     def _alone(self, fault: Fault, stem: str, run: int) -> Reproduction | None:
-        """Write a model of the faulty nodes, or of all nodes between; None if neither fails."""
+        """Write a model of the faulty nodes, or with all nodes between; None if neither fails."""
         job = self._job
         if job.signature is not None or job.reference.model != job.setup.model:
             return None

@@ -1,4 +1,4 @@
-"""One of two compared set-ups, with its running interpreter."""
+"""Side: one of two compared set-ups, with its running interpreter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delegraph.tools.model_call import Details, ModelCall, model_call
 from delegraph.tools.setup import Setup
 
 Outputs = Sequence[tuple[Details, NDArray[Any]]]
-"""Details and values of each output."""
+"""Details and values of each output, in order."""
 
 
 class Side:
@@ -22,15 +22,15 @@ class Side:
 
     Args:
         stack: closes the interpreter.
-        setup: what makes it.
-        signature: what is called; None for the whole model.
-        is_reference: whether errors shall name it.
-        arguments: more of the interpreter's.
+        setup: the set-up to run.
+        signature: name of the signature to call; None means the whole model.
+        is_reference: whether this is the reference, which its errors then say.
+        arguments: further arguments of the interpreter.
 
     Attributes:
         inputs: details of the inputs.
-        values: what the next computation gets, in their order.
-        seconds: that each computation took.
+        values: input values of the next computation, in the order of *inputs*.
+        seconds: duration of each computation.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Side:
         """Compute on :attr:`values` with reset variables, and measure the time.
 
         Args:
-            warmup: computations before it.
+            warmup: number of computations before the measured one.
         """
         with self._blamed():
             self._call.prepare(self.values)
@@ -70,7 +70,7 @@ class Side:
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
-        """Prefix errors in this block with the side, if it is the reference."""
+        """Context in which errors of the reference get a prefix that says so."""
         try:
             yield
         except (RuntimeError, ValueError) as error:
@@ -79,7 +79,7 @@ class Side:
             raise
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
-        """Return details and values of all outputs; then variables are zero again."""
+        """Return details and values of all outputs, and reset the variables to zero."""
         found = [(entry, np.array(values)) for entry, values in self._call.outputs()]
         self.interpreter.reset_all_variables()
         return found

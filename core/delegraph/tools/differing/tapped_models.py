@@ -1,7 +1,7 @@
 """Changes models so that inner tensors can be read: adds outputs, or keeps a few nodes only.
 
-Reading an inner tensor after ``invoke`` is not enough: its memory may hold another by then. An
-output keeps its own, in every runtime.
+An inner tensor cannot simply be read after ``invoke``, because another tensor may have reused its
+memory. An output keeps its memory in every runtime.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from delegraph.schema import tables
 from delegraph.schema.writer import write_model
 
 UNIT = "unit"
-"""The signature of a model of a few nodes."""
+"""Name of the signature of a model of a few nodes."""
 
 
 def tapped_model(records: tables.Model, subgraph: int, tensors: Iterable[int]) -> bytes:
     """Return a model in which *tensors* are outputs of a subgraph and of its signatures.
 
     Args:
-        records: of the whole model.
-        subgraph: which one.
-        tensors: tensor indices; those that are outputs or inputs already are left out.
+        records: records of the whole model.
+        subgraph: index of the subgraph.
+        tensors: tensor indices; present outputs and inputs among them are ignored.
     """
     graphs = list(records.subgraphs or ())
     graph = graphs[subgraph]
@@ -46,18 +46,18 @@ def unit_model(
 ) -> tuple[bytes, tuple[int, ...]]:
     """Return a model of some nodes of a subgraph, called by the signature :data:`UNIT`.
 
-    Its inputs and outputs have the names of :func:`tap_name`. Subgraphs that nodes call stay.
+    Its inputs and outputs are named by :func:`tap_name`. Subgraphs that the nodes call are kept.
 
     Args:
-        records: of the whole model.
-        subgraph: which one.
+        records: records of the whole model.
+        subgraph: index of the subgraph.
         nodes: operator indices, in execution order.
-        inputs: tensor indices that are passed in.
-        outputs: tensor indices that are read.
+        inputs: indices of the tensors that become inputs.
+        outputs: indices of the tensors that become outputs.
 
     Returns:
-        The file, and for each of its tensors the index that it has in the whole model: it holds
-        only those that the nodes use, as there is such a file for every node.
+        The file, and for each of its tensors the index in the whole model. The file holds only
+        tensors that the nodes use, to keep it small.
     """
     graphs = list(records.subgraphs or ())
     operators = [(graphs[subgraph].operators or ())[i] for i in nodes]
@@ -104,7 +104,7 @@ def _named(tensor: int, index: int) -> tables.TensorMap:
 def _used_tensors(
     tensors: Sequence[tables.Tensor], operators: Sequence[tables.Operator], others: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the tensors that operators refer to, with tensors of their scales, and *others*."""
+    """Return the tensors that operators refer to, the tensors of their scales, and *others*."""
     used = set(others)
     for operator in operators:
         for named in (operator.inputs, operator.outputs, operator.intermediates):
@@ -129,7 +129,7 @@ def _renumbered(tensor: tables.Tensor, numbers: Mapping[int, int]) -> tables.Ten
 
 
 def _with_used_buffers(records: tables.Model, graphs: Sequence[tables.SubGraph]) -> tables.Model:
-    """Return *records* with other subgraphs, and without unused buffers."""
+    """Return *records* with the subgraphs *graphs* and without unused buffers."""
     used = sorted({0, *(t.buffer for graph in graphs for t in graph.tensors or ())})
     numbers = {buffer: number for number, buffer in enumerate(used)}
     moved = tuple(

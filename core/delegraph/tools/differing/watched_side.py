@@ -1,4 +1,4 @@
-"""One of two compared set-ups, in which every computed tensor can be read."""
+"""Watched side: a compared set-up in which every computed tensor can be read."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ from delegraph.tools.differing.tapped_models import tapped_model
 from delegraph.tools.setup import Setup
 
 Inner = Literal["boundaries", "exposed", "alone"]
-"""What is done so that tensors inside of partitions are computed: nothing, or a change of these.
+"""How tensors inside partitions are computed: not at all, or by a change of the partitions.
 
-``"exposed"`` makes every tensor an output of its partition, ``"alone"`` every node a partition.
+``"boundaries"`` changes nothing, ``"exposed"`` makes every tensor an output of its partition,
+``"alone"`` makes every node a partition.
 """
 
 
 class Watched:
-    """One of two set-ups: run unchanged first, then with inner tensors as outputs.
+    """One of two set-ups: runs unchanged first, then with inner tensors as outputs.
 
     Attributes:
-        inputs: details of what the call takes.
-        values: what the next computation gets.
-        records: the model's.
+        inputs: details of the call's inputs.
+        values: input values of the next computation.
+        records: records of the model.
         spec: the called subgraph.
-        placement: who runs the nodes of it, once it is open.
-        inside: tensors that stay inside a partition, with the partition that keeps each.
-        notes: what watching changed.
+        placement: placement of its nodes, set by :meth:`open`.
+        inside: mapping from each tensor that stays inside a partition to this partition.
+        notes: what changed by making inner tensors readable.
     """
 
     def __init__(self, label: str, setup: Setup, signature: str | None) -> None:
@@ -86,7 +87,7 @@ class Watched:
         return [p for p in placement.partitions if p.subgraph == self.spec.index]
 
     def computed(self) -> Values:
-        """Compute, and return details and values of all known tensors, by tensor index."""
+        """Compute; return a mapping from each known tensor's index to details and values."""
         self._side.values = self.values
         self._side.compute()
         found: dict[int, tuple[Mapping[str, Any], NDArray[Any]]] = {
@@ -115,7 +116,7 @@ class Watched:
 def _kept_inside(
     partitions: Sequence[PartitionPlacement], spec: SubgraphSpec
 ) -> dict[int, PartitionPlacement]:
-    """Return the tensors that only their own partition reads, with the partition."""
+    """Return a mapping from each tensor that only its own partition reads to this partition."""
     found = {}
     for partition in partitions:
         for node in partition.nodes:

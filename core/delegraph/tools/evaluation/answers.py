@@ -16,8 +16,8 @@ class BadSample(JsonRecord):
     """A sample that could not be used, with the reason.
 
     Attributes:
-        key: its name.
-        reason: why.
+        key: name of the sample.
+        reason: why the sample could not be used.
     """
 
     key: str
@@ -29,13 +29,14 @@ class Answers:
     """Answers of every set-up for every sample.
 
     Attributes:
-        setups: in the order given; the first is what the others are compared with.
-        keys: of the samples that were used, in the order of the data set.
-        rows: for each set-up, what the task made of its outputs, in the order of *keys*.
-        prepare: times of making inputs of a sample: reading, decoding, resizing.
+        setups: the set-ups in the order given; the others are compared with the first.
+        keys: names of the used samples, in the order of the data set.
+        rows: for each set-up, the task's record of its outputs for each sample, in the order of
+            *keys*.
+        prepare: times of making a sample's inputs: reading, decoding, resizing.
         invoke: times of each set-up's ``invoke``, warm-up not counted.
         bad: samples that could not be used.
-        resumed: how many samples an earlier, interrupted run had done.
+        resumed: number of samples that an earlier, interrupted run had finished.
     """
 
     setups: tuple[Setup, ...]

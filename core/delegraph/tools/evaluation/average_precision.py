@@ -1,7 +1,8 @@
-"""Mean average precision of detections, by any definition, on any draw of pictures.
+"""Mean average precision of detections, by any definition, for all pictures or random draws.
 
-Detections are matched with true objects once a picture. What is left, which detections hit and how
-many objects there are, is added up for all pictures, or for pictures that a bootstrap drew.
+Detections are matched with true objects once for each picture. The results of matching (right
+detections and numbers of objects) are added up over all pictures, or over those of a bootstrap's
+draw.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 RECALLS = 101
-"""At which precision is taken: 0, 0.01, ..., 1."""
+"""Number of recalls at which precision is taken: 0, 0.01, ..., 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,9 +29,11 @@ class Matches:
     """Which detections of one picture match an object.
 
     Attributes:
-        right: ``[thresholds, n], bool``: whether each has an object of its own.
-        ignored: ``[thresholds, n], bool``: whether it counts neither as right nor as wrong.
-        objects: ``[m], int64``: classes of the objects that are to be found.
+        right: ``[thresholds, n], bool``: whether each detection matches an object that no other
+            has.
+        ignored: ``[thresholds, n], bool``: whether a detection counts neither as right nor as
+            wrong.
+        objects: ``[m], int64``: classes of the objects in the picture.
     """
 
     right: Booleans
@@ -47,17 +50,17 @@ class Definition(Protocol):
 
     @property
     def counts_stray_classes(self) -> bool:
-        """Whether a detected class without any object counts as 0, or does not count."""
+        """Whether a detected class without any true object counts as 0; otherwise it is ignored."""
 
     def match(self, truth: TruePicture, found: Detections) -> Matches:
         """Return which detections of one picture match its objects."""
 
     def levels(self, right: Integers, objects: Integers) -> NDArray[np.float64]:
-        """Return how many of the recalls 0, 0.01, ..., 1 are reached.
+        """Return the number of the recalls 0, 0.01, ..., 1 that are reached.
 
         Args:
-            right: ``[k]``: objects found.
-            objects: ``[k]``: of how many, at least 1.
+            right: ``[k]``: numbers of objects found.
+            objects: ``[k]``: numbers of objects to find, at least 1.
         """
 
 
@@ -97,11 +100,12 @@ class _Hits:
     """Right detections at one threshold, sorted by class and score.
 
     Attributes:
-        at: ``[k], int64``: positions among all detections.
-        kind: ``[k], int64``: positions of their classes.
-        is_first: ``[k], bool``: whether no hit of the class comes before.
+        at: ``[k], int64``: positions of the hits among all detections.
+        kind: ``[k], int64``: positions of the hits' classes.
+        is_first: ``[k], bool``: whether a hit is the first one of its class.
         ignored: ``[i], int64``: positions of the detections that do not count.
-        ignored_before: ``[2, k], int64``: how many of these come before the class, and before each.
+        ignored_before: ``[2, k], int64``: number of ignored detections before the hit's class, and
+            before the hit.
     """
 
     at: Integers
@@ -115,10 +119,10 @@ class _Hits:
         """Return the hits among all detections.
 
         Args:
-            right: ``[n], bool``.
-            ignored: ``[n], bool``.
-            kind: ``[n]``: positions of their classes.
-            first: ``[n]``: where the class of each begins.
+            right: ``[n], bool``: whether each detection is right.
+            ignored: ``[n], bool``: whether each detection is ignored.
+            kind: ``[n]``: positions of the detections' classes.
+            first: ``[n]``: position at which the class of each detection begins.
         """
         at, left_out = np.flatnonzero(right), np.flatnonzero(ignored)
         before = np.searchsorted(left_out, np.stack([first[at], at]))
@@ -150,17 +154,17 @@ class Tally:
         ]
 
     def _counts(self, classes: Sequence[Integers]) -> Integers:
-        """Return how many of each class each picture has, ``[pictures, classes]``."""
+        """Return the number of objects of each class in each picture, ``[pictures, classes]``."""
         counts = np.zeros((len(classes), len(self._classes)), np.int64)
         for row, kinds in zip(counts, classes, strict=True):
             np.add.at(row, np.searchsorted(self._classes, kinds), 1)
         return counts
 
     def average_precisions(self, drawn: Integers | None = None) -> AveragePrecisions:
-        """Return the average precisions of all pictures, or of a draw.
+        """Return the average precisions of all pictures, or of a random draw of pictures.
 
         Args:
-            drawn: positions of pictures, some of which may occur repeatedly.
+            drawn: positions of the drawn pictures; a position may occur several times.
         """
         pictures = len(self._objects)
         times = np.bincount(np.arange(pictures) if drawn is None else drawn, minlength=pictures)
@@ -176,16 +180,16 @@ class Tally:
     def _curve_areas(
         self, hits: _Hits, times: Integers, ranks: Integers, objects: Integers
     ) -> NDArray[np.float64]:
-        """Return the area under the curve of each class, ``[classes]``.
+        """Return the area under the precision-recall curve of each class, ``[classes]``.
 
-        The precision at a recall is the best one at that recall or more. Only hits are looked at:
-        after a miss recall is the same and precision is less.
+        The precision at a recall is the best one at that recall or a larger one. Only hits are
+        considered, because a miss keeps the recall and lowers the precision.
 
         Args:
-            hits: at one threshold.
-            times: how often each detection is drawn.
-            ranks: how many of its class there are up to each detection, itself included.
-            objects: how many there are of each class.
+            hits: hits at one threshold.
+            times: number of times that each detection is drawn.
+            ranks: number of drawn detections of the same class up to and including each detection.
+            objects: number of true objects of each class.
         """
         if not len(hits.at):
             return np.zeros(len(objects))

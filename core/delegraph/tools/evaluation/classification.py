@@ -1,9 +1,9 @@
 """Picture classification: top-1 to top-10 accuracy of each set-up, and the loss of accuracy.
 
 Source:
-    ImagenetImageClassification and TopkAccuracyEvalStage, tflite/tools/evaluation. There, the
-    type of a model's input is taken for that of its output, so a model with bytes in and floats
-    out is misread; here the output has its own.
+    ImagenetImageClassification and TopkAccuracyEvalStage, tflite/tools/evaluation. The official
+    tool takes the type of the input for that of the output, so it misreads a model with byte inputs
+    and float outputs. Here the output has its own type.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class ClassificationTask:
-    """Asks which class a picture is of.
+    """Task that asks for the class of a picture.
 
     Attributes:
         labels: words of the model's classes, in the order of its output; they may repeat.
@@ -74,7 +74,7 @@ class ClassificationTask:
             )
 
     def inputs(self, sample: PictureFile, details: Sequence[Details]) -> list[NDArray[Any]]:
-        """Return the picture converted to the model's input.
+        """Return the picture, converted to the model's input.
 
         Raises:
             ArgumentError: the picture cannot be read.
@@ -96,7 +96,7 @@ class ClassificationTask:
 def best_classes(scores: NDArray[Any], count: int) -> list[int]:
     """Return the positions of the highest scores, highest first.
 
-    Of equal scores the first comes first. A score that is no number is never among them.
+    Equal scores keep their order. A NaN score is never among the best.
 
     >>> best_classes(np.array([1, 3, 3, 2], np.uint8), 3)
     [1, 2, 3]
@@ -120,17 +120,18 @@ def evaluate_classification(
 
     Args:
         setups: one or several; the others are compared with the first.
-        pictures: with the right word of each.
-        labels: words of the classes, in the order of the model's output; None: those that the
-            first model's metadata have.
+        pictures: picture files, each with the label of its true class.
+        labels: labels of the classes, in the order of the model's output; None means those in the
+            first model's metadata.
         preprocessing: how pictures become inputs, or the name of a preset.
-        journal: a file that says what is done, so that an interrupted evaluation goes on.
-        warmup_runs: runs before any time counts.
-        progress: is told how far it is.
+        journal: path of a file with the finished samples, from which an interrupted evaluation
+            continues.
+        warmup_runs: number of runs of each set-up before times are measured.
+        progress: is called with the state of the work.
 
     Raises:
-        ArgumentError: a model is no classifier of pictures with these labels, a truth is no label,
-            no picture can be read, or the journal is of another evaluation.
+        ArgumentError: a model does not classify pictures with these labels, a true class is no
+            label, no picture can be read, or the journal belongs to another evaluation.
         DelegraphError: a set-up failed.
     """
     known = [setups] if isinstance(setups, Setup) else list(setups)

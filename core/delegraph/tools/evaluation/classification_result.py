@@ -20,7 +20,7 @@ from delegraph.tools.evaluation.preprocessing import Preprocessing
 from delegraph.tools.evaluation.task import Row
 
 RANKS = 10
-"""How far down the order of scores an answer is looked for."""
+"""Number of best classes among which the true class is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class Drop(JsonRecord):
     """Accuracy that a set-up loses against the first one, on the same pictures.
 
     Attributes:
-        top: how far down the order of scores the truth may be: 1 to 10.
-        lost: pictures that only the first set-up has right.
-        gained: pictures that only this set-up has right.
+        top: number of best classes among which the true class counts as right: 1 to 10.
+        lost: number of pictures that only the first set-up has right.
+        gained: number of pictures that only this set-up has right.
         drop: ``lost - gained``, as a share of the pictures.
-        interval: where the drop lies.
-        p_value: of the exact McNemar test.
+        interval: confidence interval of the drop.
+        p_value: p-value of the exact McNemar test.
     """
 
     top: int
@@ -49,9 +49,9 @@ class Answer:
     """Classes that a set-up returns for a picture.
 
     Attributes:
-        word: the best class; None where no score is a number.
-        score: its score, as the model's output stores it.
-        rank: at which place the truth is, from 1 on; None beyond 10.
+        word: label of the best class; None if all scores are NaN.
+        score: score of the best class, as the model's output stores it.
+        rank: rank of the true class by score, from 1; None beyond 10.
     """
 
     word: str | None
@@ -65,7 +65,7 @@ class ChangedAnswer:
 
     Attributes:
         key: name of the picture.
-        truth: the right word.
+        truth: label of the true class.
         first: what the first set-up answers.
         other: what this set-up answers.
     """
@@ -81,10 +81,10 @@ class Classification:
     """Classification accuracy of set-ups on the same pictures.
 
     Attributes:
-        labels: words of the model's classes.
+        labels: labels of the model's classes.
         preprocessing: how pictures became inputs.
-        answers: of every set-up, with times.
-        truths: the right word of each picture, by its name.
+        answers: answers of every set-up, with times.
+        truths: mapping from a picture's name to the label of its true class.
     """
 
     labels: tuple[str, ...]
@@ -93,10 +93,10 @@ class Classification:
     truths: Mapping[str, str]
 
     def accuracy(self, setup: int, top: int = 1) -> float:
-        """Return the share of pictures whose truth is among the *top* best classes.
+        """Return the share of pictures whose true class is among the *top* best classes.
 
         Args:
-            setup: its position.
+            setup: position of the set-up.
             top: 1 to 10.
         """
         return float(self._hits(setup, top).mean())

@@ -16,7 +16,7 @@ from delegraph.tools.evaluation.ground_truth import GroundTruth, InPixels, TrueP
 Entry = Mapping[str, Any]
 
 _MOST = 2**53
-"""Beyond it, whole numbers of JSON are not exact everywhere."""
+"""Largest whole number that every reader of JSON represents exactly."""
 
 
 @dataclass(slots=True)
@@ -35,8 +35,8 @@ class _Picture:
 def read_coco_annotations(path: str) -> GroundTruth:
     """Return the objects of a file.
 
-    An annotation without ``area`` has that of its box, one without ``iscrowd`` is no crowd.
-    Outlines (``segmentation``) are not looked at.
+    An annotation without ``area`` gets the area of its box; one without ``iscrowd`` is no crowd.
+    Outlines (``segmentation``) are ignored.
 
     Raises:
         ArgumentError: the file cannot be read, or holds something else; the message names the

@@ -1,7 +1,7 @@
 """Matching of detections and recall levels by COCO's definition.
 
-The figures of COCO themselves are those of a library, in :mod:`coco_precision`, which cannot say
-what they are on a draw of pictures. This can, for the intervals.
+COCO's figures come from a library, in :mod:`coco_precision`, which cannot compute them for a random
+draw of pictures. This module can, for the intervals.
 
 Source:
     COCOeval.evaluateImg and accumulate, pycocotools/cocoeval.py.
@@ -18,7 +18,7 @@ from delegraph.tools.evaluation.ground_truth import InPixels, TruePicture
 
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
 MOST = 100
-"""Detections of a class in a picture, of which no more count."""
+"""Largest number of detections of a class that count in a picture."""
 
 _RECALLS = np.linspace(0.0, 1.0, 101)
 
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 class CocoDefinition:
-    """Average precision of objects of all sizes, COCO's first figure."""
+    """Definition of COCO's first figure: average precision of objects of all sizes."""
 
     thresholds = THRESHOLDS
     counts_stray_classes = False
@@ -34,9 +34,9 @@ class CocoDefinition:
     def match(self, truth: TruePicture, found: Detections) -> Matches:
         """Return which detections are right, and which are ignored, at each threshold.
 
-        The best-scored detection comes first. Each takes the object of its class that it overlaps
-        most, of those that none has taken; where there is none, it does not count if it lies in a
-        crowd.
+        Detections are matched in order of score, the best first. Each takes the object of its class
+        that it overlaps most and that no other has taken. A detection without such an object is
+        ignored if it lies in a crowd.
         """
         pixels = truth.pixels
         assert pixels is not None  # who has none is refused before
@@ -58,7 +58,7 @@ class CocoDefinition:
         return Matches(right, ignored, truth.classes[~pixels.crowds])
 
     def levels(self, right: NDArray[np.int64], objects: NDArray[np.int64]) -> Floats:
-        """Return how many of the recalls 0, 0.01, ..., 1 are reached, in float64."""
+        """Return the number of the recalls 0, 0.01, ..., 1 that are reached, in float64."""
         return np.searchsorted(_RECALLS, right / objects, side="right").astype(np.float64)
 
 
@@ -74,7 +74,7 @@ def overlaps(boxes: Floats, truth: InPixels) -> Floats:
     """Return intersection over union of boxes and objects; for crowds, over the box's area.
 
     Args:
-        boxes: ``[n, 4]``: left, top, width, height.
+        boxes: ``[n, 4]``: left, top, width, height of each box.
         truth: m objects.
 
     Returns:
@@ -92,7 +92,7 @@ def overlaps(boxes: Floats, truth: InPixels) -> Floats:
 
 
 def _beyond(classes: NDArray[np.int64], order: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the detections of a class beyond the number that counts, best first."""
+    """Return the detections of each class beyond the :data:`MOST` best, best first."""
     if len(order) <= MOST:
         return order[:0]
     rests = [order[classes[order] == kind][MOST:] for kind in np.unique(classes)]

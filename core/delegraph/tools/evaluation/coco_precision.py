@@ -19,9 +19,11 @@ FIGURES = (
     *("AP", "AP50", "AP75", "APsmall", "APmedium", "APlarge"),
     *("AR1", "AR10", "AR100", "ARsmall", "ARmedium", "ARlarge"),
 )
-"""COCO's twelve figures in its order: average precision, average recall; AP is over thresholds
-0.5 to 0.95, small is an area below 32 x 32 pixels, large one of 96 x 96 and more, AR10 recall with
-10 detections a picture at most."""
+"""COCO's twelve figures in its order: average precisions (AP), then average recalls (AR).
+
+AP is the mean over thresholds 0.5 to 0.95. Small means an area below 32 x 32 pixels, large one of
+at least 96 x 96. AR10 is the recall with at most 10 detections per picture.
+"""
 
 
 def _by_share(figures: Mapping[float, float]) -> dict[str, float]:
@@ -33,7 +35,7 @@ class CocoPrecision(JsonRecord):
     """COCO's figures of average precision; NaN for a figure without data.
 
     Attributes:
-        figures: the twelve of :data:`FIGURES`.
+        figures: mapping from each name in :data:`FIGURES` to the figure.
         by_threshold: AP at each threshold of overlap.
         by_class: AP of each class of the ground truth.
     """
@@ -47,12 +49,12 @@ def coco_precision(truth: GroundTruth, found: Sequence[Detections]) -> CocoPreci
     """Return COCO's figures of detections in every picture of the ground truth.
 
     Args:
-        truth: with pixels.
-        found: for each picture of *truth*, in its order.
+        truth: ground truth with pixel sizes.
+        found: detections in each picture of *truth*, in its order.
 
     Raises:
         ArgumentError: the package that computes them is not installed, or the ground truth lacks
-            what they need.
+            pixel sizes.
 
     Source:
         https://cocodataset.org/#detection-eval
@@ -144,7 +146,7 @@ def _answers(picture: TruePicture, found: Detections) -> Iterator[dict[str, Any]
 
 
 def _numbered(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return entries with ids from 1, since COCO's code takes id 0 for no entry."""
+    """Return entries with ids from 1, because COCO's code takes id 0 for a missing entry."""
     return [{"id": number, **entry} for number, entry in enumerate(entries, 1)]
 
 

@@ -1,4 +1,4 @@
-"""User-defined task: rows of ``.npz`` files, judged by a metric."""
+"""User-defined task: judges the rows of ``.npz`` files by a user's metric."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class MetricTask:
-    """Judges a model's outputs by a metric.
+    """Task that judges a model's outputs by a metric.
 
     Attributes:
         metric: the metric.
-        signature_names: of tensors, by the tensors' names, of all models.
+        signature_names: mapping from a tensor's name to its name in a signature, for all models.
     """
 
     metric: NamedMetric
@@ -49,13 +49,13 @@ class MetricTask:
         return {"name": "custom", "metric": self.metric.name, "source": self.metric.source}
 
     def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
-        """Accept any model, since the inputs are checked with each row."""
+        """Accept any model, because each row is checked against the inputs."""
 
     def inputs(self, sample: NpzRow, details: Sequence[Details]) -> list[NDArray[Any]]:
         """Return the row's arrays for the inputs, quantized for quantized inputs.
 
         Raises:
-            ArgumentError: an input has no array, or one of another shape.
+            ArgumentError: an input has no array in the row, or one of another shape.
         """
         arrays = sample.arrays()
         return [
@@ -97,7 +97,7 @@ class MetricTask:
         return {"row": self.metric.row(real, sample.arrays(), sample.key)}
 
     def _names(self, position: int, entry: Details) -> list[str]:
-        """Return the names of a tensor, best first: in the signature, its own, its position."""
+        """Return the names of a tensor in order of preference: signature, tensor, position."""
         names = [self.signature_names.get(entry["name"]), entry["name"], str(position)]
         return list(dict.fromkeys(name for name in names if name))
 
@@ -124,10 +124,10 @@ class CustomEvaluation:
     """Figures of a metric for every set-up.
 
     Attributes:
-        metric: its name.
-        answers: what is kept of every row, with times.
-        figures: for each set-up, by name.
-        drops: for each set-up but the first, by the figure's name.
+        metric: name of the metric.
+        answers: the metric's record of every row, with times.
+        figures: for each set-up, a mapping from a figure's name to the figure.
+        drops: for each set-up but the first, a mapping from a figure's name to its drop.
     """
 
     metric: str
@@ -168,22 +168,23 @@ def evaluate_metric(
 ) -> CustomEvaluation:
     """Return the figures of a metric over the rows of ``.npz`` files, for every set-up.
 
-    The arrays of a file have a row for each place of their first axis. An array with an input's
-    name (in a signature, of its tensor, or its position) holds its values: as stored, or as real
-    numbers, which are quantized for a quantized input. The metric gets all arrays as labels, and
-    the outputs by the same kinds of names, as real numbers.
+    The first axis of a file's arrays counts the rows. An array named like an input (by signature,
+    tensor name or position) holds its values: as stored, or as real numbers, which are then
+    quantized. The metric gets the arrays that are no inputs as labels, and the outputs as real
+    numbers by the same kinds of names.
 
     Args:
         setups: one or several; the others are compared with the first.
         metric: ``"package:function"``, or the function or object itself.
-        data: the files.
-        journal: a file that says what is done, so that an interrupted evaluation goes on.
-        warmup_runs: runs before any time counts.
-        progress: is told how far it is.
+        data: paths of the files.
+        journal: path of a file with the finished samples, from which an interrupted evaluation
+            continues.
+        warmup_runs: number of runs of each set-up before times are measured.
+        progress: is called with the state of the work.
 
     Raises:
-        ArgumentError: there is no such metric, it failed, a file cannot be read, no row fits the
-            model, or the journal is of another evaluation.
+        ArgumentError: the metric does not exist or failed, a file cannot be read, no row fits the
+            model, or the journal belongs to another evaluation.
         DelegraphError: a set-up failed.
     """
     known = [setups] if isinstance(setups, Setup) else list(setups)
@@ -221,9 +222,10 @@ def _drops(
 
 
 def _signature_names(setups: Sequence[Setup]) -> dict[str, str]:
-    """Return the signature name of each tensor of the first subgraphs, by the tensor's own name.
+    """Return a mapping from each tensor's name to its signature name, for the first subgraphs.
 
-    The first model's words count where several know a tensor, so a metric sees the same for all.
+    If several models have a tensor, the first model's name is used, so that a metric sees the same
+    name for all models.
     """
     found: dict[str, str] = {}
     for path in dict.fromkeys(setup.model for setup in setups):

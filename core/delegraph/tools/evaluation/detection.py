@@ -1,7 +1,8 @@
 """Object detection: mean average precision of every set-up, and the loss of precision.
 
-Open first: ``ground_truth.py`` for what is truly in pictures, ``detections.py`` for what a model
-says, ``average_precision.py`` for the official tool's definition, ``coco_precision.py`` for COCO's.
+Open first: ``ground_truth.py`` for the true objects in pictures, ``detections.py`` for a model's
+detections, ``average_precision.py`` for the official tool's definition, ``coco_precision.py`` for
+COCO's.
 
 Source:
     CocoObjectDetection and ObjectDetectionStage, tflite/tools/evaluation.
@@ -35,10 +36,10 @@ class Detection:
     """Detection precision of set-ups on the same pictures.
 
     Attributes:
-        task: what decided the detections.
-        truth: the ground truth, of the pictures that were used.
-        answers: of every set-up, with times.
-        judgement: how well they detect.
+        task: the task with all its settings.
+        truth: ground truth of the used pictures.
+        answers: detections of every set-up, with times.
+        judgement: detection precision of every set-up.
     """
 
     task: DetectionTask
@@ -107,25 +108,27 @@ def evaluate_detection(
 
     Args:
         setups: one or several; the others are compared with the first.
-        folder: of the pictures.
-        truth: what is in them; all its pictures are used.
-        preprocessing: how pictures become inputs, or the name of a preset; nothing is cut out of a
-            picture, whatever the preset says, as boxes are parts of the whole.
-        class_offset: is added to the model's classes.
-        labels: of the classes of the ground truth, from 0 on; a class without one is an error.
-        outputs: what each output of the models is: boxes, classes, scores, count; empty to find
-            out.
-        prepared: whether for the official tool's definition pictures without objects, and boxes
-            over the edge, are dropped, as its script does. COCO's has them always.
-        resamples: draws of the bootstrap.
-        seed: of the bootstrap.
-        journal: a file that says what is done, so that an interrupted evaluation goes on.
-        warmup_runs: runs before any time counts.
-        progress: is told how far it is.
+        folder: folder of the pictures.
+        truth: the objects in the pictures; all its pictures are used.
+        preprocessing: how pictures become inputs, or the name of a preset; pictures are never
+            cropped, because boxes refer to the whole picture.
+        class_offset: number that is added to the model's classes.
+        labels: labels of the ground truth's classes, from class 0; a class without a label is an
+            error.
+        outputs: meaning of each model output: boxes, classes, scores, count; empty means to detect
+            the meanings.
+        prepared: whether pictures without objects, and boxes over the edge, are dropped for the
+            official tool's definition, as its script does. COCO's definition always includes them.
+        resamples: number of draws of the bootstrap.
+        seed: seed of the bootstrap's random draws.
+        journal: path of a file with the finished samples, from which an interrupted evaluation
+            continues.
+        warmup_runs: number of runs of each set-up before times are measured.
+        progress: is called with the state of the work.
 
     Raises:
         ArgumentError: a model is no detector, a class of the truth or of a detection has no label,
-            no picture can be read, or the journal is of another evaluation.
+            no picture can be read, or the journal belongs to another evaluation.
         DelegraphError: a set-up failed.
     """
     known = [setups] if isinstance(setups, Setup) else list(setups)
@@ -155,7 +158,7 @@ def evaluate_detection(
 
 
 def _uncut(how: Preprocessing) -> Preprocessing:
-    """Return the preprocessing without cropping, since boxes refer to the whole picture."""
+    """Return the preprocessing without cropping, because boxes refer to the whole picture."""
     if how.crop == "none":
         return how
     return replace(how, crop="none", reason=f"{how.reason}; but here nothing is cut out")

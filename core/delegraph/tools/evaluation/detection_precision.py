@@ -26,7 +26,7 @@ DEFINITIONS = {
     "coco": "a crowd is no object and what lies in it no miss, a class that was only found does "
     "not count, 100 detections of a class and picture count at most",
 }
-"""The official tool's definition of mean average precision and COCO's: how they differ."""
+"""Mapping from each definition of mean average precision to its differences, in words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,10 +35,10 @@ class Precision:
 
     Attributes:
         tflite: average precision by the official tool's definition.
-        interval: where its mean lies.
-        coco: by COCO's definition; None where it cannot be computed.
-        coco_interval: where COCO's first figure lies.
-        no_numbers: detections with infinities or NaN in them, which were left out.
+        interval: confidence interval of the mean of *tflite*.
+        coco: COCO's figures; None if they cannot be computed.
+        coco_interval: confidence interval of COCO's first figure.
+        no_numbers: number of detections that were left out because of infinities or NaN.
     """
 
     tflite: AveragePrecisions
@@ -70,8 +70,8 @@ class PrecisionDrop(JsonRecord):
     """Mean average precision that a set-up loses against the first one, by one definition.
 
     Attributes:
-        drop: the difference.
-        interval: where it lies, by the bootstrap over pictures.
+        drop: the first set-up's precision minus this one's.
+        interval: confidence interval of the drop, by the bootstrap over pictures.
     """
 
     drop: float
@@ -83,12 +83,13 @@ class Judgement:
     """Detection precision of every set-up, and the loss against the first one.
 
     Attributes:
-        precisions: of every set-up.
-        drops: of every set-up, by the official tool's definition; the first one's is 0.
-        coco_drops: the same by COCO's; None where it cannot be computed.
-        without_coco: why there are no figures of COCO; None where they are there.
-        prepared: whether for the official tool's definition its script dropped boxes and pictures.
-        resamples, seed: of the bootstrap.
+        precisions: precision of every set-up.
+        drops: drop of every set-up by the official tool's definition; the first set-up's drop is 0.
+        coco_drops: drop of every set-up by COCO's definition; None if it cannot be computed.
+        without_coco: why there are no COCO figures; None if there are.
+        prepared: whether boxes and pictures were dropped for the official tool's definition, as its
+            script does.
+        resamples, seed: number of draws of the bootstrap, and its seed.
     """
 
     precisions: tuple[Precision, ...]
@@ -101,7 +102,10 @@ class Judgement:
 
 
 Draw = Callable[[Sequence[Tally], int], NDArray[np.float64]]
-"""Returns the means of tallies of so many pictures, on draws of these, ``[resamples, tallies]``."""
+"""Function that returns the means of tallies on random draws of pictures.
+
+It takes the tallies and their number of pictures, and returns ``[resamples, tallies]``.
+"""
 
 
 def judged(
@@ -116,13 +120,13 @@ def judged(
     """Return the precision of several set-ups, from their detections.
 
     Args:
-        truth: the pictures.
+        truth: ground truth of the pictures.
         found: for each set-up, the detections in each picture of *truth*.
-        prepared: whether for the official tool's definition pictures without objects, and boxes
-            over the edge, are dropped, as its script does.
-        resamples: draws of the bootstrap.
-        seed: of the bootstrap.
-        progress: is told how far it is.
+        prepared: whether pictures without objects, and boxes over the edge, are dropped for the
+            official tool's definition, as its script does.
+        resamples: number of draws of the bootstrap.
+        seed: seed of the bootstrap's random draws.
+        progress: is called with the state of the work.
     """
 
     def draw(tallies: Sequence[Tally], pictures: int) -> NDArray[np.float64]:

@@ -24,16 +24,17 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class DetectionTask:
-    """Asks which objects are where in a picture.
+    """Task that asks for the objects in a picture and their places.
 
     Attributes:
-        preprocessing: how pictures become inputs; nothing is cut out of them.
-        class_offset: is added to the model's classes; 1 where the ground truth has a background,
-            or nothing, as class 0, and the model has not.
-        labels: of the classes of the ground truth, from 0 on; a class that has none is an error.
-            Empty: every class is allowed.
-        outputs: what each output is: boxes, classes, scores, count; empty to find out.
-        made: of :func:`made_by_models`.
+        preprocessing: how pictures become inputs, without cropping.
+        class_offset: number that is added to the model's classes. It is 1 if class 0 is the
+            background, or unused, in the ground truth, but not in the model.
+        labels: labels of the ground truth's classes, from class 0; a class without a label is an
+            error. Empty means that every class is allowed.
+        outputs: meaning of each output: boxes, classes, scores, count; empty means to detect the
+            meanings.
+        made: result of :func:`made_by_models`.
     """
 
     preprocessing: Preprocessing
@@ -43,7 +44,7 @@ class DetectionTask:
     made: Mapping[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
 
     def identity(self) -> Mapping[str, Any]:
-        """Return all settings that decide which detections are read."""
+        """Return all settings that influence the detections."""
         return {
             "name": "detection",
             "preprocessing": self.preprocessing.to_json(),
@@ -56,7 +57,7 @@ class DetectionTask:
         """Check that the model takes one picture and returns boxes, classes, scores and a count.
 
         Raises:
-            ArgumentError: the model has others, or it is not clear which is which.
+            ArgumentError: the model has other outputs, or their meanings are not clear.
         """
         if len(inputs) != 1:
             raise ArgumentError(
@@ -77,7 +78,7 @@ class DetectionTask:
         """Return the detections in the model's outputs.
 
         Raises:
-            ArgumentError: the class of one has no label.
+            ArgumentError: the class of a detection has no label.
         """
         order = self._order([entry for entry, _ in outputs])
         found = detections(outputs, order, self.class_offset)
@@ -101,10 +102,10 @@ class DetectionTask:
 
 
 def made_by_models(setups: Sequence[Setup]) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Return, by the outputs of each model, the parts that its postprocessing operator makes.
+    """Return a mapping from each model's outputs to those of its postprocessing operator.
 
     Raises:
-        ArgumentError: two models have the same outputs, in another order.
+        ArgumentError: two models have the same outputs in different order.
     """
     made: dict[tuple[int, ...], tuple[int, ...]] = {}
     for setup in setups:

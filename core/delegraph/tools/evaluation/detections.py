@@ -19,7 +19,7 @@ from delegraph.tools.recognition.boxes import POSTPROCESS
 from delegraph.tools.recognition.picture_answer import stated_count
 
 PARTS = ("boxes", "classes", "scores", "count")
-"""What the outputs are, in the official tool's order."""
+"""Meanings of a detector's outputs, in the official tool's order."""
 
 
 def _boxes(rows: object) -> NDArray[np.float32]:
@@ -33,8 +33,8 @@ class Detections(JsonRecord):
     Attributes:
         boxes: ``[n, 4], float32``: top, left, bottom, right; 0 and 1 are the picture's edges.
         classes: ``[n], int64``, numbered as in the ground truth.
-        scores: ``[n], float32``.
-        no_numbers: how many more there were with infinities or NaN in them.
+        scores: ``[n], float32``: confidence of each detection.
+        no_numbers: number of further detections, left out because of infinities or NaN.
     """
 
     boxes: NDArray[np.float32] = field(metadata={"json_read": _boxes})
@@ -44,12 +44,13 @@ class Detections(JsonRecord):
 
 
 def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Detections:
-    """Detections in the outputs: as many as the count says, at most all.
+    """Return the detections in a model's outputs: the first *count* ones.
 
     Args:
-        outputs: of a model.
-        order: positions of boxes, classes, scores and count among them.
-        class_offset: is added to the model's classes, whose fractions are cut off.
+        outputs: outputs of a model.
+        order: positions of boxes, classes, scores and count among the outputs.
+        class_offset: number that is added to the model's classes, after their fractions are cut
+            off.
     """
     parts = [outputs[position] for position in order]
     boxes, classes, scores, count = (dequantized(values, entry) for entry, values in parts)
@@ -66,9 +67,9 @@ def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Det
 
 
 def made_by_postprocess(graph: SubgraphSpec) -> tuple[int, ...]:
-    """Return the outputs of the operator that ends detectors, in the order of :data:`PARTS`.
+    """Return the outputs of the detection postprocessing operator, in the order of :data:`PARTS`.
 
-    Empty unless there is one such operator.
+    The result is empty unless there is exactly one such operator.
     """
     made = [operator.outputs for operator in graph.operators if operator.name == POSTPROCESS]
     return made[0] if len(made) == 1 else ()
@@ -77,18 +78,18 @@ def made_by_postprocess(graph: SubgraphSpec) -> tuple[int, ...]:
 def order_of(
     outputs: Sequence[Details], made: Sequence[int] = (), named: Sequence[str] = ()
 ) -> tuple[int, ...]:
-    """Return where boxes, classes, scores and count are among the outputs.
+    """Return the positions of boxes, classes, scores and count among the outputs.
 
-    What the user names counts; else what the operator that ends detectors makes; else names and
-    shapes, where they leave one way only; else the official tool's order, where they allow it.
+    The user's choice is used first, then the postprocessing operator's order. Otherwise names and
+    shapes decide if they allow one order only, or the official tool's order if they allow it.
 
     Args:
         outputs: details of all outputs.
-        made: of :func:`made_by_postprocess`.
-        named: what each output is, of :data:`PARTS`; empty where the model does not say.
+        made: result of :func:`made_by_postprocess`.
+        named: the user's meaning of each output, from :data:`PARTS`; may be empty.
 
     Raises:
-        ArgumentError: the model has no such outputs, or it is not clear which is which.
+        ArgumentError: the model has no such outputs, or their meanings are not clear.
     """
     if len(outputs) != len(PARTS):
         raise ArgumentError(
@@ -152,7 +153,7 @@ _LINE = r"(1,)*-?\d+,"
 
 
 def _may_be(part: str, entry: Details) -> bool:
-    """Return whether an output has the shape of a part."""
+    """Return whether an output has a shape that fits a part of :data:`PARTS`."""
     shape = "".join(f"{size}," for size in declared_shape(entry))
     return re.fullmatch(_SIZES.get(part, _LINE), shape) is not None
 
@@ -166,7 +167,7 @@ _WORDS = {
 
 
 def _said(name: str) -> set[str]:
-    """Return the parts that an output's name suggests; several if it is ambiguous, or none.
+    """Return the parts that an output's name suggests: none, one or several.
 
     >>> sorted(_said("detection_scores")), sorted(_said("StatefulPartitionedCall:1"))
     (['scores'], [])

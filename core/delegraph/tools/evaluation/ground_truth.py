@@ -1,4 +1,4 @@
-"""Ground truth of detection: the objects that are in each picture."""
+"""Ground truth of detection: the true objects in each picture."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class InPixels:
     """Data that COCO's definition needs and ``ground_truth.pb`` does not have.
 
     Attributes:
-        width: of the picture, in pixels.
-        height: of the picture.
+        width: width of the picture in pixels.
+        height: height of the picture in pixels.
         boxes: ``[n, 4], float64``: left, top, width, height, in pixels.
-        areas: ``[n], float64``: of the objects, in square pixels; of their outlines, where the file
-            has these.
+        areas: ``[n], float64``: areas of the objects in square pixels; areas of their outlines if
+            the file has them.
         crowds: ``[n], bool``: whether a box holds many objects without boxes of their own.
     """
 
@@ -36,11 +36,11 @@ class TruePicture:
     """A picture with its objects.
 
     Attributes:
-        id: its number in the file.
-        name: of its file, below the folder of pictures.
+        id: number of the picture in the file.
+        name: path of the picture's file, relative to the folder of pictures.
         boxes: ``[n, 4], float32``: top, left, bottom, right; 0 and 1 are the picture's edges.
-        classes: ``[n], int64``.
-        pixels: the same in pixels, with what only COCO knows; None where the file lacks it.
+        classes: ``[n], int64``: class of each object.
+        pixels: the same objects in pixels, with COCO's further data; None if the file lacks them.
     """
 
     id: int
@@ -51,14 +51,14 @@ class TruePicture:
 
     @property
     def is_dropped(self) -> bool:
-        """Whether the official tool's script drops the picture, since it has no objects.
+        """Whether the official tool's script drops the picture, because it has no objects.
 
-        What has no pixels went through the script before.
+        A picture without pixel data has already passed through that script.
         """
         return self.pixels is not None and not len(self.classes)
 
     def as_prepared(self) -> TruePicture:
-        """Return the picture without boxes that the official tool's script drops.
+        """Return the picture without the boxes that the official tool's script drops.
 
         The dropped boxes reach over the picture's edge.
 
@@ -78,9 +78,9 @@ class GroundTruth:
     """All pictures of a data set, with the objects in them.
 
     Attributes:
-        source: the file.
-        pictures: by name.
-        class_names: of the classes, by number; empty where the file has none.
+        source: path of the file.
+        pictures: the pictures, sorted by name.
+        class_names: mapping from a class's number to its name; empty if the file has no names.
     """
 
     source: str
@@ -89,7 +89,7 @@ class GroundTruth:
 
     @property
     def has_pixels(self) -> bool:
-        """Whether COCO's definition can be computed."""
+        """Whether the data for COCO's definition are present."""
         return all(picture.pixels is not None for picture in self.pictures)
 
     def of(self, ids: Sequence[int]) -> GroundTruth:

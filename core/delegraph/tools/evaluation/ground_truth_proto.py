@@ -1,7 +1,8 @@
 """Reads ``ground_truth.pb``, which the official tool's script makes of COCO's annotations.
 
-It is one message of Protocol Buffers, ``ObjectDetectionGroundTruth``. The four messages in it have
-eleven fields, so this reads the encoding itself; the core needs no package for it.
+The file is one message of Protocol Buffers, ``ObjectDetectionGroundTruth``. Its four kinds of
+messages have eleven fields in all. So this module reads the encoding itself, and the core needs no
+package for it.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ _SIDES = ("normalized_top", "normalized_left", "normalized_bottom", "normalized_
 
 
 class _WrongBytes(Exception):
-    """The bytes do not follow the protocol buffer encoding."""
+    """Error: the bytes do not follow the protocol buffer encoding."""
 
 
 def read_ground_truth_proto(path: str) -> GroundTruth:
     """Return the objects of a ``ground_truth.pb``.
 
-    It has no sizes of pictures, no areas and no crowds, so COCO's definition needs the ``.json``.
+    The file has no picture sizes, areas or crowds, so COCO's definition needs the ``.json`` file.
 
     Raises:
         ArgumentError: the file cannot be read, or holds something else; the message names the
@@ -97,7 +98,7 @@ def _signed(value: int) -> int:
 
 
 def _one(data: bytes, name: str, fields: dict[str, tuple[int, int]], default: Any) -> Any:
-    """Return the value of a field; of several values the last one."""
+    """Return the value of a field: its last value if there are several, *default* if none."""
     return [default, *_all(data, name, fields)][-1]
 
 
@@ -135,7 +136,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of at most 64 bits, stored by 7 bits a byte, and where the next byte is."""
+    """Return a number of at most 64 bits, stored 7 bits per byte, and the offset after it."""
     value = 0
     for shift in range(0, 64, 7):
         byte, at = _cut(data, at, 1)

@@ -1,4 +1,4 @@
-"""Data that determines the results of an evaluation: models, set-ups, task, samples, versions."""
+"""Identity of an evaluation: data that decides its results, so that they can be reused."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from delegraph.tools.setup import Setup, file_and_options
 def identity(
     setups: Sequence[Setup], task: Mapping[str, Any], samples: Sequence[Sample]
 ) -> dict[str, Any]:
-    """Return the parts that must be equal for results to be reused, by name.
+    """Return a mapping from the name of each part that decides the results to its JSON data.
 
-    The content of each sample is not in it: a journal has it beside the sample's results.
+    The content of samples is not included: a journal has its digest beside the sample's results.
 
     Raises:
         ArgumentError: a file of a set-up cannot be read.
@@ -35,7 +35,7 @@ def identity(
 
 
 def setup_identity(setup: Setup) -> dict[str, Any]:
-    """Return a set-up in which digests of its files replace their names.
+    """Return a set-up as JSON data in which digests of its files replace their paths.
 
     Raises:
         ArgumentError: a file cannot be read.

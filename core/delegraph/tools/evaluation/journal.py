@@ -1,8 +1,8 @@
 """Journal of an evaluation, with which an interrupted evaluation continues.
 
-A file of JSON lines. The first says what is evaluated; each other one is a sample that every set-up
-has answered, written when it is done. A process that is killed leaves at most its last line
-incomplete, which is dropped.
+The journal is a file of JSON lines. The first line identifies the evaluation. Each further line is
+a sample that every set-up has answered, written when the sample is finished. If the process is
+killed, at most the last line is incomplete, and it is dropped.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ class Journal:
     """File that records the finished samples of one evaluation.
 
     Attributes:
-        entries: what is done, by the key of the sample.
+        entries: mapping from a finished sample's key to its entry.
     """
 
     def __init__(self, path: str, identity: Mapping[str, Any]) -> None:
         """Open the journal of an evaluation, or create a new one.
 
         Args:
-            path: of the file.
-            identity: what decides the results, as JSON: parts by their names.
+            path: path of the file.
+            identity: mapping from the name of each part that decides the results to its JSON data.
 
         Raises:
-            ArgumentError: the file is of another evaluation, is damaged before its last line, is
-                no journal, cannot be written, or another process writes it.
+            ArgumentError: the file belongs to another evaluation, is damaged before its last line,
+                is no journal, cannot be written, or is in use by another process.
         """
         self.path = path
         header = {"format": FORMAT, **identity}

@@ -15,14 +15,15 @@ def labelled_pictures(
     """Return the pictures of a folder, each with its label from the file *truth*.
 
     Args:
-        folder: all its files count, in the order of their names' bytes.
-        truth: a file with one word a line; line i belongs to file i.
-        denylist: a file with one number a line, of pictures to leave out; the first is 1.
-        num_images: how many to use, after those are left out; 0 for all.
+        folder: folder of the pictures; all its files count, sorted by the bytes of their names.
+        truth: path of a file with one label per line; line i belongs to picture i.
+        denylist: path of a file with one number per line, of pictures to leave out; the first
+            picture is number 1.
+        num_images: number of pictures to use of the others; 0 means all.
 
     Raises:
-        ArgumentError: a file cannot be read, another number of lines than of pictures, a number
-            that no picture has, or nothing is left.
+        ArgumentError: a file cannot be read, the numbers of lines and pictures differ, no picture
+            has a number of the denylist, or no picture remains.
     """
     names, words = file_names(folder), read_words(truth)
     if len(names) != len(words):

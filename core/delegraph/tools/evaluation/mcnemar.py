@@ -14,8 +14,8 @@ def mcnemar_p_value(lost: int, gained: int) -> float:
     """Return the p-value of the exact McNemar test, two-sided.
 
     Args:
-        lost: samples that only the first set-up has right.
-        gained: samples that only the second one has right.
+        lost: number of samples that only the first set-up has right.
+        gained: number of samples that only the second set-up has right.
 
     >>> mcnemar_p_value(6, 0), mcnemar_p_value(3, 3)
     (0.03125, 1.0)
@@ -31,12 +31,13 @@ def mcnemar_p_value(lost: int, gained: int) -> float:
 def drop_interval(lost: int, gained: int, count: int) -> Interval:
     """Return the interval of the drop in accuracy from a first set-up to a second, as a share.
 
-    It excludes 0 exactly where :func:`mcnemar_p_value` is below 5 %, few samples or many.
+    The interval excludes 0 exactly if :func:`mcnemar_p_value` is below 5 %, for any number of
+    samples.
 
     Args:
-        lost: samples that only the first set-up has right.
-        gained: samples that only the second one has right.
-        count: all samples, at least one.
+        lost: number of samples that only the first set-up has right.
+        gained: number of samples that only the second set-up has right.
+        count: number of all samples, at least one.
 
     >>> drop_interval(0, 0, 100).excludes(0), drop_interval(20, 2, 100).excludes(0)
     (False, True)

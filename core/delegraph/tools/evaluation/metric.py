@@ -1,4 +1,4 @@
-"""User-defined metrics: a function of the user scores each row, and figures of all rows follow.
+"""User-defined metrics: a user's function scores each row; figures of all rows follow.
 
 A metric is a function, or an object with two methods::
 
@@ -13,7 +13,8 @@ A metric is a function, or an object with two methods::
             hits = sum(found and true for found, true in rows)
             return {"f1": 2 * hits / max(1, sum(found + true for found, true in rows))}
 
-A function returns a number, or numbers by name, for one row; their means are the figures.
+A function returns a number, or a mapping from names to numbers, for one row. The means over all
+rows are the figures.
 """
 
 from __future__ import annotations
@@ -44,21 +45,21 @@ class Metric(Protocol):
         """Return the record of one row: any value that JSON can hold.
 
         Args:
-            outputs: of the model, by name, as real numbers.
-            labels: the arrays of the row that are no inputs, by name.
+            outputs: mapping from an output's name to its real numbers.
+            labels: mapping from a name to an array of the row that is no input.
         """
 
     def total(self, rows: Sequence[Any]) -> Mapping[str, float]:
-        """Return figures, by name, from the records of all rows."""
+        """Return a mapping from each figure's name to the figure, from the records of all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeanOfRows:
-    """Metric made of a function: the means, over all rows, of the numbers it returns.
+    """Metric made from a function: the means over all rows of the numbers that it returns.
 
     Attributes:
-        name: of a number that has no name.
-        function: returns a number, or numbers by name.
+        name: name for a number that the function returns without a name.
+        function: returns a number, or a mapping from names to numbers.
     """
 
     name: str
@@ -82,7 +83,7 @@ class NamedMetric:
     Attributes:
         name: ``package:function``.
         metric: the metric.
-        source: digest of the file that it stands in; empty where there is none.
+        source: digest of the file that defines the metric; empty if there is no file.
     """
 
     name: str
@@ -93,7 +94,7 @@ class NamedMetric:
         """Return the record of one row; errors name the metric and the row.
 
         Raises:
-            ArgumentError: the metric failed; the message names it and the row.
+            ArgumentError: the metric failed; the message names the metric and the row.
         """
         try:
             return _plain(self.metric.row(outputs, labels))
@@ -118,10 +119,11 @@ class NamedMetric:
 
 
 def load_metric(name: str) -> NamedMetric:
-    """Return the metric ``package:function``; modules may be in the current folder.
+    """Return the metric ``package:function``; the module may be in the current folder.
 
     Raises:
-        ArgumentError: it cannot be imported, or is no function and has not the two methods.
+        ArgumentError: the metric cannot be imported, or is neither a function nor an object with
+            the two methods.
     """
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
@@ -138,10 +140,10 @@ def load_metric(name: str) -> NamedMetric:
 
 
 def named_metric(metric: Any, name: str | None = None) -> NamedMetric:
-    """Make a metric of a function, of an object with ``row`` and ``total``, or of a class.
+    """Return the metric for a function, an object with ``row`` and ``total``, or a class.
 
     Raises:
-        ArgumentError: the metric is none of these.
+        ArgumentError: *metric* is none of these.
     """
     shown = name or str(getattr(metric, "__name__", type(metric).__name__))
     made = metric() if inspect.isclass(metric) else metric

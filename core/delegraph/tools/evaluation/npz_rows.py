@@ -23,8 +23,8 @@ class NpzRow:
     """A row of an ``.npz`` file: element i of each of its arrays along the first axis.
 
     Attributes:
-        path: of the file.
-        index: of the row.
+        path: path of the file.
+        index: index of the row.
     """
 
     path: str
@@ -32,11 +32,11 @@ class NpzRow:
 
     @property
     def key(self) -> str:
-        """The file and the row: ``rows.npz[3]``."""
+        """Name of the row from file and index: ``rows.npz[3]``."""
         return f"{self.path}[{self.index}]"
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the row's values, by the names of the arrays.
+        """Return a mapping from the name of each array to the row's values.
 
         Raises:
             ArgumentError: the file can no longer be read.
@@ -59,7 +59,7 @@ class NpzRow:
 
 @lru_cache(maxsize=1)  # rows come file by file
 def _arrays(path: str, stamp: object) -> Arrays:
-    """Return the arrays of a file; the last read file is kept while its time stamp is equal."""
+    """Return a file's arrays; the last file stays in memory while its time stamp is the same."""
     return read_npz(path)
 
 

@@ -19,11 +19,11 @@ RAW_SUFFIX = ".rgb8"
 
 @dataclass(frozen=True, slots=True)
 class PictureFile:
-    """A picture file, with its ground truth.
+    """A picture file with its ground truth, as a sample.
 
     Attributes:
-        path: of the file.
-        truth: what the model should answer, as text; it counts for :meth:`digest`.
+        path: path of the file.
+        truth: the right answer as text, which is a part of :meth:`digest`.
     """
 
     path: str
@@ -48,15 +48,18 @@ class PictureFile:
         return content_digest(self.truth.encode() + b"\0" + self._content())
 
     def pixels(self, height: int, width: int, *, upright: bool = False) -> NDArray[np.uint8]:
-        """Return the picture, ``[H, W, 3], uint8``, red, green, blue.
+        """Return the picture, ``[H, W, 3], uint8``, as red, green, blue.
 
         Args:
-            height: of a raw file, which has to be of the input's size; others have their own.
-            width: of a raw file.
-            upright: whether it is turned as its EXIF data says. The official tools do not.
+            height: height of a raw file, which must have the input's size; other files have their
+                own size.
+            width: width of a raw file.
+            upright: whether the picture is turned as its EXIF data says; the official tools do not
+                turn it.
 
         Raises:
-            ArgumentError: it cannot be read, Pillow is missing, or a raw file has another size.
+            ArgumentError: the picture cannot be read, Pillow is missing, or a raw file has another
+                size.
         """
         if not self.is_raw:
             image = open_picture(self.path, upright=upright).convert("RGB")
@@ -100,9 +103,9 @@ def chosen(count: int, denied: Collection[int] = (), limit: int = 0) -> Sequence
     """Return the positions of the samples to use.
 
     Args:
-        count: of all.
-        denied: numbers of those to leave out; the first is 1.
-        limit: how many to use, after those are left out; 0 for all.
+        count: number of all samples.
+        denied: numbers of the samples to leave out; the first sample is number 1.
+        limit: number of the other samples to use; 0 means all.
 
     >>> chosen(5, {1, 3}, 2)
     [1, 3]

@@ -1,4 +1,4 @@
-"""Filters of training frameworks that resize pictures; results differ by whole byte values."""
+"""Resizes pictures by the filters of training frameworks, which differ by whole byte values."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from delegraph.schema.enums import TensorType
 Filter = Literal[
     "tflite", "half-pixel", "nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"
 ]
-"""``tflite``: RESIZE_BILINEAR of the reference kernels on floats, between the four pixels round
-``i * old / new``; ``half-pixel``: the same round ``(i + 0.5) * old / new - 0.5``, as
-``tf.image.resize`` does. Neither smooths first, so what is scaled down far is a sample of the
-picture's pixels. The others are Pillow's: they average all that a new pixel covers (but for
-``nearest``), and round to bytes."""
+"""Filters that resize pictures; see the text below for each.
+
+``tflite`` is RESIZE_BILINEAR of the reference kernels on floats, between the four pixels round ``i
+* old / new``; ``half-pixel`` the same round ``(i + 0.5) * old / new - 0.5``, as in
+``tf.image.resize``. Neither smooths first, so strong downscaling samples single pixels. The other
+filters are Pillow's. They average all pixels that a new pixel covers (except ``nearest``) and round
+to bytes.
+"""
 
 FILTERS: tuple[Filter, ...] = get_args(Filter)
 
@@ -29,7 +32,7 @@ def resized(pixels: NDArray[Any], size: tuple[int, int], how: Filter) -> NDArray
     Args:
         pixels: ``[H, W, 3], uint8``.
         size: height and width.
-        how: the filter.
+        how: name of the filter.
 
     Returns:
         ``[height, width, 3]``; float32 for the kernels of TFLite, uint8 for Pillow's filters.

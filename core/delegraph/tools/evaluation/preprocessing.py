@@ -1,7 +1,7 @@
-"""Preprocessing of pictures for a model: presets and their arithmetic.
+"""Preprocessing of pictures for a model: settings and their arithmetic.
 
-Every training framework has its own; a model loses points of accuracy with another one than its
-own. A :class:`Preprocessing` names each choice, and a preset says why it makes them.
+Every training framework has its own preprocessing, and a model loses accuracy with another one. A
+:class:`Preprocessing` names each choice; a preset also gives the reason for its choices.
 """
 
 from __future__ import annotations
@@ -27,22 +27,24 @@ Pixels = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Preprocessing(JsonRecord):
-    """How a picture becomes an input.
+    """Settings by which a picture becomes an input.
 
     Attributes:
-        name: of the preset that it is, or was made of.
-        reason: why it differs from the official evaluation tool.
-        crop: what is cut out of the middle. ``square``: a square of *fraction* of the shorter side;
-            ``rectangle``: *fraction* of both sides, as ``tf.image.central_crop`` does; ``after``:
-            the picture is resized first, so that it covers the input's size divided by *fraction*,
-            and the input's size is cut out then, as torchvision does; ``none``: nothing is cut.
-        fraction: above 0, up to 1.
-        resize: the filter.
-        mean: of floating-point inputs, in units of bytes; one number, or one a channel.
-        std: what they are divided by, after the mean is subtracted.
+        name: name of the preset from which the settings come.
+        reason: why the settings differ from the official evaluation tool.
+        crop: the part that is cut out of the middle. ``square``: a square of *fraction* of the
+            shorter side; ``rectangle``: *fraction* of both sides, as ``tf.image.central_crop``
+            does; ``after``: the picture is resized first, so that it covers the input's size
+            divided by *fraction*, and the input's size is cut out then, as torchvision does;
+            ``none``: nothing is cut.
+        fraction: size of the crop as a share, above 0, up to 1; see *crop*.
+        resize: name of the resizing filter.
+        mean: number that is subtracted from bytes for floating-point inputs; one, or one per
+            channel.
+        std: number by which the result is divided; one, or one per channel.
         channels: the order of colours that the model takes.
-        integers: what integer inputs get. ``bytes``: the pixels, minus 128 for int8, cut towards
-            zero; ``quantized``: what floating-point inputs get, quantized as the input says.
+        integers: values for integer inputs. ``bytes``: the pixels, minus 128 for int8, cut towards
+            zero; ``quantized``: the values for floating-point inputs, quantized for the input.
         upright: whether the picture is turned as its EXIF data says.
     """
 
@@ -69,7 +71,7 @@ class Preprocessing(JsonRecord):
     def input(self, picture: PictureFile, details: Details) -> Pixels:
         """Return a picture converted to the model's input, ``[1, H, W, 3]`` of the input's dtype.
 
-        A raw file is neither cut nor resized.
+        A raw file is neither cropped nor resized.
 
         Raises:
             ArgumentError: the picture cannot be read, or the input takes no picture.
@@ -83,7 +85,7 @@ class Preprocessing(JsonRecord):
         return self._converted(pixels, details)[None]
 
     def _sized(self, pixels: Pixels, size: tuple[int, int]) -> Pixels:
-        """Return pixels in the input's size: uint8, or float32 with fractions."""
+        """Return pixels in the input's size: uint8, or float32 if the filter gives fractions."""
         if self.crop == "none":
             return resized(pixels, size, self.resize)
         if self.crop == "after":

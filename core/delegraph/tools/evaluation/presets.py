@@ -60,7 +60,7 @@ PRESETS = {
         ),
     )
 }
-"""By name; ``dataclasses.replace`` makes one's own of them."""
+"""Mapping from a preset's name to the preset; ``dataclasses.replace`` makes variants."""
 
 
 def preset(name: str) -> Preprocessing:

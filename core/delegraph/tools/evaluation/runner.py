@@ -1,7 +1,7 @@
 """Runs every set-up once on every sample; an interrupted run continues from its journal.
 
-Samples come one after the other, and each goes through all set-ups before the next one, so what
-slows the machine down for a while slows all of them.
+Samples are computed one after the other, each by all set-ups before the next sample. So a temporary
+slow-down of the machine affects all set-ups.
 """
 
 from __future__ import annotations
@@ -37,20 +37,21 @@ def run_task(
     warmup_runs: int = 1,
     progress: Progress = untold,
 ) -> Answers:
-    """Answers of every set-up to every sample.
+    """Return the answers of every set-up to every sample.
 
     Args:
-        setups: at least one.
-        samples: at least one, each with a key of its own.
+        setups: the set-ups, at least one.
+        samples: the samples, at least one, each with a unique key.
         task: makes the inputs, and judges the outputs.
-        journal: a file that says what is done so far. If it is there, what it has is not done
-            again; it stays when all is done.
-        warmup_runs: times that each set-up runs on the first sample before any time counts.
-        progress: is told the samples done in this run, of those that it had to do.
+        journal: path of a file with the finished samples. If the file exists, its samples are not
+            computed again. It is kept at the end.
+        warmup_runs: number of runs of each set-up on the first sample before times are measured.
+        progress: is called with the number of samples finished in this run, and the number to
+            compute.
 
     Raises:
-        ArgumentError: a model is not one for the task, no sample can be used, the journal is of
-            another evaluation, or a sample that it has is no longer the same.
+        ArgumentError: a model does not fit the task, no sample can be used, the journal belongs to
+            another evaluation, or one of its samples has changed.
         DelegraphError: a set-up failed.
     """
     _require_samples(samples)
@@ -130,7 +131,7 @@ class _Run:
         return entry
 
     def _entry(self, sample: Sample) -> Entry:
-        """Return the rows and times of all set-ups, or why a sample is bad."""
+        """Return the rows and times of all set-ups, or the reason why a sample is bad."""
         digest = ""
         try:
             digest = sample.digest()
@@ -189,7 +190,7 @@ def _require_samples(samples: Sequence[Sample]) -> None:
 
 
 def _require_unchanged(path: str, samples: Sequence[Sample], done: Mapping[str, Entry]) -> None:
-    """Check that the samples in the journal have not changed since.
+    """Check that the samples in the journal have not changed since it was written.
 
     Raises:
         ArgumentError: a sample has changed; the message names it.

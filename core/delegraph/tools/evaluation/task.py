@@ -1,4 +1,4 @@
-"""Interface of evaluation tasks, which run a model on samples with stable keys."""
+"""Interface of evaluation tasks: a task runs a model on samples that have permanent keys."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from delegraph.tools.model_call import Details
 
 Row = Mapping[str, Any]
-"""What a task makes of a model's outputs for one sample: JSON values alone, as it may be kept."""
+"""A task's record of a model's outputs for one sample: JSON data, because a journal keeps it."""
 
 Outputs = Sequence[tuple[Details, NDArray[Any]]]
-"""Details and values of every output of a model, in its order."""
+"""Details and values of every output of a model, in the model's order."""
 
 
 class Sample(Protocol):
@@ -38,8 +38,8 @@ AnySample = TypeVar("AnySample", bound=Sample, contravariant=True)
 class Task(Protocol[AnySample]):
     """Runs a model on samples and judges the answers.
 
-    Results depend on nothing but :meth:`identity`, the model, and the sample: what an interrupted
-    evaluation left is used again when these are the same.
+    Results depend only on :meth:`identity`, the model and the sample. So results of an interrupted
+    evaluation are reused if these are equal.
     """
 
     def identity(self) -> Mapping[str, Any]:
@@ -56,7 +56,8 @@ class Task(Protocol[AnySample]):
         """Return the values of all inputs, in the order of *details*.
 
         Raises:
-            ArgumentError: the sample cannot be used: it is listed with the reason, and left out.
+            ArgumentError: the sample cannot be used; the evaluation lists it with the reason and
+                goes on.
         """
 
     def judge(self, sample: AnySample, outputs: Outputs) -> Row:
@@ -64,7 +65,7 @@ class Task(Protocol[AnySample]):
 
 
 def content_digest(content: bytes) -> str:
-    """Digest of bytes: 32 hexadecimal digits.
+    """Return the digest of bytes, as 32 hexadecimal digits.
 
     >>> content_digest(b"")
     'cae66941d9efbd404e4d88758ea67670'

@@ -15,7 +15,7 @@ from delegraph.tools.evaluation.detections import Detections
 from delegraph.tools.evaluation.ground_truth import TruePicture
 
 THRESHOLDS = np.float32(0.5) + np.arange(10, dtype=np.float32) * np.float32(0.05)
-"""How much of boxes has to overlap: 0.5, 0.55, ..., 0.95 of their union."""
+"""Thresholds of overlap (intersection over union): 0.5, 0.55, ..., 0.95."""
 
 Floats = NDArray[np.float32]
 
@@ -23,7 +23,8 @@ Floats = NDArray[np.float32]
 class TfliteDefinition:
     """Average precision by the definition and the arithmetic of the official tool.
 
-    Detections of the same score come in the order of pictures and outputs; there, in any order.
+    Detections of equal score keep the order of pictures and outputs; in the official tool their
+    order is undefined.
     """
 
     thresholds = THRESHOLDS
@@ -32,8 +33,9 @@ class TfliteDefinition:
     def match(self, truth: TruePicture, found: Detections) -> Matches:
         """Return which detections are right, at each threshold.
 
-        The best-scored detection comes first. Each takes the object of its class that it overlaps
-        most, of those that none has taken; it is right where that is at least the threshold.
+        Detections are matched in order of score, the best first. Each takes the object of its class
+        that it overlaps most and that no other has taken. The detection is right if this overlap
+        reaches the threshold.
         """
         right = np.zeros((len(THRESHOLDS), len(found.scores)), np.bool_)
         same = found.classes[:, None] == truth.classes[None]
@@ -49,7 +51,7 @@ class TfliteDefinition:
         return Matches(right, np.zeros_like(right), truth.classes)
 
     def levels(self, right: NDArray[np.int64], objects: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how many of the recalls 0, 0.01, ..., 1 are reached, in float32."""
+        """Return the number of the recalls 0, 0.01, ..., 1 that are reached, in float32."""
         recall = right.astype(np.float32) / objects.astype(np.float32)
         return (np.floor(recall * np.float32(100)) + 1).astype(np.float64)
 
@@ -57,12 +59,12 @@ class TfliteDefinition:
 def overlaps(boxes: Floats, others: Floats) -> Floats:
     """Return intersection over union of each pair of boxes, 0 for boxes without area.
 
-    It is in the order and type of the official tool, so that a share right at a threshold falls on
-    the same side.
+    The order and type of the computation are the official tool's, so that an overlap exactly at a
+    threshold falls on the same side.
 
     Args:
-        boxes: ``[n, 4], float32``: top, left, bottom, right.
-        others: ``[m, 4], float32``.
+        boxes: ``[n, 4], float32``: top, left, bottom, right of each box.
+        others: ``[m, 4], float32``: the same for other boxes.
 
     Returns:
         ``[n, m], float32``.

@@ -1,6 +1,6 @@
 """Measures the time of each operator of a model, and writes files that show it.
 
-Open first: ``recording.py`` for what is measured, ``op_profile.py`` for the tables; ``tracks.py``
-for what ran when, which ``chrome_trace.py`` and ``speedscope.py`` write for their viewers;
-``node_files.py`` and ``node_data.py`` for values on the graph in Model Explorer.
+Open first: ``recording.py`` for measured runs and their events, ``op_profile.py`` for the tables.
+``tracks.py`` arranges events in time; ``chrome_trace.py`` and ``speedscope.py`` write them for
+viewers; ``node_files.py`` and ``node_data.py`` for values on the graph in Model Explorer.
 """

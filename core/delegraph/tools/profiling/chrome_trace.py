@@ -21,10 +21,10 @@ _PROCESS = 1
 
 
 def chrome_trace(recording: Recording) -> dict[str, Any]:
-    """Return a trace of the runs.
+    """Return the recorded runs as a trace.
 
-    One track holds the runs and what the runtime's own kernels compute; each delegate has a track
-    with its partitions and what it tells of their insides. Arrows follow values that cross the
+    One track holds the runs and the runtime's own kernels. Each delegate has a track with its
+    partitions and their internal events, if it reports any. Arrows follow values that cross the
     boundary of a partition. A counter shows the bytes of values that are still needed.
     """
     found = tracks(recording)

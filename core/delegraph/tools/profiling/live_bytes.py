@@ -1,4 +1,4 @@
-"""Number of live bytes, of values that are still needed, over the time of a recording."""
+"""Live bytes over the time of a recording: the size of all values that are still needed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from delegraph.tools.profiling.recording import Recording, Run
 
 
 def live_bytes(recording: Recording) -> Iterator[tuple[int, int]]:
-    """Yield the time, in nanoseconds since the first run began, and the bytes from then on.
+    """Yield pairs: nanoseconds since the first run began, and the live bytes from then on.
 
-    Of the subgraph that is called: its inputs and what its nodes and partitions hand to one
-    another; constants, variables, and memory inside of kernels and partitions are not counted. An
-    arena holds at least so much. Nothing for LiteRT, which does not tell when its nodes run.
+    Counted are the called subgraph's inputs, and the tensors that its nodes and partitions pass to
+    each other. Constants, variables, and memory inside kernels and partitions are not counted. An
+    arena has at least this size. Nothing is yielded for LiteRT, which does not report when its
+    nodes run.
     """
     if recording.setup.runtime == "litert":
         return

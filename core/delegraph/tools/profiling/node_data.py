@@ -1,6 +1,6 @@
 """Values of operators as node data files, which Model Explorer shows on the graph.
 
-Needs nothing of Model Explorer: a file is JSON. It opens with the model::
+Model Explorer need not be installed: a file is JSON. It is opened together with the model::
 
     model-explorer model.tflite --node_data_paths=latency_us.json
 
@@ -27,10 +27,10 @@ from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec
 _log = logging.getLogger(__name__)
 
 OperatorId = tuple[int, int]
-"""Index of a subgraph, and of an operator in it, as the file has them."""
+"""Index of a subgraph, and of an operator in it, in the model file."""
 
 HEAT = ((0.0, "#fff7ec"), (0.5, "#fc8d59"), (1.0, "#7f0000"))
-"""From the smallest value to the largest; readable without colours, too."""
+"""Colours from the smallest value to the largest, readable in greyscale too."""
 
 _PALETTE = ("#8dd3c7", "#fdb462", "#80b1d3", "#bebada", "#b3de69", "#fccde5", "#ffed6f", "#fb8072")
 _OTHERS = "#d9d9d9"
@@ -39,18 +39,18 @@ _NOT_FINITE = "#ff00ff"
 
 @dataclass(frozen=True, slots=True)
 class NodeData:
-    """One value for each of some operators: numbers or words.
+    """Values for some operators of a model, one value each: numbers or words.
 
     Attributes:
-        name: what the values are, with the unit: the heading in Model Explorer.
-        values: by subgraph and operator. Words get a colour each, the same in each file that names
-            the same words; where they stand among numbers, they say why there is none, and are
-            grey. What is not finite is shown as a word, as JSON has no such number.
-        gradient: of numbers, share of the way from the smallest to the largest, and colour; the
-            first is 0, the last 1.
-        thresholds: of numbers, upper bound and colour, ascending; instead of *gradient* where it is
-            given. A number above the last one has no colour.
-        colors: of words, where it matters which they get.
+        name: name and unit of the values; it is the heading in Model Explorer.
+        values: mapping from subgraph and operator to the value. Each word gets a colour, the same
+            in every file with the same words. A word among numbers says why the number is missing,
+            and is grey. Numbers that are not finite are shown as words, because JSON lacks them.
+        gradient: colours of numbers, each with its position between the smallest (0) and the
+            largest (1).
+        thresholds: colours of numbers, each with its upper bound, ascending; if given, it replaces
+            *gradient*. A number above the last bound has no colour.
+        colors: mapping from a word to its colour, for words that need a certain one.
     """
 
     name: str
@@ -60,10 +60,10 @@ class NodeData:
     colors: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self, model: Model) -> dict[str, Any]:
-        """Return the node data of each subgraph with values, by Model Explorer's graph ids.
+        """Return a mapping from Model Explorer's graph ids to the node data of each subgraph.
 
-        Subgraphs that share an id, and operators whose every key means another node as well, are
-        left out with a warning: their values would be shown at the wrong place.
+        Subgraphs that share an id are left out with a warning, and so are operators without a
+        unique key. Their values would be shown at the wrong place.
         """
         ids = graph_ids(model)
         times = Counter(ids)
@@ -128,9 +128,9 @@ def graph_ids(model: Model) -> list[str]:
 def node_keys(spec: SubgraphSpec) -> dict[int, str]:
     """Return a key for each operator that identifies it in Model Explorer's graph.
 
-    The key is the operator's index, but Model Explorer looks a key up among the names of tensors
-    first. So an operator that has the number of another node's tensor for an index has the name of
-    one of its own outputs here; one without such a name is left out.
+    The key is usually the operator's index. But Model Explorer first looks a key up among the names
+    of tensors. So an operator whose index is also the name of another node's tensor gets the name
+    of one of its own outputs, or no key.
     """
     times = Counter(tensor.name for tensor in spec.tensors)
     keys = {op.index: _node_key(op, spec, times) for op in spec.operators}

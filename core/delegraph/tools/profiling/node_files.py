@@ -1,4 +1,4 @@
-"""Node data of a recording: time, delegate and reason of each of the model's nodes."""
+"""Writes the node data of a recording: time, delegate and rejections of each node."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from delegraph.tools.profiling.op_profile import OpProfile, profile_of
 from delegraph.tools.profiling.recording import Recording
 
 LATENCY, DELEGATE, REJECTION = "latency_us.json", "delegate.json", "rejection.json"
-"""The files in a folder of node data."""
+"""Names of the files in a folder of node data."""
 
 
 def write_node_files(folder: str | os.PathLike[str], recording: Recording) -> list[Path]:
-    """Write the node data of a recording into a folder, which is made; return the files."""
+    """Write the node data of a recording into a folder, which is created; return the paths."""
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     placement = recording.placement
@@ -33,8 +33,9 @@ def write_node_files(folder: str | os.PathLike[str], recording: Recording) -> li
 def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
     """Return the microseconds per run of each node.
 
-    Nodes that are computed together have the time at the first of them, the others say where it
-    is. Where a delegate tells only the time of a whole partition, its nodes say so, in words.
+    The time of nodes that are computed together is at the first of them; the others have a text
+    that refers to it. If a delegate reports only the time of a whole partition, its nodes have a
+    text that says so.
     """
     values: dict[OperatorId, float | str] = {}
     partitions: dict[int, float] = {}
@@ -56,7 +57,7 @@ def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
 def _untold(
     partitions: Mapping[int, float], recording: Recording, known: Mapping[OperatorId, object]
 ) -> dict[OperatorId, float | str]:
-    """Return texts for nodes of partitions with only a total time."""
+    """Return texts for nodes of partitions of which only the total time is known."""
     found: dict[OperatorId, float | str] = {}
     for number, seconds in partitions.items():
         partition = recording.placement.partitions[number]
@@ -82,7 +83,7 @@ def delegate_data(placement: Placement) -> NodeData:
 
 
 def rejection_data(placement: Placement) -> NodeData:
-    """Return the unmet constraint of each undelegated node, by delegate."""
+    """Return the constraint that each node without a delegate violates, by delegate."""
     return NodeData(
         "rejection",
         {

@@ -1,4 +1,4 @@
-"""Time of each operator: in run order, by time and by type; operators inside delegates apart.
+"""Time of each operator: in run order, by time and by type, inside delegates separately.
 
 Source:
     ProfileSummarizer, tflite/profiling/profile_summarizer.cc; StatsCalculator,
@@ -32,17 +32,17 @@ class NodeTime(JsonRecord):
     """Time of one node, or of nodes that are computed together, over all runs.
 
     Attributes:
-        subgraph: index of its subgraph.
-        node_index: of the node; a delegate's own node has one that is not in the file.
-        node_type: operator name, or the delegate's.
-        name: its output tensors and its index, as ``benchmark_model`` has them.
-        run_order: position in which it ran first, from 0.
-        delegate: what ran it; None for the runtime's kernels.
-        partition: position in ``Placement.partitions``; None outside of them.
-        model_nodes: the model's nodes that it is, in execution order.
+        subgraph: index of the node's subgraph.
+        node_index: index of the node; the index of a delegate node is not in the file.
+        node_type: name of the operator, or of the delegate.
+        name: output tensors and index of the node, as ``benchmark_model`` prints them.
+        run_order: position of the node in the order of first runs, from 0.
+        delegate: delegate that ran the node; None means the runtime's kernels.
+        partition: position in ``Placement.partitions``; None for nodes outside of partitions.
+        model_nodes: indices of the model's nodes that it computes, in execution order.
         calls: times of single calls, seconds.
-        times_called: calls a run.
-        output_bytes: of its outputs; None where that is not known.
+        times_called: number of calls per run.
+        output_bytes: bytes of its outputs; None if unknown.
     """
 
     json_properties: ClassVar = {"seconds": "seconds"}
@@ -70,11 +70,11 @@ class TypeTime:
     """Time of all nodes of one operator type.
 
     Attributes:
-        node_type: operator name, or the delegate's.
+        node_type: name of the operator, or of the delegate.
         count: number of nodes.
-        seconds: a run, of all of them.
-        times_called: calls a run, of all of them.
-        output_bytes: of their outputs; None where one is not known.
+        seconds: seconds per run of all these nodes.
+        times_called: number of calls per run of all these nodes.
+        output_bytes: bytes of their outputs; None if one is unknown.
     """
 
     node_type: str
@@ -89,10 +89,11 @@ class Section:
     """Nodes whose times add up: those of a subgraph, or those inside a delegate.
 
     Attributes:
-        title: what it is, in words.
-        subgraph: index of the subgraph; None for a delegate.
-        delegate: its name; None for a subgraph. These times are in those of its nodes, too.
-        nodes: in run order.
+        title: description of the section.
+        subgraph: index of the subgraph; None if the section is of a delegate.
+        delegate: name of the delegate; None if the section is of a subgraph. The times of a
+            delegate's section are also included in the times of its delegate nodes.
+        nodes: the nodes in run order.
     """
 
     title: str
@@ -102,7 +103,7 @@ class Section:
 
     @property
     def seconds(self) -> float:
-        """Seconds a run, of all nodes."""
+        """Seconds per run of all nodes together."""
         return sum(node.seconds for node in self.nodes)
 
     def by_time(self) -> list[NodeTime]:
@@ -161,16 +162,16 @@ class OpProfile(JsonRecord):
     """Time of each operator of a model.
 
     Attributes:
-        setup: what ran, as ``Setup.to_json`` has it.
-        placement: in a line.
-        runs: of the whole model while each node is timed, seconds.
-        stages: initialisation: until the model was ready.
-        sections: the subgraph that was called first, then other subgraphs, whose times are in
-            those of the nodes that call them, then insides of delegates.
-        outside: seconds a run that are in no node: between nodes, and all that is not timed.
-        notes: what is missing, in words.
-        saved: seconds a run by which the times of the first section's nodes exceed the time that
-            passed: asynchronous ones run while others do.
+        setup: the measured set-up, as ``Setup.to_json`` returns it.
+        placement: summary of the placement in one line.
+        runs: seconds of each run of the whole model, while each node is timed.
+        stages: stages of initialisation, until the model was ready.
+        sections: first the called subgraph, then other subgraphs, then the insides of delegates.
+            The times of other subgraphs are included in those of the nodes that call them.
+        outside: seconds per run outside of nodes: between nodes, and in parts that are not timed.
+        notes: missing data, in words.
+        saved: seconds per run by which the times of the first section's nodes exceed the elapsed
+            time, because asynchronous nodes overlap others.
     """
 
     setup: dict[str, Any]
@@ -233,7 +234,10 @@ COLUMNS = (
     "share",
     "output_bytes",
 )
-"""What :meth:`OpProfile.rows` has; ``avg_ms`` is of a single call, as in ``benchmark_model``."""
+"""Names of the columns of :meth:`OpProfile.rows`.
+
+``avg_ms`` is the mean of a single call, as in ``benchmark_model``.
+"""
 
 
 def op_profile(
@@ -247,7 +251,7 @@ def op_profile(
     """Measure the time of each operator of a model; arguments as of :func:`record`.
 
     Raises:
-        ArgumentError: an input, a signature or an argument that does not fit.
+        ArgumentError: an input, a signature or an argument does not fit the model.
         PluginError: a delegate is missing or broken.
         DelegraphError: the model cannot be used, or it fails.
     """
@@ -255,7 +259,7 @@ def op_profile(
 
 
 def profile_of(recording: Recording) -> OpProfile:
-    """Return how long each operator took in a recording."""
+    """Return the time of each operator in a recording."""
     sections = tuple(_sections(recording))
     runs = Latency.of([run.duration / 1e9 for run in recording.runs])
     each = [_busy_and_saved(recording, run.events) for run in recording.runs]
@@ -273,7 +277,7 @@ def profile_of(recording: Recording) -> OpProfile:
 
 
 def _busy_and_saved(recording: Recording, events: Iterable[ProfileEvent]) -> tuple[int, int]:
-    """Return the nanoseconds in which nodes ran, and the time saved by overlap.
+    """Return the nanoseconds in which nodes ran, and the nanoseconds saved by overlap.
 
     Events overlap where a node is asynchronous.
     """

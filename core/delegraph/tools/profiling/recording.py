@@ -1,4 +1,4 @@
-"""Several runs of a model with the times of their events, the basis of every profile."""
+"""Recording: several runs of a model with timed events, the basis of every profile."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
 FEW_RUNS = RunControl(runs=50, min_seconds=0, max_seconds=30.0, warmup_runs=3, warmup_seconds=0.2)
-"""Enough for a mean of each operator."""
+"""Settings with enough runs for a mean time of each operator."""
 
 MOST_EVENTS = 100_000
-"""Events that are kept: more make a trace that no viewer opens quickly."""
+"""Largest number of events that are kept; viewers open larger traces slowly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Run:
     """One run of the model, with its profile events.
 
     Attributes:
-        start: nanoseconds, by ``time.perf_counter_ns``.
-        duration: nanoseconds of computing alone.
-        events: what ran, in the order in which it ended.
+        start: start in nanoseconds of ``time.perf_counter_ns``.
+        duration: nanoseconds of computing, without copying inputs.
+        events: events in the order in which they ended.
     """
 
     start: int
@@ -47,10 +47,10 @@ class TensorFigures:
     """Type, shape and size of a tensor after the runs.
 
     Attributes:
-        name: may be empty.
-        dtype: its type.
-        shape: its dimensions.
-        bytes: None where its elements have no fixed size, as strings.
+        name: name of the tensor; may be empty.
+        dtype: element type.
+        shape: dimensions.
+        bytes: size in bytes; None for strings, whose elements have no fixed size.
     """
 
     name: str
@@ -67,13 +67,13 @@ class Recording:
     """Several runs of a set-up, with the times of their events.
 
     Attributes:
-        setup: what ran.
+        setup: the set-up that ran.
         entry: index of the subgraph that was called.
-        model: what the file declares.
-        placement: where its nodes ran.
-        stages: until the model was ready.
-        runs: those that count; the warm-up is not among them.
-        tensors: those of the file, by subgraph and index.
+        model: the model as the file declares it.
+        placement: delegate or kernel of each node.
+        stages: stages until the model was ready.
+        runs: the measured runs, without warm-up.
+        tensors: mapping from subgraph and index to the figures of the file's tensor.
     """
 
     setup: Setup
@@ -115,7 +115,7 @@ class Recording:
         return () if partition is None else partition.nodes
 
     def borders(self, event: ProfileEvent) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the tensors that an event's nodes read from other nodes, and those others read."""
+        """Return the tensors that an event's nodes read from others, and those that others read."""
         partition = self.partition(event)
         if self.node(event) is None:
             return ((), ()) if partition is None else (partition.inputs, partition.outputs)
@@ -130,7 +130,7 @@ class Recording:
         return self.tensors.get((subgraph, index))
 
     def notes(self) -> Iterator[str]:
-        """Yield texts about missing data."""
+        """Yield texts about data that are missing."""
         if self.setup.runtime == "litert":
             yield (
                 "LiteRT does not tell how long its own kernels and XNNPACK take: only delegates "
@@ -150,17 +150,18 @@ def record(
     signature: str | None = None,
     progress: Progress = untold,
 ) -> Recording:
-    """Run a set-up several times and record the events of kernels, delegates and more.
+    """Run a set-up several times and record the timed events of kernels, delegates and others.
 
     Args:
-        setup: a model and what runs it.
-        inputs: what its inputs are; default: random as in ``benchmark_model``.
-        control: how often it runs: at least once, and no more than makes :data:`MOST_EVENTS`.
-        signature: which of the model's is called; None: the whole model.
-        progress: is told between the runs.
+        setup: a model, and the runtime, delegates and threads that run it.
+        inputs: values for the inputs; by default random ones as in ``benchmark_model``.
+        control: number and duration of runs; at least one run, and at most :data:`MOST_EVENTS`
+            events.
+        signature: name of the signature to call; None means the whole model.
+        progress: is called between the runs.
 
     Raises:
-        ArgumentError: an input, a signature or an argument that does not fit.
+        ArgumentError: an input, a signature or an argument does not fit the model.
         PluginError: a delegate is missing or broken.
         DelegraphError: the model cannot be used, or it fails.
     """

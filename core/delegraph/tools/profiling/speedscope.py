@@ -21,11 +21,11 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def speedscope(recording: Recording) -> dict[str, Any]:
-    """Return the runs as a file for speedscope.
+    """Return the runs as the content of a speedscope file.
 
-    The first profile has all that runs one inside the other: run, node or partition, and what the
-    delegate tells of its inside. What does not nest in it, since a delegate works on several things
-    at a time, is in further profiles.
+    The first profile has nested events: run, node or partition, and the delegate's internal events.
+    Further profiles have the internal events that overlap each other, because a delegate may work
+    on several things at a time.
     """
     all_slices = [one for track in tracks(recording) for one in track.slices]
     found = lanes(all_slices)

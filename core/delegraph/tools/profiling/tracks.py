@@ -11,7 +11,7 @@ from delegraph.runtime.execution.profile import ProfileEvent
 from delegraph.tools.profiling.recording import Recording
 
 HOST = "invoke"
-"""The track of what the runtime itself runs, and of the runs."""
+"""Name of the track with the runs and what the runtime itself computes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +19,11 @@ class Slice:
     """An event with a start and a duration.
 
     Attributes:
-        name: what it is.
+        name: name of the event.
         start: nanoseconds since the first run began.
         end: nanoseconds since then, not before *start*.
-        event: what the profile has of it; None for a whole run.
-        args: what there is to know of it, as JSON takes it.
+        event: event of the profile; None for a whole run.
+        args: further facts about the event, as JSON data.
     """
 
     name: str
@@ -38,10 +38,10 @@ class Track:
     """Slices, any two of which are disjoint or nested.
 
     Attributes:
-        name: whose they are: :data:`HOST`, or a delegate's, with the number of the worker where a
-            delegate tells of several things at a time.
-        delegate: None for the host.
-        slices: by start, the longer first.
+        name: :data:`HOST` or the delegate's name, followed by a worker's number if the delegate's
+            events overlap.
+        delegate: name of the delegate; None for the host.
+        slices: the slices by start; of equal starts, the longer slice is first.
     """
 
     name: str
@@ -139,8 +139,8 @@ class Flow:
     """A tensor value that crosses a boundary between delegates.
 
     Attributes:
-        tensor: its name, or its number.
-        bytes: of it; None where that is not known.
+        tensor: name of the tensor, or its number.
+        bytes: size of the tensor; None if unknown.
         source, target: the slices that compute and read it.
     """
 
@@ -153,8 +153,8 @@ class Flow:
 def flows(recording: Recording, all_tracks: Sequence[Track]) -> Iterator[Flow]:
     """Yield each value that crosses a partition boundary, run by run.
 
-    A reader gets it from the last slice before it that computes it. What enters or leaves the graph
-    has none.
+    A reader gets the value from the last earlier slice that computes it. Inputs and outputs of the
+    graph have no flow.
     """
     writers: dict[tuple[int, int], list[Slice]] = {}
     readers: dict[tuple[int, int], list[Slice]] = {}

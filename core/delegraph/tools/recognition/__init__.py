@@ -1,1 +1,1 @@
-"""Recognizes a model's findings in a picture: boxes, faces, poses, classes of pixels."""
+"""Recognizes what a model found in a picture: boxes, faces, poses, classes of pixels."""

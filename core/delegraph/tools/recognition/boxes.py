@@ -1,4 +1,4 @@
-"""Recognizes boxes round objects among a model's outputs.
+"""Recognizes the boxes of objects among a model's outputs.
 
 Source:
     tflite/kernels/detection_postprocess.cc; ``ObjectDetector``,
@@ -18,11 +18,11 @@ from delegraph.tools.recognition.findings import Box, Findings
 from delegraph.tools.recognition.picture_answer import Seen, TensorValues, stated_count
 
 POSTPROCESS = "TFLite_Detection_PostProcess"
-"""The operator that ends most detectors: boxes, classes, scores, and how many there are."""
+"""Name of the operator that ends most detectors; outputs boxes, classes, scores, count."""
 
 _ITS_LAYOUT = BoxLayout("boundaries", (1, 0, 3, 2))
 _NO_CLASS = ("???", "background")
-"""Names that labels have for class 0 where the model's classes begin after it."""
+"""Labels of class 0 that mean that the model's first class has label 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,10 +31,10 @@ class _Raw:
 
     Attributes:
         tensors: indices of boxes, classes, scores, and of other outputs that belong to them.
-        layout: of the boxes.
-        boxes: ``[n, 4]``.
-        classes: ``[n]``.
-        scores: ``[n]``.
+        layout: order and meaning of the boxes' four numbers.
+        boxes: ``[n, 4]``: the boxes.
+        classes: ``[n]``: class of each box.
+        scores: ``[n]``: score of each box.
     """
 
     tensors: tuple[int, ...]

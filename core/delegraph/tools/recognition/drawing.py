@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 FORMATS = (".jpeg", ".jpg", ".png", ".webp")
-"""Endings of files that can be drawn to."""
+"""Suffixes of picture files that can be written."""
 
 _LEAST_SIDE = 640
-"""Smaller pictures are enlarged until their longer side has so many pixels, to have room."""
+"""Length in pixels to which the longer side of smaller pictures is enlarged, for labels."""
 
 _OPACITY = 0.55
 _LEGEND_ROWS = 12
@@ -34,13 +34,13 @@ def draw_findings(findings: Findings, picture: str, path: str) -> None:
     """Draw boxes, poses or classes of pixels on a picture, and write it to *path*.
 
     Args:
-        findings: what was found; places are parts of the picture.
-        picture: any file that Pillow reads; small ones are enlarged.
-        path: ends in one of :data:`FORMATS`.
+        findings: the findings, with places as shares of the picture's size.
+        picture: path of a file that Pillow can read; small pictures are enlarged.
+        path: path of the file to write, with a suffix in :data:`FORMATS`.
 
     Raises:
-        ArgumentError: the findings are of nothing that can be drawn, the picture cannot be read, or
-            the file cannot be written.
+        ArgumentError: the findings cannot be drawn, the picture cannot be read, or the file cannot
+            be written.
     """
     if findings.boxes is None and findings.poses is None and findings.segmentation is None:
         raise ArgumentError(
@@ -70,7 +70,7 @@ def require_drawable(path: str) -> None:
     """Check that the suffix of *path* is a supported picture format.
 
     Raises:
-        ArgumentError: its ending is none of :data:`FORMATS`.
+        ArgumentError: the suffix is not in :data:`FORMATS`.
     """
     if Path(path).suffix.lower() not in FORMATS:
         raise ArgumentError(f"--draw {path!r}: expected a file ending in {', '.join(FORMATS)}")

@@ -3,8 +3,8 @@
 Source:
     mediapipe/calculators/tflite/ssd_anchors_calculator.cc and
     mediapipe/calculators/tensor/tensors_to_detections_calculator.cc, with the options of
-    mediapipe/modules/face_detection: ``face_detection_short_range``, ``..._full_range``. Of boxes
-    that overlap the best is kept, where MediaPipe takes their average.
+    mediapipe/modules/face_detection: ``face_detection_short_range``, ``..._full_range``. Of
+    overlapping boxes the best one is kept here; MediaPipe takes their average.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from delegraph.tools.recognition.findings import Box, Findings
 from delegraph.tools.recognition.picture_answer import Seen
 
 _OVERLAP = 0.3
-"""Boxes that share more of their common area are one face."""
+"""Intersection over union from which two boxes count as one face."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class _Family:
     """Anchors of a BlazeFace model: the input's side length, and grids with anchors per cell.
 
     Attributes:
-        side: of the input, in pixels.
-        grids: cells along a side, and anchors in each.
+        side: side length of the input in pixels.
+        grids: for each grid, the number of cells along a side and of anchors per cell.
     """
 
     side: int
@@ -38,7 +38,7 @@ _FAMILIES = {
     896: _Family(128, ((16, 2), (8, 6))),
     2304: _Family(192, ((48, 1),)),
 }
-"""By the number of anchors."""
+"""Mapping from the number of anchors to the model family."""
 
 
 def find_faces(seen: Seen) -> Findings | None:

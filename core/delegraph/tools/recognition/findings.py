@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delegraph.json_records import JsonRecord
 
 Edges = tuple[tuple[int, int], ...]
-"""Points that lines join, by their positions."""
+"""Pairs of points that a line joins, by their positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,11 @@ class Box:
     Attributes:
         left: 0 is the left side of the picture, 1 the right one; boxes may reach beyond.
         top: 0 is the top of the picture, 1 the bottom.
-        right: as *left*.
-        bottom: as *top*.
-        score: how sure the model is, usually up to 1.
-        index: the class.
-        label: its name; None without labels.
+        right: right side of the box, in the units of *left*.
+        bottom: bottom of the box, in the units of *top*.
+        score: confidence of the model, usually up to 1.
+        index: index of the class.
+        label: name of the class; None without labels.
     """
 
     left: float
@@ -52,8 +52,8 @@ class Pose:
     """A person, described by key points.
 
     Attributes:
-        points: in the model's order.
-        score: of the whole.
+        points: the key points in the model's order.
+        score: score of the whole pose.
         edges: lines of the skeleton.
     """
 
@@ -64,7 +64,7 @@ class Pose:
 
 @dataclass(frozen=True, slots=True)
 class PixelClass:
-    """A class, its name or None, and the number of its pixels."""
+    """A class of pixels: its index, its name or None, and the number of its pixels."""
 
     index: int
     label: str | None
@@ -77,7 +77,7 @@ class Segmentation(JsonRecord):
 
     Attributes:
         mask: ``[height, width], int64``: class of each pixel, in the model's resolution.
-        classes: those that occur, the largest first.
+        classes: the classes in the mask, the largest first.
     """
 
     json_properties: ClassVar = {"height": "height", "width": "width"}
@@ -98,14 +98,14 @@ class Segmentation(JsonRecord):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings(JsonRecord):
-    """Findings in the outputs; each field is None when the outputs hold no such finding.
+    """Findings in the outputs; a field is None if the outputs hold no such finding.
 
     Attributes:
-        tensors: indices of the outputs that say it.
+        tensors: indices of the outputs that hold the findings.
         threshold: boxes and poses with a lower score are left out.
-        candidates: boxes or poses before that.
-        boxes: best first.
-        poses: best first.
+        candidates: number of boxes or poses before this selection.
+        boxes: the boxes, best first.
+        poses: the poses, best first.
         segmentation: the classes of pixels.
     """
 

@@ -1,7 +1,7 @@
 """Recognizes outputs that locate objects in a picture.
 
-Only what cannot be mistaken is recognized: by the operator that makes the outputs, by the model's
-metadata, or by shapes that one family of models has.
+Outputs are recognized only if they are unmistakable: by the operator that makes them, by the
+model's metadata, or by shapes of a single family of models.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from delegraph.tools.recognition.segmentation import find_segmentation
 
 
 def recognize(seen: Seen) -> Findings:
-    """Boxes, poses and classes in a picture; none where outputs are not recognized."""
+    """Return the boxes, poses and classes in a picture; no findings for unrecognized outputs."""
     with np.errstate(invalid="ignore", over="ignore"):  # what is no number is left out
         for find in (find_boxes, find_faces, find_poses, find_segmentation):
             findings = find(seen)

@@ -19,7 +19,7 @@ DEFAULT_THRESHOLD = 0.3
 """Score below which boxes and poses are left out by default."""
 
 TensorValues = tuple[int, NDArray[np.float64]]
-"""Index and real numbers of a tensor."""
+"""Index of a tensor, and its values as real numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,10 +28,10 @@ class Seen:
 
     Attributes:
         graph: the subgraph that ran.
-        outputs: details and values, as ``get_tensor`` returned them.
-        metadata: what the author says.
-        labels: names of the classes from the user; empty for the author's.
-        threshold: from the user; None for the author's.
+        outputs: details and values of each output, as ``get_tensor`` returned them.
+        metadata: the author's metadata of the model.
+        labels: the user's names of the classes; empty means the author's names.
+        threshold: the user's score threshold; None means the author's.
         size: width and height of the input that takes a picture; None without one.
     """
 
@@ -43,9 +43,10 @@ class Seen:
     size: tuple[int, int] | None
 
     def made_by(self, op: str) -> list[TensorValues]:
-        """Outputs of the operator called *op*.
+        """Return the outputs that the operator *op* makes.
 
-        Empty unless there is one such operator, and all that it makes are outputs.
+        The result is empty unless there is exactly one such operator, and all its results are
+        outputs.
         """
         found = [operator for operator in self.graph.operators if operator.name == op]
         made = dict(self.real()) if len(found) == 1 else {}
@@ -62,14 +63,14 @@ class Seen:
         ]
 
     def least_score(self, *tensors: int) -> float:
-        """Return the score threshold for these tensors: user's, metadata's or default."""
+        """Return the score threshold for these tensors: the user's, the author's or the default."""
         said = [self.metadata.tensor(index).score_threshold for index in tensors]
         chosen = [self.threshold, *said, DEFAULT_THRESHOLD]
         return next(value for value in chosen if value is not None)
 
 
 def stated_count(values: NDArray[np.float64]) -> int:
-    """Return the number of results that an output of one number states; 0 if it is invalid.
+    """Return the number of results that a one-element output holds; 0 if it is invalid.
 
     >>> stated_count(np.array([2.0])), stated_count(np.array([np.nan])), stated_count(np.zeros(0))
     (2, 0, 0)

@@ -16,7 +16,7 @@ from delegraph.tools.recognition.findings import Edges, Findings, KeyPoint, Pose
 from delegraph.tools.recognition.picture_answer import Seen, stated_count
 
 DECODER = "PosenetDecoderOp"
-"""The operator that ends Coral's PoseNet: points, their scores, poses' scores, how many."""
+"""Operator that ends Coral's PoseNet; outputs points, their scores, poses' scores, count."""
 
 POINTS = (
     "nose",
@@ -68,7 +68,10 @@ def find_poses(seen: Seen) -> Findings | None:
 
 
 _Poses = tuple[list[int], NDArray[np.float64], NDArray[np.float64]]
-"""Tensors, points ``[n, 17, 3]`` (y, x, score; places as parts of the picture), scores ``[n]``."""
+"""Tensor indices, points and scores of poses.
+
+Points are ``[n, 17, 3]`` (y, x, score; y and x as shares of the picture), scores are ``[n]``.
+"""
 
 
 def _points(rows: NDArray[np.float64]) -> tuple[KeyPoint, ...]:
@@ -79,7 +82,7 @@ def _points(rows: NDArray[np.float64]) -> tuple[KeyPoint, ...]:
 
 
 def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Poses from the decoder of Coral's PoseNet, in pixels, with room for more poses."""
+    """Return the poses from the decoder of Coral's PoseNet, whose places are in pixels."""
     made = seen.made_by(DECODER)
     if len(made) != 4:
         return None
@@ -104,7 +107,7 @@ def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet_multipose(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the poses of MoveNet.MultiPose: 17 times (y, x, score), then a box with its score."""
+    """Return the poses of MoveNet.MultiPose: 17 times (y, x, score), then a box and its score."""
     outputs = seen.real()
     if len(outputs) != 1 or outputs[0][1].shape != (1, 6, 3 * _COUNT + 5):
         return None

@@ -15,7 +15,7 @@ _CLASSES = "ARG_MAX"
 
 
 def find_segmentation(seen: Seen) -> Findings | None:
-    """Return the classes of pixels in a single output, or None when it holds none.
+    """Return the classes of pixels in a single output, or None if the output holds none.
 
     Such an output is the result of an ARG_MAX, ``[1, h, w]``, or has a score for each pixel and
     label, ``[1, h, w, labels]``.

@@ -34,7 +34,7 @@ def _layer_json(layer: LayerDifference) -> dict[str, Any]:
 
 
 def _way_json(found: OutputDifference | None, note: str) -> dict[str, Any]:
-    """Return maximum and mean difference and noise, for JSON; infinite noise becomes None."""
+    """Return the largest and mean difference and the noise, for JSON; infinite noise is None."""
     if found is None:
         return {"note": note}
     metrics = found.compared()

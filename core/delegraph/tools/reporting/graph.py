@@ -16,10 +16,13 @@ from delegraph.schema.table import Table
 from delegraph.tools.model_summary import ModelSummary
 
 LONGEST_VALUE = 200
-"""Characters of an option's value that are shown."""
+"""Largest number of characters that are shown of an option's value."""
 
 Shapes = Mapping[int, Sequence[Sequence[int]]]
-"""Present shapes of tensors, by subgraph; what the file says counts for other subgraphs."""
+"""Mapping from a subgraph's index to the present shapes of its tensors.
+
+For other subgraphs, the shapes in the file are used.
+"""
 
 
 def graph_json(
@@ -28,10 +31,10 @@ def graph_json(
     """Return every subgraph with its tensors and nodes, for JSON.
 
     Args:
-        model: what the file holds.
-        placement: who runs each node.
-        summary: what packages say of custom operators.
-        shapes: of tensors, where an interpreter knows them.
+        model: the model.
+        placement: delegate or kernel of each node.
+        summary: summary of the model, with packages' facts about custom operators.
+        shapes: present shapes of tensors, as far as an interpreter knows them.
     """
     facts = {(d.subgraph, d.operator): d.facts for d in summary.described}
     placed = {(node.subgraph, node.index): node for node in placement.nodes}

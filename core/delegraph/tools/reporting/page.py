@@ -1,8 +1,8 @@
 """Builds one HTML document from data, the page's script and style, and drawing libraries.
 
-What a model's file says reaches the document in two places: its name in the title, escaped, and the
-JSON, in which no ``<`` is left. Characters that cannot be seen are told by their codes. The policy
-in the head lets no other script run than those here, and nothing be loaded.
+Text from a model file reaches the document in two places: the title, which is escaped, and the JSON
+data, in which every ``<`` is replaced. Invisible characters are replaced by their codes. The
+content security policy allows no script other than the page's own, and no loading.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import Any
 from delegraph.errors import printable
 
 LIBRARIES = ("d3/d3.min.js", "d3-dag/d3-dag.iife.min.js")
-"""In the order in which they are run; ``assets/README.md`` has their versions and sources."""
+"""Paths of the libraries in the order of execution; ``assets/README.md`` has their versions."""
 
 SCRIPTS = ("layout.js", "tables.js", "graph.js", "details.js", "charts.js", "main.js")
-"""The page's own, one after the other in one function."""
+"""Paths of the page's own scripts, which are joined in this order into one function."""
 
 
 def page(title: str, data: Mapping[str, Any]) -> str:
     """Return the whole HTML document.
 
     Args:
-        title: what the browser calls it; any text.
-        data: what the scripts show.
+        title: title of the document; any text.
+        data: data that the scripts show.
     """
     return Template(_asset("page.html")).substitute(
         title=escape(printable(title)),
@@ -69,7 +69,7 @@ def _shown(value: Any) -> Any:
 
 @cache
 def _asset(name: str) -> str:
-    """Return the text of a file in ``assets/``, with LF line ends, on which hashes depend."""
+    """Return the text of a file in ``assets/``, with LF line ends, which hashes depend on."""
     content = files("delegraph.tools.reporting").joinpath("assets", *name.split("/")).read_bytes()
     return content.decode().replace("\r\n", "\n")
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from delegraph.tools.profiling.op_profile import OpProfile
 
 FORMAT = 1
-"""Of the JSON; goes up when a program that reads it has to change."""
+"""Version of the JSON format; it is raised when programs that read it must change."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Report:
 
     Attributes:
         title: name of the model's file.
-        data: all that the page shows, ready for JSON.
+        data: everything that the page shows, as JSON data.
     """
 
     title: str
@@ -62,7 +62,7 @@ class Report:
         return dict(self.data)
 
     def html(self) -> str:
-        """Return the HTML page, which loads nothing from other places."""
+        """Return the HTML page, which loads nothing from the network."""
         return page(self.title, self.data)
 
     def _repr_html_(self) -> str:
@@ -94,19 +94,19 @@ def report(
 ) -> Report:
     """Make a report of a model: its graph, its placement and the reasons of rejections.
 
-    Delegates are applied and tensors get their shapes; nothing is computed. What was measured comes
-    from the other tools.
+    Delegates are applied and tensors get their shapes; no node is computed. Measurements come from
+    the other tools.
 
     Args:
-        setup: the model and what runs it.
-        memory: whether to show the arena, by every planner.
-        benchmark: how long the same set-up takes.
-        profile: how long its operators take.
-        comparison: how it compares with other set-ups.
-        layers: how far its tensors are off.
+        setup: the model, and the runtime, delegates and threads that run it.
+        memory: whether to show the arena plan of every planner.
+        benchmark: run times of the same set-up.
+        profile: run times of its operators.
+        comparison: comparison of its run time with other set-ups.
+        layers: differences of its tensors from a reference.
 
     Raises:
-        ArgumentError: *memory* of the official interpreter, which does not tell.
+        ArgumentError: *memory* is asked of the official interpreter, which does not report it.
         DelegraphError: the model or a delegate cannot be used.
     """
     if memory and setup.runtime != "delegraph":
@@ -140,7 +140,7 @@ def report(
 def _allocated(interpreter: Interpreter | LiteRtInterpreter) -> str | None:
     """Allocate the tensors; return the error as text if that fails, otherwise None.
 
-    A custom operator that nothing runs is a thing to see in the graph, not an end.
+    The report shows a custom operator that nothing can run, so it is no reason to stop.
     """
     try:
         interpreter.allocate_tensors()
@@ -158,7 +158,7 @@ def _explanation(interpreter: Interpreter | LiteRtInterpreter, model: Model) -> 
 
 
 def _shapes(interpreter: Interpreter | LiteRtInterpreter) -> Shapes:
-    """Return the present shapes; the official interpreter has only the first subgraph's."""
+    """Return the present shapes of tensors; the official interpreter knows the first subgraph's."""
     count = interpreter.num_subgraphs() if isinstance(interpreter, Interpreter) else 1
     return {
         number: [details["shape"] for details in _details(interpreter, number)]

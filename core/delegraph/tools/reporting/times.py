@@ -11,18 +11,18 @@ from delegraph.tools.benchmarking.result import BenchmarkResult
 from delegraph.tools.profiling.op_profile import NodeTime, OpProfile, Section
 
 MOST_DRAWN = 2000
-"""Runs that are drawn; a model of microseconds has 100,000 a second, which no browser draws."""
+"""Largest number of runs that are drawn, because browsers draw 100,000 points too slowly."""
 
 
 def benchmark_json(result: BenchmarkResult) -> dict[str, Any]:
-    """Return all figures, and of the samples the drawn ones, each as ``[run, seconds]``."""
+    """Return all figures as JSON data, with the drawn samples as ``[run, seconds]``."""
     told = result.to_json()
     del told["samples"]
     return told | {"drawn_runs": _drawn(result.runs)}
 
 
 def _drawn(runs: Sequence[float]) -> list[list[float]]:
-    """Return all runs; of too many the fastest and the slowest of each stretch."""
+    """Return all runs; if there are too many, the fastest and the slowest of each stretch."""
     stretches: Any = np.arange(len(runs))[:, None]
     if len(runs) > MOST_DRAWN:
         stretches = np.array_split(np.arange(len(runs)), MOST_DRAWN // 2)
@@ -34,7 +34,7 @@ def _drawn(runs: Sequence[float]) -> list[list[float]]:
 def profile_json(profile: OpProfile) -> dict[str, Any]:
     """Return the sections for JSON, in the profile's order, with the slowest nodes first.
 
-    Each node has its time a run, and its share of the section's.
+    Each node has its time per run, and its share of the section's time.
     """
     return {
         "runs": profile.runs.count,

@@ -1,4 +1,4 @@
-"""A stand-in for the Edge TPU: a compiler, the custom operator and devices, all simulated."""
+"""Simulation of the Edge TPU: a compiler, the custom operator, and devices."""
 
 import lazy_loader
 

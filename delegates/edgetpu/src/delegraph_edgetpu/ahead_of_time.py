@@ -1,4 +1,4 @@
-"""Writes the partitions of ``delegraph compile --delegate edgetpu``, and runs compiled ones."""
+"""Compiles partitions for ``delegraph compile --delegate edgetpu``, and runs them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from delegraph_edgetpu.partition import executable_of, obstacle_to, token_of
 
 
 def compile_partition(model: PartitionModel, options: EdgeTpuOptions) -> bytes:
-    """Return the executable of a partition.
+    """Return the bytes of a partition's executable: the partition in the form that devices run.
 
     Raises:
         PartitionRejected: the partition cannot run.
@@ -39,7 +39,7 @@ def compile_partition(model: PartitionModel, options: EdgeTpuOptions) -> bytes:
 def load_compiled(
     blob: bytes, context: DelegateContext, params: DelegateParams
 ) -> SimpleDelegateKernelInterface:
-    """Return a kernel that runs the executable in *blob* on the first simulated device."""
+    """Return a kernel that runs the executable *blob* on the first simulated device."""
     return LoadedKernel(blob)
 
 
@@ -49,10 +49,10 @@ def version() -> str:
 
 
 class LoadedKernel(SimpleDelegateKernelInterface):
-    """Delegate kernel that runs an executable which :func:`compile_partition` made.
+    """Delegate kernel that runs an executable from :func:`compile_partition`.
 
     Args:
-        executable: the executable in bytes; it is checked at the first prepare.
+        executable: bytes of the executable, which are checked at the first prepare.
     """
 
     _run: Eval

@@ -25,7 +25,7 @@ class Call:
     tensors: Sequence[TensorSpec]
 
     def input(self, position: int) -> TensorSpec | None:
-        """Return the input tensor at *position*; None when the operator has no such input."""
+        """Return the input tensor at *position*; None if the operator has no such input."""
         inputs = self.operator.inputs
         index = inputs[position] if position < len(inputs) else -1
         return self.tensors[index] if index >= 0 else None
@@ -57,7 +57,7 @@ class Call:
 
 
 def values_of(tensor: TensorSpec) -> NDArray[Any] | None:
-    """Return a constant's values in its shape; None for a tensor that is no constant."""
+    """Return a constant's values in its shape; None if the tensor is no constant."""
     if tensor.data is None or tensor.type not in NUMPY_DTYPES:
         return None
     return np.asarray(tensor.data.view(NUMPY_DTYPES[tensor.type])).reshape(tensor.shape)

@@ -1,4 +1,4 @@
-"""``delegraph edgetpu``: compile models for the Edge TPU."""
+"""``delegraph edgetpu``: compiles models for the Edge TPU."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Exit codes:
 
 @click.group("edgetpu")
 def command() -> None:
-    """Compile models for the Edge TPU; no device is needed to compile nor to run them."""
+    """Compile models for the Edge TPU; neither compiling nor running needs a device."""
 
 
 @command.command("compile", epilog=EPILOG, short_help="Compile quantised models.")
@@ -124,7 +124,7 @@ def compile_command(
     """Compile quantised models: NAME.tflite becomes NAME_edgetpu.tflite with a log beside it.
 
     Several models are compiled together: they share the cache for parameters on the chip, and the
-    first one is served first.
+    first model gets its part first.
     """
     with Console(stderr=True).status("compiling"):
         compiled = compile_models(
@@ -146,7 +146,7 @@ def compile_command(
 
 
 def _write(compiled: Sequence[Compilation], folder: str) -> None:
-    """Write all compiled files; raise an error if two of them have one name."""
+    """Write all compiled files; raise an error if two of them have the same name."""
     names = Counter(compilation.name for compilation in compiled)
     twice = sorted(name for name, count in names.items() if count > 1)
     if twice:

@@ -16,11 +16,11 @@ from delegraph_edgetpu.mapping import OperatorMapping
 
 @dataclass(frozen=True)
 class Work:
-    """Multiply-adds of one inference.
+    """Numbers of multiply-adds in one inference.
 
     Attributes:
-        mapped: on the Edge TPU.
-        unmapped: on the CPU.
+        mapped: multiply-adds on the Edge TPU.
+        unmapped: multiply-adds on the CPU.
     """
 
     mapped: int
@@ -29,12 +29,13 @@ class Work:
 
 @dataclass(frozen=True)
 class Memory:
-    """Where parameters are during an inference.
+    """Places of the parameters during an inference: on the chip or streamed.
 
     Attributes:
-        parameter_bytes: all of them.
-        cached_bytes: what stays on the chip.
-        remaining_bytes: what is left of the cache for models that are compiled together with it.
+        parameter_bytes: bytes of all parameters.
+        cached_bytes: bytes of the parameters that stay in the chip's cache.
+        remaining_bytes: bytes of the cache that remain for other models compiled together with this
+            one.
     """
 
     parameter_bytes: int
@@ -43,25 +44,25 @@ class Memory:
 
     @property
     def streamed_bytes(self) -> int:
-        """Number of parameter bytes that the host sends at each inference."""
+        """Number of parameter bytes that the host sends to the device at each inference."""
         return self.parameter_bytes - self.cached_bytes
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """A compiled model or segment, with its mapping, its memory and its work.
+    """A compiled model or segment, with its mapping to the device, its memory and its work.
 
     Attributes:
-        source: the file that was compiled, or ``model`` when it was given as bytes.
-        source_bytes: its size.
-        name: file name of the compiled model: ``mobilenet_edgetpu.tflite``.
-        model: the compiled file.
-        operators: what became of each operator in it.
-        executable: what the custom operator executes.
+        source: path of the compiled file, or ``model`` if it was given as bytes.
+        source_bytes: size of the source in bytes.
+        name: file name of the compiled model, such as ``mobilenet_edgetpu.tflite``.
+        model: bytes of the compiled file.
+        operators: mapping of each operator, to the Edge TPU or the CPU.
+        executable: executable that the custom operator runs.
         memory: use of the parameter cache.
-        work: multiply-adds.
-        estimate: seconds on a device.
-        seconds: duration of the compilation.
+        work: numbers of multiply-adds.
+        estimate: estimated time on a device.
+        seconds: duration of the compilation, in seconds.
         segment: number of the segment, from 0.
         segments: number of segments; 1 for a whole model.
     """
@@ -112,7 +113,7 @@ class Compilation:
         return target
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields by name except the bytes of the model, for JSON."""
+        """Return all fields except the bytes of the model, as JSON data."""
         memory = self.memory
         return {
             "source": self.source,

@@ -1,4 +1,4 @@
-"""Runs one ``edgetpu-custom-op`` by an interpreter for the model in its executable."""
+"""Runs an ``edgetpu-custom-op`` node: an interpreter runs the model in its executable."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Operands(NamedTuple):
     """Input and output tensors of a node, and the function that resizes an output.
 
     Attributes:
-        inputs: variables among them.
+        inputs: input tensors, which may include variables.
         outputs: output tensors.
-        resize: gives an output, by its position, a shape.
+        resize: sets the shape of the output at a position.
     """
 
     inputs: Sequence[Tensor]
@@ -46,21 +46,21 @@ class Operands(NamedTuple):
 
 
 class Loan(NamedTuple):
-    """A tensor of the executable's model, and the tensor of the graph whose memory it uses."""
+    """A tensor of the executable's model with the graph's tensor whose memory it uses."""
 
     inner: Tensor
     outer: Tensor
 
 
 class CompiledNode:
-    """Runs one custom operator of a graph; its executable is parsed when it is first prepared.
+    """Runs one custom operator of a graph; the executable is parsed at the first prepare.
 
-    Memory of inputs, outputs and state outside is lent to the executable's interpreter, so nothing
-    is copied on the way in or out.
+    The executable's interpreter uses the memory of the graph's inputs, outputs and variables, so no
+    value is copied.
 
     Args:
-        options: device, delegate and twin.
-        executable: returns its bytes.
+        options: options with device, delegate and twin (the uncompiled model).
+        executable: returns the bytes of the executable.
     """
 
     def __init__(self, options: EdgeTpuOptions, executable: Callable[[], bytes]) -> None:
@@ -80,13 +80,13 @@ class CompiledNode:
 
         Args:
             context: context of the subgraph.
-            operands: its tensors.
-            num_threads: threads that may be used; None leaves it to ``via``.
+            operands: tensors of the node.
+            num_threads: number of threads; None leaves the choice to the delegate ``via``.
 
         Raises:
             ExecutableError: the executable is damaged.
-            NeedsDevice: only a real device can run it, and there is no twin.
-            OperatorError: the tensors are not those that it was compiled for.
+            NeedsDevice: only a real device can run the executable, and there is no twin.
+            OperatorError: the tensors differ from those for which the executable was compiled.
         """
         inputs, outputs, resize = operands
         if self._interpreter is None:
@@ -148,7 +148,7 @@ class CompiledNode:
         inputs: Sequence[Tensor],
         outputs: Sequence[Tensor],
     ) -> Interpreter:
-        """Return an interpreter of the executable's model, allocated."""
+        """Return an allocated interpreter of the executable's model."""
         content = self._executable()
         executable = parse(content)
         if isinstance(executable, RealExecutable):
@@ -178,11 +178,11 @@ class CompiledNode:
 
 
 def parameters_of(executable: Executable, content: bytes) -> Parameters:
-    """Sizes, key and caching token of an executable's parameters, as a device needs them.
+    """Return the sizes, key and caching token of an executable's parameters, for a device.
 
     Args:
-        executable: what *content* holds.
-        content: its bytes.
+        executable: the parsed executable.
+        content: bytes of the executable.
     """
     return Parameters(
         hashlib.blake2b(content, digest_size=16).digest(),
@@ -197,7 +197,7 @@ def _tensors(subgraph: CallableSubgraph, indices: Sequence[int]) -> list[Tensor]
 
 
 def _has_memory(output: Tensor, subgraph: CallableSubgraph) -> bool:
-    """Whether an output cannot use the graph's memory: it is an input, a variable or a constant."""
+    """Return whether an output needs its own memory: it is an input, a variable or a constant."""
     return output.index in subgraph.inputs or output.is_variable or output.is_constant
 
 
@@ -237,7 +237,7 @@ def _state_loans(subgraph: CallableSubgraph, state: Sequence[Tensor]) -> list[Lo
     Variables of equal names are paired, otherwise the first one of equal type and shape.
 
     Raises:
-        OperatorError: a variable outside has no counterpart.
+        OperatorError: a variable of the graph has no counterpart.
     """
     free = _variables(subgraph)
     loans = []

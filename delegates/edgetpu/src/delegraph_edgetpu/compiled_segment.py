@@ -1,4 +1,8 @@
-"""A part of a model, compiled except for its caching token and its share of the cache."""
+"""A compiled part of a model before it gets its caching token and its share of the cache.
+
+Models that are compiled together share the device's parameter cache; an equal caching token marks
+them.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +25,21 @@ from delegraph_edgetpu.segments import Boundary, Part, cut_out
 
 @dataclass(frozen=True)
 class CompiledSegment:
-    """A compiled part that lacks a caching token and a share of the cache.
+    """A compiled part that still lacks its caching token and its share of the parameter cache.
 
     Attributes:
-        name: file of the model that it belongs to.
-        size: bytes of that file.
+        name: file name of the model that contains the part.
+        size: size of that file in bytes.
         record: records of that model.
         part: node indices of the part.
-        edge: what goes in and out of the custom operator.
+        edge: tensors that enter and leave the custom operator.
         partition: the mapped nodes as a model.
         mapped: the mapped operators.
-        unmapped: the others.
-        mappings: what became of each operator.
+        unmapped: the other operators.
+        mappings: mapping of each operator, to the Edge TPU or the CPU.
         segment: number of the segment, from 0.
         segments: number of segments.
-        seconds: duration of the compilation so far.
+        seconds: duration of the compilation so far, in seconds.
     """
 
     name: str
@@ -52,12 +56,12 @@ class CompiledSegment:
     seconds: float = 0.0
 
     def finished(self, caching_token: int, free: int, runtime_version: int) -> Compilation:
-        """Return the compilation of the part, with caching token and cache share.
+        """Return the finished compilation of the part.
 
         Args:
-            caching_token: shared by what is compiled together.
-            free: bytes of the cache that are left for it.
-            runtime_version: the oldest one that has to run it.
+            caching_token: token shared by all parts that are compiled together.
+            free: bytes of the cache that are free for the part.
+            runtime_version: oldest runtime version that must run the part.
         """
         start = time.perf_counter()
         executable = executable_of(
@@ -82,7 +86,7 @@ class CompiledSegment:
         )
 
     def _transferred(self) -> int:
-        """Number of bytes of the custom operator's inputs and outputs, one byte per element."""
+        """Return the bytes of the custom operator's inputs and outputs, one byte per element."""
         tensors = self.mapped[0].tensors
         sent = (tensors[index] for index in (*self.edge.inputs, *self.edge.outputs))
         return sum(prod(tensor.shape) for tensor in sent if not tensor.is_variable)

@@ -1,4 +1,4 @@
-"""Compiles models: one custom operator replaces the part that the Edge TPU can run."""
+"""Compiles models: one custom operator replaces the operators that the Edge TPU can run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delegraph_edgetpu.settings import Balance, Settings
 from delegraph_edgetpu.source_model import SourceModel, compiled_parts
 
 ModelSource = str | os.PathLike[str] | bytes
-"""A ``.tflite`` file, or its bytes."""
+"""Path of a ``.tflite`` file, or its bytes."""
 
 
 def compile(
@@ -32,23 +32,23 @@ def compile(
 ) -> list[Compilation]:
     """Return the compiled models, or the segments of a single model, in order.
 
-    Several models are compiled together: they share a caching token and the 8 MB for parameters,
-    which the first one takes from first.
+    Several models are compiled together: they share a caching token and the 8 MB of memory for
+    parameters. The first model gets its part first.
 
     Args:
-        models: files or their bytes; one or several.
+        models: one or several models, as paths or bytes.
         segments: number of devices in a pipeline; each runs a segment.
-        balance: what segments get equal shares of.
+        balance: quantity of which all segments get equal shares.
         intermediate_tensors: names of tensors at which the mapped part ends.
-        min_runtime_version: the oldest runtime version that has to run it, 10 to 14.
-        search: try shorter mapped parts if a mapped part cannot run.
-        search_step: operators that each try leaves out more.
+        min_runtime_version: oldest runtime version that must run the models, 10 to 14.
+        search: whether to try shorter mapped parts if a mapped part cannot run.
+        search_step: number of further operators that each try leaves out.
 
     Raises:
         CannotCompile: (ValueError) a model has nothing for the Edge TPU, is not quantised, or has
-            shapes that may change; the message names what and where.
-        MalformedModelError: (ValueError) a damaged model.
-        ArgumentError: (ValueError) settings that do not fit, or no such file.
+            shapes that may change; the message names the obstacle and its place.
+        MalformedModelError: (ValueError) a model is damaged.
+        ArgumentError: (ValueError) settings do not fit, or a file does not exist.
     """
     settings = Settings(
         segments, balance, tuple(intermediate_tensors), min_runtime_version, search, search_step

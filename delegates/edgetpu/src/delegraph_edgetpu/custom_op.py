@@ -1,4 +1,4 @@
-"""``edgetpu-custom-op`` as a custom operator, which needs no delegate."""
+"""``edgetpu-custom-op`` as a custom operator that runs without a delegate."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from delegraph_edgetpu.real_executables import device_library
 def edgetpu_custom_op(device: str = ":0", via: str = "", twin: str = "") -> Registration:
     """Return the implementation of ``edgetpu-custom-op``.
 
-    Installed, the package registers it for every interpreter. For another device or delegate::
+    The installed package registers it for every interpreter. Use this function for another device
+    or delegate::
 
         Interpreter(path, custom_ops={"edgetpu-custom-op": edgetpu_custom_op(":1")})
 
     Args:
-        device: the simulated device that runs it.
-        via: a delegate that computes, with its options: ``numba_cpu:num_threads=2``; empty for
-            Delegraph's kernels.
-        twin: the uncompiled model, run in place of what only a real device can run.
+        device: name of the simulated device that runs it.
+        via: name of the delegate that computes, with options, such as ``numba_cpu:num_threads=2``;
+            empty means Delegraph's kernels.
+        twin: path of the uncompiled model, which runs in place of executables that need a real
+            device.
 
     Raises:
-        ArgumentError: there is no such device.
+        ArgumentError: the device does not exist.
 
     Source:
         edgetpu::RegisterCustomOp, tflite/public/edgetpu.h of google-coral/libedgetpu.
@@ -49,7 +51,7 @@ def _prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _refusing(reason: NeedsDevice) -> Eval:
-    """Return an evaluation that raises *reason*; a delegate may take the node before an invoke."""
+    """Return a function that raises *reason*; a delegate may take the node before an invoke."""
 
     def refuse() -> None:
         raise reason

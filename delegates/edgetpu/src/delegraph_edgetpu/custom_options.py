@@ -1,7 +1,7 @@
-"""The options of ``edgetpu-custom-op``: a FlexBuffer map with the executable.
+"""Options of ``edgetpu-custom-op``: a FlexBuffer map that contains the executable.
 
-Its keys are those of the real compiler's newer files: ``{"1": 0, "4": executable, "5": -1,
-"6": [18], "7": []}``. What the numbers stand for is not documented; they are written as found.
+Its keys are those of the real compiler's newer files: ``{"1": 0, "4": executable, "5": -1, "6":
+[18], "7": []}``. The meaning of the numbers is not documented; they are copied from such files.
 """
 
 from __future__ import annotations
@@ -14,22 +14,25 @@ from flatbuffers import flexbuffers
 from delegraph_edgetpu.errors import ExecutableError
 
 CUSTOM_OP = "edgetpu-custom-op"
-"""The custom code of the operator, version 1."""
+"""Custom code of the operator."""
 
 _EXECUTABLE = "4"
 
 
 _TAIL = struct.Struct("<16s 5I 3I 5I 5s 3s")
-"""What follows the executable: keys and vectors; offsets of the keys; those of the key vector, its
-width and the number of entries; values; types of the values; the root."""
+"""Layout of the bytes after the executable.
+
+They are: keys and vectors; offsets of the keys; those of the key vector, its width and the number
+of entries; values; types of the values; the root.
+"""
 
 
 def write_custom_options(executable: bytes) -> bytes:
     """Return *executable* as custom options, in the byte layout of the real compiler.
 
-    The bytes are written by hand: the library's builder takes only text, not binary strings.
-    As an executable's length is a multiple of 4, only three offsets to what stands before its end
-    depend on it. Offsets count backwards.
+    The bytes are written by hand: the library's builder takes only text, not binary strings. The
+    length of an executable is a multiple of 4. So only three offsets depend on it, those to places
+    before its end. Offsets count backwards.
 
     >>> read_custom_options(write_custom_options(b"DGE1"))
     b'DGE1'
@@ -49,7 +52,7 @@ def write_custom_options(executable: bytes) -> bytes:
 
 
 _INT, _STRING, _MAP, _VECTOR = 1 << 2 | 2, 5 << 2 | 2, 9 << 2 | 2, 10 << 2
-"""Types, each with the width of its numbers: 2 for four bytes, 0 for one."""
+"""FlexBuffer types, each with the width of its numbers: 2 means four bytes, 0 one byte."""
 
 
 def read_custom_options(content: bytes) -> bytes:

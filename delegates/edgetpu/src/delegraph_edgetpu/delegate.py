@@ -30,10 +30,10 @@ from delegraph_edgetpu.options import EdgeTpuOptions
 from delegraph_edgetpu.real_executables import explain_refusal
 
 VERSION = 1
-"""The only version that the operator has."""
+"""Only version of the operator."""
 
 TYPES = ("INT8", "UINT8", "INT16")
-"""What goes in and out: 8 bits, and the state of recurrent layers, which may have 16."""
+"""Types of inputs and outputs: 8 bits, or 16 bits for the state of recurrent layers."""
 
 
 _SHAPES = ("dynamic-shapes", "empty", "many-dims", "scalar")
@@ -46,8 +46,8 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
         options: see :class:`~delegraph_edgetpu.options.EdgeTpuOptions`.
 
     Raises:
-        ArgumentError: there is no such device, or no such twin.
-        PluginError: the delegate of ``via`` is not there.
+        ArgumentError: the device or the twin does not exist.
+        PluginError: the delegate of ``via`` is not installed.
     """
 
     def __init__(self, options: EdgeTpuOptions | None = None) -> None:
@@ -95,7 +95,7 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
 
 
 class EdgeTpuKernel(NodeByNodeKernel):
-    """One partition: mostly a single node, since compilers make no more.
+    """Kernel of one partition, usually a single node, because compilers make no more.
 
     Args:
         options: options of the delegate.

@@ -12,7 +12,7 @@ from delegraph_edgetpu.real_executables import Layer, explain_refusal, read_real
 
 
 def describe_options(custom_options: bytes) -> dict[str, str]:
-    """Return facts about the executable in the operator's options, as names and texts.
+    """Return facts about the executable in the options: mapping from a fact's name to its text.
 
     Raises:
         ExecutableError: the executable is damaged.

@@ -1,8 +1,8 @@
-"""Simulated devices: exclusive use by one inference at a time, and a parameter cache.
+"""Simulated devices: each runs one inference at a time, and has a parameter cache.
 
-A device runs one inference at a time. It has 8 MB for parameters: those of executables with one
-caching token, that is of models that were compiled together. An executable with another token
-evicts them all. What an executable's parameters exceed is streamed at each inference.
+The cache of a device has 8 MB for parameters of executables with the same caching token, which
+models get when they are compiled together. An executable with another token evicts all of them.
+Parameters that do not fit are streamed from the host at each inference.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord
 
 CACHE_BYTES = 8 << 20
-"""Bytes on the chip that hold parameters."""
+"""Number of bytes on the chip for parameters."""
 
 VARIABLE = "DELEGRAPH_EDGETPU_DEVICES"
-"""The environment variable that says which devices there are: ``usb,pci``, or how many: ``3``."""
+"""Environment variable that lists the devices, ``usb,pci``, or has their number, ``3``."""
 
 _DEFAULT = "usb,pci"
 _KINDS = ("usb", "pci")
@@ -33,10 +33,10 @@ class Parameters:
     """Sizes, key and caching token of one executable's parameters.
 
     Attributes:
-        key: the same for executables that are the same.
-        caching_token: executables with equal ones share the cache.
+        key: identifier, equal for equal executables.
+        caching_token: executables with equal tokens share the cache.
         cached_bytes: bytes of parameters that the compiler assigns to the cache.
-        streamed_bytes: what the host sends at each inference.
+        streamed_bytes: bytes that the host sends at each inference.
     """
 
     key: bytes
@@ -50,16 +50,16 @@ class DeviceStatistics(JsonRecord):
     """Counters of a device since the start of the process.
 
     Attributes:
-        device: its name, ``:0``.
-        kind: kind of connection, with a number: ``usb:0``.
-        inferences: executables that were run.
-        parameter_loads: how many times parameters were loaded into the cache.
-        loaded_bytes: bytes of these.
-        streamed_bytes: bytes of parameters that were sent because the cache does not hold them.
-        evictions: executables whose parameters were thrown out for those of another token.
+        device: name of the device, such as ``:0``.
+        kind: kind of connection with a number, such as ``usb:0``.
+        inferences: number of runs of executables.
+        parameter_loads: number of loads of parameters into the cache.
+        loaded_bytes: bytes of all loads.
+        streamed_bytes: bytes of parameters that were sent because the cache did not hold them.
+        evictions: number of executables whose parameters were evicted for another token.
         caching_token: token of the cached parameters; 0 for an empty cache.
         cached_executables: number of executables with parameters in the cache.
-        cached_bytes: bytes of these.
+        cached_bytes: bytes of these parameters.
     """
 
     device: str
@@ -78,8 +78,8 @@ class Device:
     """One simulated device; any number of interpreters and threads may use it.
 
     Args:
-        name: ``:0``.
-        kind: ``usb:0``.
+        name: name of the device, such as ``:0``.
+        kind: kind of connection with a number, such as ``usb:0``.
     """
 
     def __init__(self, name: str, kind: str) -> None:
@@ -97,7 +97,7 @@ class Device:
 
     @contextmanager
     def running(self, parameters: Parameters) -> Iterator[None]:
-        """Lock the device for one inference, with *parameters* in its cache."""
+        """Context of one inference: the device is locked, with *parameters* in its cache."""
         with self._lock:
             self._fetch(parameters)
             yield
@@ -109,7 +109,7 @@ class Device:
             self._statistics = DeviceStatistics(self.name, self.kind)
 
     def _fetch(self, parameters: Parameters) -> None:
-        """Load *parameters* into the cache unless they are there, and update the counters."""
+        """Load *parameters* into the cache if they are missing, and update the counters."""
         done = self._statistics
         if parameters.caching_token != done.caching_token:
             done = replace(done, evictions=done.evictions + len(self._cached))
@@ -136,20 +136,20 @@ def devices() -> tuple[Device, ...]:
     """Return all simulated devices, ``:0`` first.
 
     Raises:
-        ArgumentError: the environment variable ``DELEGRAPH_EDGETPU_DEVICES`` cannot be understood.
+        ArgumentError: the environment variable ``DELEGRAPH_EDGETPU_DEVICES`` is invalid.
     """
     return _devices(os.environ.get(VARIABLE, "").strip() or _DEFAULT)
 
 
 def device_named(name: str) -> Device:
-    """Return the device of a name.
+    """Return the device with a name.
 
     Args:
-        name: ``:1`` is the second of all, ``usb:0`` the first at USB, ``usb`` any at USB, an empty
-            text any at all.
+        name: ``:1`` means the second of all devices, ``usb:0`` the first USB device, ``usb`` any
+            USB device, and an empty text any device.
 
     Raises:
-        ArgumentError: there is no device of that name; the message lists the devices.
+        ArgumentError: no device has this name; the message lists the devices.
     """
     there = devices()
     for device in there:
@@ -164,7 +164,7 @@ def device_named(name: str) -> Device:
 
 
 def statistics() -> tuple[DeviceStatistics, ...]:
-    """Statistics of each device since the process began, ``:0`` first."""
+    """Return the counters of each device since the process began, ``:0`` first."""
     return tuple(device.statistics for device in devices())
 
 

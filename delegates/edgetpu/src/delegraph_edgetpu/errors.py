@@ -15,7 +15,7 @@ class ExecutableError(MalformedModelError):
 
 
 class NeedsDevice(OperatorError):
-    """An executable of the real compiler, which only a real device can run."""
+    """Error: an executable of the real compiler, which only a real device can run."""
 
 
 class CannotCompile(UnsupportedModelError):
@@ -23,7 +23,7 @@ class CannotCompile(UnsupportedModelError):
 
 
 class PipelineError(DelegraphError, RuntimeError):
-    """A segment of a pipeline failed; the cause is chained.
+    """Error: a segment of a pipeline failed; the cause is chained.
 
     Attributes:
         segment: number of the segment, from 0.

@@ -1,14 +1,14 @@
-"""Estimate of a device's time for one inference; no measurement.
+"""Estimates a device's time for one inference; nothing is measured.
 
 ``seconds = cycles / 480 MHz + bytes over the link / 500 MB/s``
 
 - *Cycles*: the array multiplies 64 inputs by 64 outputs a cycle, so a convolution takes
   ``pixels * filter taps * ceil(inputs / 64) * ceil(outputs / 64)``; any other operator makes 64
-  results a cycle. Nothing is ever waited for.
+  results a cycle. Waiting times are ignored.
 - *Bytes over the link*: inputs, outputs, and the parameters that the cache has no room for.
 
-Nothing overlaps in it, and the time of the host (its driver, and operators that stay on the CPU) is
-left out. The figures behind it are in :mod:`delegraph_edgetpu.chip`.
+Nothing overlaps in the estimate, and the time of the host (its driver, and operators that stay on
+the CPU) is left out. Its figures are in :mod:`delegraph_edgetpu.chip`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Estimate(JsonRecord):
     """Estimated time of one inference, in seconds.
 
     Attributes:
-        compute: the array's.
+        compute: seconds of the multiplying array.
         transfer: seconds for inputs and outputs.
         streaming: seconds for parameters outside the cache.
     """
@@ -52,9 +52,9 @@ def estimate(calls: Iterable[Call], transferred: int, streamed: int) -> Estimate
     """Return the estimate for the mapped operators.
 
     Args:
-        calls: the operators.
+        calls: the mapped operators.
         transferred: bytes of inputs and outputs.
-        streamed: bytes of parameters that are sent each time.
+        streamed: bytes of parameters that are sent at each inference.
     """
     total = sum(cycles(call) for call in calls)
     return Estimate(total / CLOCK, transferred / LINK, streamed / LINK)

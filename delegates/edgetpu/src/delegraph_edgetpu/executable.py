@@ -1,8 +1,8 @@
-"""Executables: a partition as a model, in an envelope with a checksum.
+"""Executables: partitions as models, in an envelope with a checksum.
 
 The real compiler's executables are flatbuffers with the identifier ``DWN1`` and instructions of a
-processor that is not documented. Ours hold the partition as an ordinary ``.tflite`` model
-behind a header of 64 bytes, and have an identifier of their own at the same place:
+processor that is not documented. Executables of this package hold the partition as an ordinary
+``.tflite`` model after a header of 64 bytes, with their own identifier at the same place:
 
 ======  ====  ============================================================
 byte    size  what (little-endian)
@@ -22,7 +22,7 @@ byte    size  what (little-endian)
 ======  ====  ============================================================
 
 Source:
-    executable/executable.fbs of google-coral/libedgetpu, for what the real ones hold.
+    executable/executable.fbs of google-coral/libedgetpu, for the content of real executables.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ IDENTIFIER = b"DGE1"
 REAL_IDENTIFIER = b"DWN1"
 FORMAT_VERSION = 1
 PAGE = 4096
-"""Bytes; the length of every executable is a multiple."""
+"""Number of bytes of which the length of every executable is a multiple."""
 
 _HEADER = struct.Struct("<I4sIIQQQQQI")
 _CHECKSUM = struct.Struct("<I")
@@ -49,7 +49,7 @@ class RealExecutable:
     """An executable of the real compiler, which only the device can run.
 
     Attributes:
-        content: all of its bytes.
+        content: bytes of the executable.
     """
 
     content: bytes
@@ -60,12 +60,12 @@ class Executable:
     """A partition in the form that the custom operator stores.
 
     Attributes:
-        model: the partition as a ``.tflite`` file.
+        model: bytes of the partition as a ``.tflite`` file.
         caching_token: executables with the same token share the parameter cache; 1 to 2**64 - 1.
         parameter_bytes: bytes of weights and biases.
-        runtime_version: the oldest runtime that may execute it.
+        runtime_version: oldest runtime version that may run it.
         cached_bytes: the part of *parameter_bytes* in the cache; the others are streamed.
-        multiply_adds: multiply-adds of one inference.
+        multiply_adds: number of multiply-adds in one inference.
 
     >>> executable = Executable(b"a model", 7, 100, 14)
     >>> len(executable.pack()), parse(executable.pack()) == executable
@@ -80,7 +80,7 @@ class Executable:
     multiply_adds: int = 0
 
     def pack(self) -> bytes:
-        """Return the executable as bytes, a multiple of 4096."""
+        """Return the executable as bytes, whose length is a multiple of 4096."""
         header = _HEADER.pack(
             _MODEL_START,
             IDENTIFIER,
@@ -101,7 +101,8 @@ def parse(content: bytes) -> Executable | RealExecutable:
     """Return the executable in *content*, of this package's or the real compiler's format.
 
     Raises:
-        ExecutableError: it is none, or damaged; the message says what and at which byte.
+        ExecutableError: *content* is no executable, or is damaged; the message names the fault and
+            its byte.
     """
     identifier = content[4:8]
     if identifier == REAL_IDENTIFIER:

@@ -1,4 +1,4 @@
-"""Which point of the grid belongs to which pose."""
+"""Masks of poses: assigns each point of a grid to one of several persons' poses."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _REFINEMENTS = 2
 
 
 def instance_masks(long_offsets: Floats, keypoints: Floats, stride: int) -> Floats:
-    """Return a mask per pose, ``[N, H, W], float32``: 1 where a point belongs to the pose, else 0.
+    """Return a mask per pose, ``[N, H, W], float32``: 1 for points of the pose, 0 elsewhere.
 
-    The long-range offsets lead from every point of the grid to each keypoint of the person there.
-    The point is given to the pose whose keypoints are nearest to these.
+    The long-range offsets point from every grid point to each keypoint of the person at this point.
+    The point belongs to the pose whose keypoints are nearest to these.
 
     Args:
-        long_offsets: ``[H, W, 34], float32``: y, then x, in steps of the grid.
+        long_offsets: ``[H, W, 34], float32``: y of all keypoints, then x, in steps of the grid.
         keypoints: ``[N, 17, 2], float32``: y and x in pixels.
-        stride: pixels from one point of the grid to the next.
+        stride: number of pixels from one grid point to the next.
 
     Source:
         coral/posenet/posenet_decoder.cc of google-coral/libcoral, ``DecodeInstanceMasks``.
@@ -41,7 +41,7 @@ def instance_masks(long_offsets: Floats, keypoints: Floats, stride: int) -> Floa
 
 
 def _guesses(long_offsets: Floats) -> Floats:
-    """Return where each point of the grid guesses each keypoint, ``[2, 17, H * W], float32``."""
+    """Return the keypoints' places that each grid point predicts, ``[2, 17, H * W], float32``."""
     height, width, _ = long_offsets.shape
     count = len(KEYPOINTS)
     points = np.indices((height, width)).reshape(2, 1, -1).astype(np.float32)

@@ -11,7 +11,7 @@ from delegraph_edgetpu.mapping import OperatorMapping
 
 
 def version_line() -> str:
-    """Name and version of this compiler, in a line like the real compiler's."""
+    """Return name and version of this compiler, in a line like the real compiler's."""
     try:
         number = version("delegraph-edgetpu")
     except PackageNotFoundError:
@@ -24,8 +24,8 @@ def log_text(source: str, name: str, operators: Sequence[OperatorMapping]) -> st
 
     Args:
         source: path of the compiled model; the log has only the file name.
-        name: the compiled file's.
-        operators: what became of each operator.
+        name: file name of the compiled model.
+        operators: mapping of each operator, to the Edge TPU or the CPU.
     """
     lines = [
         version_line(),
@@ -47,7 +47,7 @@ def operator_lines(operators: Sequence[OperatorMapping]) -> list[str]:
 
 
 def reason_lines(operators: Sequence[OperatorMapping]) -> list[str]:
-    """Return a line for each reason of an operator on the CPU: node, reason and remedy."""
+    """Return a line for each reason why an operator is on the CPU: node, reason and remedy."""
     return [
         f"Node {operator.index} ({operator.name}): {reason}. To map it: {reason.remedy}."
         for operator in operators

@@ -21,13 +21,13 @@ from delegraph_edgetpu.options import EdgeTpuOptions
 
 
 class MappedNodes(SimpleDelegateInterface):
-    """Delegate that claims the part of a subgraph which ``delegraph edgetpu compile`` would map.
+    """Delegate that claims the nodes which ``delegraph edgetpu compile`` would map.
 
     Args:
         options: options of the delegate.
 
     Raises:
-        PluginOptionError: one that is not the default: a compiled partition cannot keep it.
+        PluginOptionError: an option is not the default; a compiled partition cannot store it.
     """
 
     def __init__(self, options: EdgeTpuOptions) -> None:
@@ -58,7 +58,7 @@ class MappedNodes(SimpleDelegateInterface):
 
 
 def subgraph_of(context: DelegateContext) -> SubgraphSpec:
-    """Subgraph with the nodes of its execution plan, as a record of the model file."""
+    """Return the subgraph with the nodes of its execution plan, as the model file declares it."""
     steps = [context.get_node_and_registration(index) for index in context.get_execution_plan()]
     return SubgraphSpec(
         context.subgraph_index,

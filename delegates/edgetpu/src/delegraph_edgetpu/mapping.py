@@ -1,9 +1,10 @@
 """Decides which operators become the custom operator, with reasons for the others.
 
-The real compiler makes one part of the model. It takes operators in execution order until it meets
-one that cannot map; whatever needs the results of that one stays behind as well, and so does what
-stands in front of the part (a ``QUANTIZE`` of floating-point inputs). That part is the first subset
-that partitioning for a delegate yields, so the core's partitioner finds it.
+To map an operator means to run it on the Edge TPU. Like the real compiler, this one maps a single
+part of the model. It takes operators in execution order until it meets one that cannot map.
+Operators that depend on this one stay on the CPU, and so do operators before the part, such as a
+``QUANTIZE`` of floating-point inputs. This part is the first subset that partitioning for a
+delegate yields, so the core's partitioner finds it.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class OperatorMapping(JsonRecord):
     """Mapping of one operator: to the Edge TPU, or to the CPU with reasons.
 
     Attributes:
-        index: its node index.
-        name: ``CONV_2D``, or the custom code.
+        index: node index of the operator.
+        name: name of the operator, such as ``CONV_2D``, or its custom code.
         reasons: reasons why the operator stays on the CPU; empty if it maps.
     """
 
@@ -54,9 +55,9 @@ class ModelMapping:
     """Mapping of a model's operators; node indices are in execution order.
 
     Attributes:
-        operators: all of them.
+        operators: mapping of each operator.
         before: nodes that run before the mapped part.
-        mapped: the nodes of the mapped part; empty when nothing maps.
+        mapped: nodes of the mapped part; empty if no node maps.
         after: nodes that run after it.
     """
 
@@ -75,13 +76,13 @@ def map_subgraph(
     """Return the mapping of a subgraph's operators.
 
     Args:
-        subgraph: the model's only one.
-        runtime: the oldest runtime version that has to run it.
-        ends: names of tensors at which the mapped part has to end.
+        subgraph: the model's only subgraph.
+        runtime: oldest runtime version that must run it.
+        ends: names of tensors at which the mapped part must end.
         without: nodes that a search leaves on the CPU.
 
     Raises:
-        ArgumentError: no operator makes a tensor of such a name.
+        ArgumentError: no operator computes a tensor named in *ends*.
     """
     reasons = {
         operator.index: broken_rules(Call(operator, subgraph.tensors), runtime)
@@ -122,7 +123,7 @@ def _behind_ends(ends: Collection[str]) -> Reason:
 
 
 def _needed_for(subgraph: SubgraphSpec, ends: Collection[str]) -> set[int] | None:
-    """Return the nodes on which the tensors named *ends* depend; None without names."""
+    """Return the nodes on which the tensors named *ends* depend; None if *ends* is empty."""
     if not ends:
         return None
     producer = _producers(subgraph)
@@ -143,7 +144,7 @@ def _needed_for(subgraph: SubgraphSpec, ends: Collection[str]) -> set[int] | Non
 
 
 def _producers(subgraph: SubgraphSpec) -> dict[int, int]:
-    """Return, for each tensor index, the index of the node that computes the tensor."""
+    """Return a mapping from each computed tensor's index to the index of its node."""
     return {t: o.index for o in subgraph.operators for t in o.outputs if t >= 0}
 
 
@@ -177,7 +178,7 @@ def _explain_rest(
 ) -> None:
     """Add to *reasons* why nodes that break no rule are still not in the mapped part.
 
-    The node that is named is the first in the way: it breaks a rule, and none before it does.
+    A reason names the first obstacle: a node that breaks a rule, and before which no node does.
     """
     producer = _producers(subgraph)
     blocker: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Checks of a whole model, before the rules for its operators."""
+"""Checks of a whole model, made before the rules for its operators."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def require_compilable(model: Model) -> SubgraphSpec:
     """Return the model's only subgraph.
 
     Raises:
-        CannotCompile: it is not the only one, inputs may change their shape, nothing is quantised,
-            or the model has been compiled already.
+        CannotCompile: there are several subgraphs, inputs may change their shape, no tensor is
+            quantised, or the model is already compiled.
     """
     if len(model.subgraphs) != 1:
         names = ", ".join(repr(s.name or f"subgraph {s.index}") for s in model.subgraphs[1:4])

@@ -12,7 +12,7 @@ from delegraph_edgetpu.chip import LANES
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix product: at each of many positions, *inputs* values make *outputs* values.
+    """A matrix product at many positions: at each, *inputs* values give *outputs* values.
 
     >>> Product(positions=100, inputs=65, outputs=64).cycles  # 65 inputs need the array twice
     200
@@ -34,12 +34,12 @@ class Product:
 
 
 def multiply_adds(call: Call) -> int:
-    """Number of multiply-adds of one call; 0 for operators without a matrix product."""
+    """Return the number of multiply-adds of one call; 0 for operators without a matrix product."""
     return sum(product.multiply_adds for product in _products(call))
 
 
 def cycles(call: Call) -> int:
-    """Estimated number of cycles of one call: for its products, or for 64 results a cycle."""
+    """Return an estimate of the cycles of one call: of its products, or 64 results per cycle."""
     products = list(_products(call))
     if products:
         return sum(product.cycles for product in products)
@@ -50,7 +50,7 @@ def parameter_sizes(calls: Iterable[Call]) -> dict[int, int]:
     """Return the number of bytes of each parameter buffer, in order of first use.
 
     Parameters are the constants with a scale: weights, biases, quantised operands. Shapes and axes
-    are part of the instructions.
+    are a part of the instructions instead.
     """
     sizes: dict[int, int] = {}
     for call in calls:

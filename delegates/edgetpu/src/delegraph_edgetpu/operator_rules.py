@@ -1,7 +1,7 @@
-"""Which operators the Edge TPU has, and the limits of each.
+"""Rules: the operators that the Edge TPU supports, and the limits of each.
 
-They are those of the public table of supported operators. Where it says no more than that large
-ones may stay on the CPU, this module says what it takes for large, and why.
+The rules are those of the public table of supported operators. If the table only says that large
+operators may stay on the CPU, this module defines what is large, and why.
 
 Source:
     "TensorFlow models on the Edge TPU", the table of supported operations, coral.ai.
@@ -23,15 +23,15 @@ from delegraph_edgetpu.reasons import Reason, Status
 from delegraph_edgetpu.tensor_rules import broken_tensor_rules
 
 Check = Callable[[Call], "Reason | None"]
-"""Returns what is wrong with an operator; None when it is as it should be."""
+"""Function that returns the reason why an operator cannot map; None if it can."""
 
 SOFTMAX_ELEMENTS = 16_000
 DEPTH_MULTIPLE = 4
 ENLARGEMENT = 8
-"""Times that a dimension may grow in a resize.
+"""Largest factor by which a dimension may grow in a resize.
 
-The table leaves it open. In the one public model with resizes that stay on the CPU (deeplab) they
-enlarge 33 and 15.5 times; in those of movenet, which map, each enlarges 2 times.
+The table does not say it. In the only public model with resizes that stay on the CPU (deeplab), the
+factors are 33 and 15.5. In movenet, whose resizes map, each factor is 2.
 """
 
 
@@ -41,9 +41,9 @@ class OperatorRule:
 
     Attributes:
         parameters: positions of inputs that must be constants.
-        runtime: the runtime version that first had it.
-        checks: its limits.
-        type_status: what the real compiler says when a tensor is not of 8 bits.
+        runtime: first runtime version with the operator.
+        checks: functions that check its limits.
+        type_status: status that the real compiler logs if a tensor does not have 8 bits.
     """
 
     parameters: tuple[int, ...] = ()
@@ -57,7 +57,7 @@ def broken_rules(call: Call, runtime: int = NEWEST_RUNTIME) -> tuple[Reason, ...
 
     Args:
         call: the operator.
-        runtime: the oldest runtime version that has to run it.
+        runtime: oldest runtime version that must run it.
     """
     name = call.operator.name
     rule = RULES.get(name)
@@ -383,4 +383,4 @@ RULES: dict[str, OperatorRule] = {
     "TRANSPOSE_CONV": OperatorRule((0, 1, 3), 13),
     "UNIDIRECTIONAL_SEQUENCE_LSTM": OperatorRule(_LSTM_PARAMETERS, 14),
 }
-"""By operator, in the order of the alphabet."""
+"""Mapping from an operator to its rule, in alphabetical order."""

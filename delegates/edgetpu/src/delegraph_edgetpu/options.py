@@ -1,4 +1,4 @@
-"""The options of the delegate; this module is imported to list plugins, so it imports little."""
+"""Options of the delegate; plugins are listed with this module, so it imports little."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mapped part of a model as a separate model, to be packed into an executable."""
+"""Converts the mapped part of a model to an executable."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def executable_of(
     """Return the executable of a part.
 
     Args:
-        model: the part.
-        calls: its operators.
-        caching_token: shared by what is compiled together.
-        free: bytes of the cache that are left for it.
-        runtime_version: the oldest one that has to run it.
+        model: bytes of the part as a model.
+        calls: operators of the part.
+        caching_token: token shared by all parts that are compiled together.
+        free: bytes of the cache that are free for the part.
+        runtime_version: oldest runtime version that must run it.
     """
     sizes = parameter_sizes(calls).values()
     return Executable(
@@ -35,7 +35,7 @@ def executable_of(
 
 
 def fitting(sizes: Iterable[int], free: int) -> int:
-    """Number of parameter bytes that fit on the chip, as whole tensors in order of use.
+    """Return the number of parameter bytes that fit on the chip, as whole tensors in order of use.
 
     >>> fitting([3, 5, 2], 6)
     5
@@ -48,7 +48,7 @@ def fitting(sizes: Iterable[int], free: int) -> int:
 
 
 def token_of(models: Iterable[bytes]) -> int:
-    """Return a caching token for parts that are compiled together; it depends on the parts only."""
+    """Return a caching token for parts that are compiled together, computed from the parts."""
     digest = hashlib.blake2b(digest_size=8)
     for model in models:
         digest.update(hashlib.sha256(model).digest())
@@ -56,11 +56,11 @@ def token_of(models: Iterable[bytes]) -> int:
 
 
 def obstacle_to(model: bytes, nodes: Sequence[int]) -> str | None:
-    """Return why Delegraph's kernels cannot prepare a part; None when they can.
+    """Return the reason why Delegraph's kernels cannot prepare a part; None if they can.
 
     Args:
-        model: the part.
-        nodes: index in the source of each of the part's operators.
+        model: bytes of the part as a model.
+        nodes: for each operator of the part, its index in the source model.
     """
     from delegraph import Interpreter
 

@@ -1,8 +1,8 @@
-"""Runs the segments of a model at the same time, each on a different input.
+"""Pipeline: runs the segments of a model at the same time, each on a different input.
 
-A model that was compiled in segments (``delegraph edgetpu compile -n 3``) has one interpreter a
-segment, best each on a device of its own. While the second segment computes what the first made of
-one picture, the first computes the next.
+A model that was compiled in segments (``delegraph edgetpu compile -n 3``) has one interpreter per
+segment, preferably each on its own device. While the second segment computes on the first one's
+result for a picture, the first segment computes the next picture.
 
 Source:
     PipelinedModelRunner, pycoral/pipeline/pipelined_model_runner.py of google-coral/pycoral.
@@ -32,9 +32,10 @@ class PipelineStatistics(JsonRecord):
     """Throughput of a pipeline so far.
 
     Attributes:
-        results: inputs that went through all segments.
-        seconds: from the first ``push`` to the last of these results.
-        busy_seconds: that each segment has computed; the busiest one limits the throughput.
+        results: number of inputs that went through all segments.
+        seconds: seconds from the first ``push`` to the last result.
+        busy_seconds: seconds that each segment has computed; the busiest segment limits the
+            throughput.
     """
 
     json_properties: ClassVar = {"results_per_second": "results_per_second"}
@@ -45,20 +46,20 @@ class PipelineStatistics(JsonRecord):
 
     @property
     def results_per_second(self) -> float:
-        """The throughput; 0.0 before the first result."""
+        """Number of results per second; 0.0 before the first result."""
         return self.results / self.seconds if self.results else 0.0
 
 
 _BETWEEN = 2
-"""Results that wait between two segments, at most."""
+"""Largest number of results that wait between two segments."""
 
 
 class PipelinedModelRunner:
-    """Runs a chain of models, one thread each; results have the order of the inputs.
+    """Runs a chain of models, each in its own thread; results have the order of the inputs.
 
-    An input of a segment is an output of an earlier one of the same name; those of the first are
-    the pipeline's. Results are the outputs of the last one, and those that no segment reads. Arrays
-    are copied on the way in, so callers may use theirs again.
+    An input of a segment is the output of the same name of an earlier segment; inputs of the first
+    segment are the pipeline's. Results are the outputs of the last segment, and outputs that no
+    segment reads. Input arrays are copied, so callers may reuse them.
 
     ::
 
@@ -67,18 +68,19 @@ class PipelinedModelRunner:
                 runner.push({"input": picture})
             answers = [runner.pop() for _ in pictures]
 
-    When a segment fails, results of earlier inputs can still be had; then ``pop`` raises, and
-    ``push`` at once.
+    After a failure of a segment, ``pop`` first returns the results of earlier inputs and then
+    raises an error; ``push`` raises at once.
 
     Args:
-        interpreters: the segments in order; no other code may use them meanwhile.
-        input_queue_size: inputs that wait for the first segment; then ``push`` waits. 0: any
-            number.
-        output_queue_size: results that wait for ``pop``; then the last segment waits. 0: any
-            number, so that ``push`` never waits for ``pop``.
+        interpreters: interpreters of the segments, in order; no other code may use them meanwhile.
+        input_queue_size: number of inputs waiting for the first segment from which ``push`` waits;
+            0 means no limit.
+        output_queue_size: number of results waiting for ``pop`` from which the last segment waits;
+            0 means no limit, so that ``push`` never waits for ``pop``.
 
     Raises:
-        ArgumentError: no interpreter, the same one twice, or segments that do not fit together.
+        ArgumentError: there is no interpreter, one occurs twice, or two segments do not fit
+            together.
     """
 
     def __init__(
@@ -110,25 +112,25 @@ class PipelinedModelRunner:
         return PipelineStatistics(line.finished, seconds, tuple(line.busy_seconds))
 
     def set_input_queue_size(self, size: int) -> None:
-        """Limit the inputs that wait for the first segment to *size*; 0 for no limit."""
+        """Limit the inputs that wait for the first segment to *size*; 0 means no limit."""
         self._line.resize(0, size)
 
     def set_output_queue_size(self, size: int) -> None:
-        """Limit the results that wait for ``pop`` to *size*; 0 for no limit."""
+        """Limit the results that wait for ``pop`` to *size*; 0 means no limit."""
         self._line.resize(len(self._threads), size)
 
     def push(self, input_tensors: Mapping[str, Any] | Sequence[Any]) -> bool:
-        """Give the pipeline inputs; waits while the input queue is full.
+        """Add inputs to the pipeline, after waiting while the input queue is full.
 
         Args:
             input_tensors: arrays by name, or in the order of the first segment's inputs. An empty
-                one says that no more will follow: ``pop`` returns None behind the last result.
+                mapping or sequence ends the inputs: ``pop`` returns None after the last result.
 
         Returns:
-            Whether the inputs were accepted: not after an empty one.
+            Whether the inputs were accepted; they are not after the end of the inputs.
 
         Raises:
-            ArgumentError: other names, or another dtype or shape than the first segment has.
+            ArgumentError: names, dtypes or shapes differ from the first segment's inputs.
             PipelineError: a segment failed.
             StateError: the pipeline is closed.
         """
@@ -141,10 +143,11 @@ class PipelinedModelRunner:
         """Wait for the next result, and return it.
 
         Args:
-            timeout: seconds to wait; None: as long as it takes.
+            timeout: seconds to wait; None means no limit.
 
         Returns:
-            Arrays by name, or in order when the inputs came so; None when no more will come.
+            Arrays by name, or in order if the inputs were given in order; None after the last
+            result.
 
         Raises:
             PipelineError: a segment failed.

@@ -1,4 +1,4 @@
-"""A row of stations with queues between them; a thread per station processes items."""
+"""A row of stations (functions) with queues between them; each station has a thread."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from delegraph_edgetpu.errors import PipelineError
 
 
 class _End:
-    """Marks the end of the items in a queue."""
+    """Mark of the end of the items in a queue."""
 
 
 class PipelineSimulation:
-    """Passes items through all stations in order; no item overtakes another.
+    """Passes items through all stations in order; no item overtakes another one.
 
-    After a failure at one station, items before the failed one go on to the end; those behind it
-    are dropped.
+    After a failure at a station, earlier items continue to the end, and later items are dropped.
 
     Args:
-        stations: functions from an item to the item for the next one.
-        sizes: of the queue before each station, and of the last one; 0 or less is no limit.
+        stations: functions from an item to the item for the next station.
+        sizes: largest size of the queue before each station, and of the queue after the last one; 0
+            or less means no limit.
 
     Attributes:
-        busy_seconds: that each station has worked.
-        finished: items that have left the last station.
-        started_at: when the first item was put, by ``time.perf_counter()``; 0.0 before that.
-        finished_at: when the last of them left the last station.
+        busy_seconds: seconds that each station has worked.
+        finished: number of items that have left the last station.
+        started_at: time at which the first item was added, by ``time.perf_counter()``; 0.0 before.
+        finished_at: time at which the latest of the finished items left the last station.
     """
 
     def __init__(self, stations: Sequence[Callable[[Any], Any]], sizes: Sequence[int]) -> None:
@@ -48,11 +48,11 @@ class PipelineSimulation:
         self.finished_at = 0.0
 
     def put(self, item: Any) -> bool:
-        """Append an item, after waiting for room. Returns False after the end.
+        """Append an item, after waiting for room in the queue; return False after the end.
 
         Raises:
             PipelineError: a station failed.
-            StateError: the line is stopped.
+            StateError: the stations are stopped.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._has_room(0) or self._is_over)
@@ -64,11 +64,11 @@ class PipelineSimulation:
             return True
 
     def end(self) -> bool:
-        """Declare that no item will follow. Returns False when this was already declared.
+        """Declare that no more items will follow; return False if this was already declared.
 
         Raises:
             PipelineError: a station failed.
-            StateError: the line is stopped.
+            StateError: the stations are stopped.
         """
         with self._changed:
             self._require_sound()
@@ -79,11 +79,11 @@ class PipelineSimulation:
             return True
 
     def take(self, timeout: float | None) -> Any:
-        """Return the next item from the end of the line; None after the last item.
+        """Return the next item that leaves the last station; None after the last item.
 
         Raises:
             PipelineError: a station failed at this item.
-            StateError: the line is stopped.
+            StateError: the stations are stopped.
             TimeoutError: no item arrived within *timeout* seconds.
         """
         with self._changed:
@@ -100,7 +100,7 @@ class PipelineSimulation:
             return queue.popleft()
 
     def resize(self, queue: int, size: int) -> None:
-        """Change the size limit of a queue; items in the queue stay."""
+        """Change the size limit of a queue; the items in the queue are kept."""
         with self._changed:
             self._sizes[queue] = size
             self._changed.notify_all()
@@ -139,7 +139,7 @@ class PipelineSimulation:
             self.busy_seconds[position] += time.perf_counter() - start
 
     def _hand_on(self, position: int, item: Any) -> bool:
-        """Put an item into the next station's queue; return False if it is no longer wanted."""
+        """Put an item into the next station's queue; return False if it is no longer needed."""
         with self._changed:
             if isinstance(item, PipelineError):
                 self._error = self._error or item
@@ -166,7 +166,7 @@ class PipelineSimulation:
         return size <= 0 or len(self._queues[queue]) < size
 
     def _is_idle(self, position: int) -> bool:
-        """Whether a station must stop: any further item comes after a failure."""
+        """Return whether a station must stop, because any further item comes after a failure."""
         return self._is_stopped or position <= self._idle_to
 
     @property

@@ -33,7 +33,7 @@ def _load() -> type[EdgeTpuDelegate]:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Specs of the delegates of this plugin."""
+    """Return the specs of this plugin's delegates."""
     return [
         DelegateSpec(
             "edgetpu",
@@ -73,7 +73,10 @@ def _version() -> str:
 
 @hookimpl
 def delegraph_compilers() -> list[CompilerSpec]:
-    """Compiler specs for `delegraph compile`; `delegraph edgetpu compile` has another format."""
+    """Return the compiler specs for ``delegraph compile``.
+
+    ``delegraph edgetpu compile`` writes another format.
+    """
     return [CompilerSpec("edgetpu", _compile, _load_compiled, _version, _load_mapped_nodes)]
 
 
@@ -97,7 +100,7 @@ def _load_posenet_decoder() -> CustomOp | Registration:
 
 @hookimpl
 def delegraph_custom_ops() -> list[CustomOpSpec]:
-    """Specs of the custom operators that run without a delegate."""
+    """Return the specs of the custom operators that run without a delegate."""
     return [
         CustomOpSpec(
             "edgetpu-custom-op",
@@ -117,5 +120,5 @@ def _load_command() -> click.Command:
 
 @hookimpl
 def delegraph_commands() -> list[CommandSpec]:
-    """Return the commands of this plugin."""
+    """Return the specs of this plugin's commands."""
     return [CommandSpec("edgetpu", "Compile models for the Edge TPU.", _load_command)]

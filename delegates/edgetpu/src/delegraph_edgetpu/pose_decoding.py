@@ -1,15 +1,15 @@
 """Decodes the poses of several people from the output maps of a PoseNet.
 
-A PoseNet says for each point of a coarse grid and each of 17 keypoints how likely the keypoint is
-there (heatmaps), where exactly it is (short-range offsets), and, for each bone of the skeleton,
-where its other end is (mid-range offsets). A pose grows from its likeliest keypoint along the
-bones.
+For each point of a coarse grid and each of 17 keypoints, a PoseNet returns three values: the
+likelihood of the keypoint at this point (heatmaps), its exact place (short-range offsets), and the
+place of the other end of each bone of the skeleton (mid-range offsets). A pose is built from its
+likeliest keypoint, the root, along the bones.
 
 Source:
-    coral/posenet/posenet_decoder.cc of google-coral/libcoral, ``DecodeAllPoses``. There a pose
-    grows bone by bone, the likeliest first. The skeleton is a tree, so every keypoint has one way
-    from the root and no order can change a pose: here all keypoints at the same distance from
-    their roots are computed at once, those of many poses together.
+    coral/posenet/posenet_decoder.cc of google-coral/libcoral, ``DecodeAllPoses``. There a pose is
+    built bone by bone, the likeliest first. The skeleton is a tree, so the order of bones cannot
+    change a pose. Here all keypoints at the same distance from their roots are computed at once,
+    for many poses together.
 """
 
 from __future__ import annotations
@@ -32,20 +32,23 @@ KEYPOINTS = (
     *("right shoulder", "left elbow", "right elbow", "left wrist", "right wrist", "left hip"),
     *("right hip", "left knee", "right knee", "left ankle", "right ankle"),
 )
-"""Names in the order of the heatmaps' channels."""
+"""Names of the keypoints in the order of the heatmaps' channels."""
 
 BONES = (
     *((0, 1), (1, 3), (0, 2), (2, 4), (0, 5), (5, 7), (7, 9), (5, 11), (11, 13), (13, 15)),
     *((0, 6), (6, 8), (8, 10), (6, 12), (12, 14), (14, 16)),
 )
-"""Keypoints at the ends of each bone, the one nearer to the nose first."""
+"""Keypoints at both ends of each bone; the one nearer to the nose is first."""
 
 MID_CHANNELS = 4 * len(BONES)
-"""Along the bones y and x, then against them y and x: channels of the mid-range offsets."""
+"""Number of channels of the mid-range offsets: y, x along each bone, then y, x against it."""
 
 _REFINEMENTS = 5
 _TOGETHER = 128
-"""Poses grown at once; arrays much longer than the calls of NumPy are slow, and few are in vain."""
+"""Number of poses that are built at once.
+
+Longer arrays would be slow; with this number, few poses are built that are not needed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,10 @@ class DecodingOptions:
     """Parameters for decoding poses.
 
     Attributes:
-        max_detections: poses kept, 0 upwards.
-        score_threshold: probability below which neither a root nor a pose counts.
-        stride: pixels from one point of the grid to the next, 1 upwards.
-        nms_radius: pixels within which two keypoints of the same name are one.
+        max_detections: largest number of poses, from 0.
+        score_threshold: probability below which roots and poses are ignored.
+        stride: number of pixels from one grid point to the next, from 1.
+        nms_radius: distance in pixels within which two keypoints of the same name are the same.
     """
 
     max_detections: int
@@ -66,7 +69,7 @@ class DecodingOptions:
 
     @property
     def squared_radius(self) -> np.float32:
-        """The square of ``nms_radius`` on the grid."""
+        """Square of ``nms_radius``, in grid steps."""
         radius = np.float32(self.nms_radius) / np.float32(self.stride)
         return np.float32(radius * radius)
 
@@ -84,8 +87,9 @@ class Poses:
 
     Attributes:
         keypoints: ``[N, 17, 2], float32``: y and x in pixels.
-        keypoint_scores: ``[N, 17], float32``: probabilities.
-        scores: ``[N], float32``: their means, keypoints that a better pose has as well left out.
+        keypoint_scores: ``[N, 17], float32``: probability of each keypoint.
+        scores: ``[N], float32``: mean of each pose's keypoint scores, with 0 for keypoints that a
+            better pose also has.
     """
 
     keypoints: Floats
@@ -133,12 +137,12 @@ class Grid:
 
         Args:
             places: as for :meth:`at`.
-            channels: ``[2, N]``: of the offset in y and in x.
+            channels: ``[2, N]``: channels of the offsets in y and in x.
         """
         return self.clamped(places + self.at(places, channels))
 
     def clamped(self, places: Floats) -> Floats:
-        """Return the points of the grid's area nearest to *places*."""
+        """Return *places* clamped to the area of the grid."""
         nearest: Floats = np.minimum(np.maximum(places, np.float32(0)), self._last)
         return nearest
 
@@ -149,13 +153,13 @@ def decode_poses(
     """Return at most ``options.max_detections`` poses, decoded from the maps.
 
     Args:
-        heatmaps: ``[H, W, 17], float32``: logits.
-        short_offsets: ``[H, W, 34], float32``: y, then x, in steps of the grid.
-        mid_offsets: ``[H, W, 64], float32``: the same, see :data:`MID_CHANNELS`.
-        options: see there.
+        heatmaps: ``[H, W, 17], float32``: logit of each keypoint.
+        short_offsets: ``[H, W, 34], float32``: y of all keypoints, then x, in grid steps.
+        mid_offsets: ``[H, W, 64], float32``: offsets in grid steps, see :data:`MID_CHANNELS`.
+        options: parameters of the decoding.
 
-    Roots of equal score are taken in the order in which libstdc++'s priority queue has them. More
-    than 16 poses among which two have exactly the same score may come in another order than there.
+    Roots of equal score have the order of libstdc++'s priority queue. If there are more than 16
+    poses and two have exactly the same score, the order may differ from the official operator's.
     """
     roots = _roots(heatmaps, short_offsets, options.least_logit)
     maps = Grid(heatmaps), Grid(short_offsets), Grid(mid_offsets)
@@ -173,9 +177,10 @@ def decode_poses(
 
 @dataclass(frozen=True, slots=True)
 class _Roots:
-    """Keypoints from which a pose may grow, in the order of the heatmaps' elements.
+    """Roots: keypoints from which a pose may be built, in the order of the heatmaps' elements.
 
-    ``kinds [N]`` says which keypoint each is, ``places [N, 2]`` where, ``logits [N]`` how likely.
+    ``kinds [N]`` are their keypoint numbers, ``places [N, 2]`` their places, ``logits [N]`` their
+    logits.
     """
 
     kinds: Integers
@@ -183,12 +188,12 @@ class _Roots:
     logits: Floats
 
     def near(self, pose: Floats, squared_radius: np.float32) -> NDArray[np.bool_]:
-        """Whether each root, ``[N]``, is near the same keypoint of *pose*, ``[17, 2]``."""
+        """Return whether each root, ``[N]``, is near the same keypoint of *pose*, ``[17, 2]``."""
         return _squared_distances(self.places, pose[self.kinds]) <= squared_radius
 
 
 def _roots(heatmaps: Floats, short_offsets: Floats, least: np.float32) -> _Roots:
-    """Return keypoints above *least* whose score no neighbour on the grid exceeds."""
+    """Return the keypoints above *least* whose score no neighbour on the grid exceeds."""
     y, x, kinds = np.nonzero(heatmaps >= least)
     logits = heatmaps[y, x, kinds]
     padded = np.pad(heatmaps, ((1, 1), (1, 1), (0, 0)), constant_values=-np.inf)
@@ -201,7 +206,7 @@ def _roots(heatmaps: Floats, short_offsets: Floats, least: np.float32) -> _Roots
 
 
 def best_first(logits: Sequence[float]) -> Iterator[int]:
-    """Yield positions from highest to lowest logit; equal logits in the order of libstdc++."""
+    """Yield positions from highest to lowest logit; equal logits in libstdc++'s order."""
     heap: list[int] = []
 
     def below(a: int, b: int) -> bool:
@@ -216,14 +221,14 @@ def best_first(logits: Sequence[float]) -> Iterator[int]:
 # -- poses -------------------------------------------------------------------------------------
 
 Maps = tuple[Grid, Grid, Grid]
-"""Heatmaps, short-range offsets, mid-range offsets."""
+"""The three maps: heatmaps, short-range offsets, mid-range offsets."""
 
 
 def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tuple[Floats, Floats]]:
-    """Yield places and probabilities of the keypoints of each pose, from the likeliest root on.
+    """Yield the keypoints' places and probabilities of each pose, from the likeliest root on.
 
-    A root that an earlier pose has is passed over. Whether one has it is known only when those
-    before it are grown; many are grown together all the same, and some of them in vain.
+    A root that belongs to an earlier pose is skipped. This is known only after the earlier poses
+    are built. But many poses are built together, so some are built and then dropped.
     """
     taken = np.zeros(len(roots.kinds), bool)
     queue = best_first(roots.logits.tolist())
@@ -238,7 +243,7 @@ def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tupl
 
 
 def _places(kinds: Integers, places: Floats, maps: Maps) -> Floats:
-    """Positions of all keypoints of the poses that start at root keypoints, ``[N, 17, 2]``."""
+    """Return the places of all keypoints of the poses with the given roots, ``[N, 17, 2]``."""
     _, short, mid = maps
     count = len(KEYPOINTS)
     poses = np.empty((2, len(kinds) * count), np.float32)
@@ -259,8 +264,8 @@ def _places(kinds: Integers, places: Floats, maps: Maps) -> Floats:
 def _bones_by_distance() -> tuple[Integers, ...]:
     """Return the bones at each distance from a root, ``[17, bones, 3]``; unused rows are -1.
 
-    First index: the root. Last: the keypoint at the bone's near and far end, and the channel of the
-    offset in y from the one to the other.
+    The first index is the root. The last axis has the keypoints at the bone's near and far end, and
+    the channel of the y offset from the near to the far end.
     """
     skeleton: dict[int, list[tuple[int, int]]] = {}
     for bone, (near, far) in enumerate(BONES):
@@ -282,9 +287,9 @@ def _bones_by_distance() -> tuple[Integers, ...]:
 def _channel_against(bone: int) -> int:
     """Return the channel of the y offset from the far end of a bone to its near end.
 
-    From eye to nose along the first bone the official operator reads a channel that belongs to the
-    other direction: it compares with ``>`` where ``>=`` is meant. Its answers are the measure, so
-    it is done here as well.
+    From eye to nose along the first bone, the official operator reads a channel of the other
+    direction, because it compares with ``>`` in place of ``>=``. This function does the same, to
+    give equal results.
     """
     return 2 * len(BONES) + bone if bone else len(BONES)
 
@@ -301,7 +306,7 @@ def _filled_up(bones: list[list[tuple[int, int, int]]]) -> Integers:
 
 
 def _probabilities(poses: Floats, heatmaps: Grid) -> Floats:
-    """Return how likely each keypoint of some poses is, ``[N, 17], float32``."""
+    """Return the probability of each keypoint of the given poses, ``[N, 17], float32``."""
     places = poses.reshape(-1, 2).T
     channels = np.tile(np.arange(len(KEYPOINTS)), len(poses))
     logits = heatmaps.at(places, channels[None]).reshape(poses.shape[:2])
@@ -314,7 +319,7 @@ def _probabilities(poses: Floats, heatmaps: Grid) -> Floats:
 
 
 def _without_duplicates(poses: Floats, shares: Floats, squared_radius: np.float32) -> Floats:
-    """Score of each pose, ``[N]``; keypoints that a better pose also has count 0."""
+    """Return the score of each pose, ``[N]``; keypoints that a better pose also has count 0."""
     scores = _means(_descending_values(shares))
     order = descending(scores)
     for position, pose in enumerate(order):
@@ -326,7 +331,7 @@ def _without_duplicates(poses: Floats, shares: Floats, squared_radius: np.float3
 
 
 def _means(shares: Floats) -> Floats:
-    """Means over the last axis, summed in order, as the rounding depends on the order."""
+    """Return the means over the last axis, summed in order, because rounding depends on it."""
     sums = np.cumsum(shares, axis=-1, dtype=np.float32)[..., -1]
     means: Floats = sums / np.float32(shares.shape[-1])
     return means

@@ -1,6 +1,6 @@
 """PosenetDecoderOp: the custom operator that ends PoseNet models for the Edge TPU.
 
-It runs on the CPU, behind the part that the device computes.
+It runs on the CPU, after the part that the device computes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from delegraph_edgetpu.instance_masks import instance_masks
 from delegraph_edgetpu.pose_decoding import KEYPOINTS, MID_CHANNELS, DecodingOptions, decode_poses
 
 NAME = "PosenetDecoderOp"
-"""The custom code."""
+"""Custom code of the operator."""
 
 _COUNT = len(KEYPOINTS)
 _INPUTS = (
@@ -41,14 +41,14 @@ _INPUTS = (
 """Name and number of channels of each input."""
 
 _MASK = 33
-"""Rows and columns of a mask, whatever the image's size: the operator's shape is fixed."""
+"""Number of rows and columns of a mask; it is fixed, whatever the image's size."""
 
 
 def parse_options(content: bytes) -> DecodingOptions:
     """Return the options in a FlexBuffer map; missing options are 0, as in the official operator.
 
     Raises:
-        OperatorError: no FlexBuffer map, or a value that cannot work.
+        OperatorError: the options are no FlexBuffer map, or a value is invalid.
     """
     given = flexbuffer_options(content)
     real = {name: given.get(name, 0) for name in ("score_threshold", "nms_radius")}
@@ -64,16 +64,15 @@ def parse_options(content: bytes) -> DecodingOptions:
 
 
 def prepare_posenet_decoder(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of PosenetDecoderOp.
+    """Return the function that computes PosenetDecoderOp.
 
     Inputs, uint8 with a scale or float32: heatmaps ``[1, H, W, 17]`` (logits), short-range offsets
-    ``[1, H, W, 34]``, mid-range offsets ``[1, H, W, 64]`` and, where masks are wanted, long-range
-    offsets ``[1, 33, 33, 34]``; offsets in pixels. Outputs, float32, D being the option
-    ``max_detections``: keypoints ``[1, D, 17, 2]`` as y and x in pixels, their scores
-    ``[1, D, 17]``, scores of the poses ``[1, D]``, how many poses count ``[1]``, masks
-    ``[1, D, 33, 33]``.
+    ``[1, H, W, 34]``, mid-range offsets ``[1, H, W, 64]`` and, for masks, long-range offsets ``[1,
+    33, 33, 34]``; offsets in pixels. Outputs, float32, with D as the option ``max_detections``:
+    keypoints ``[1, D, 17, 2]`` as y and x in pixels, their scores ``[1, D, 17]``, scores of the
+    poses ``[1, D]``, number of valid poses ``[1]``, masks ``[1, D, 33, 33]``.
 
-    Rows behind the last pose are zero; the official operator leaves there what was in the memory.
+    Rows after the last pose are zero; the official operator does not write them.
 
     Source:
         coral/posenet/posenet_decoder_op.cc of google-coral/libcoral.
@@ -102,7 +101,7 @@ def prepare_posenet_decoder(context: OpContext, node: Node) -> Eval:
 
 
 posenet_decoder = Registration(NAME, prepare_posenet_decoder)
-"""What the plugin offers as the custom operator."""
+"""Implementation of the custom operator, which the plugin offers."""
 
 
 def _check(inputs: list[Tensor], outputs: list[Tensor]) -> None:

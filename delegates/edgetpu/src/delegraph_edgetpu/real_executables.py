@@ -27,7 +27,7 @@ from delegraph_edgetpu.errors import ExecutableError
 from delegraph_edgetpu.executable import RealExecutable
 
 _MOST = 1024
-"""More executables, layers or pieces of instructions than that are taken for damage."""
+"""Largest number of executables, layers or chunks of instructions; more count as damage."""
 
 
 class ExecutableKind(IntEnum):
@@ -56,12 +56,12 @@ class Layer:
     """An input or output of an executable.
 
     Attributes:
-        name: that of the tensor, as a rule.
-        type: element type, by the name of :class:`DataType`, or a number that it lacks.
-        shape: height, width, depth.
-        bytes: with padding.
-        scale: 0.0 when it is not there.
-        zero_point: of its quantization.
+        name: name of the layer, usually that of its tensor.
+        type: name of the element type in :class:`DataType`, or a number that is not in it.
+        shape: height, width and depth.
+        bytes: size in bytes, with padding.
+        scale: scale of its quantization; 0.0 if absent.
+        zero_point: zero point of its quantization.
     """
 
     name: str
@@ -77,14 +77,14 @@ class Part:
     """One executable of a package: its kind and its sizes in bytes.
 
     Attributes:
-        kind: by the name of :class:`ExecutableKind`, or a number that it lacks.
-        parameter_bytes: weights and biases.
-        instruction_bytes: of the device's code.
-        scratch_bytes: working memory of one inference.
-        caching_token: of its parameters; 0 for none.
-        estimated_cycles: by the real compiler; 0 when it says nothing.
-        inputs: in the file's order.
-        outputs: in the file's order.
+        kind: name of the kind in :class:`ExecutableKind`, or a number that is not in it.
+        parameter_bytes: bytes of weights and biases.
+        instruction_bytes: bytes of the device's code.
+        scratch_bytes: bytes of working memory for one inference.
+        caching_token: caching token of its parameters; 0 for none.
+        estimated_cycles: the real compiler's estimate of cycles; 0 if absent.
+        inputs: inputs in the file's order.
+        outputs: outputs in the file's order.
     """
 
     kind: str
@@ -102,10 +102,10 @@ class RealPackage:
     """All information that can be read from a real executable.
 
     Attributes:
-        bytes: of the whole.
-        compiler_version: as its compiler wrote it; may be empty.
-        runtime_version: the oldest runtime that may execute it.
-        chip: what it was compiled for, ``beagle`` or empty.
+        bytes: size of the package in bytes.
+        compiler_version: version that its compiler wrote; may be empty.
+        runtime_version: oldest runtime version that may run it.
+        chip: name of the chip for which it was compiled, ``beagle`` or empty.
         parts: its executables.
     """
 
@@ -129,7 +129,7 @@ class RealPackage:
 
 
 def read_real(executable: RealExecutable) -> RealPackage:
-    """Readable part of a real executable.
+    """Return the readable information of a real executable.
 
     Raises:
         ExecutableError: the package is damaged.
@@ -160,7 +160,7 @@ def read_real(executable: RealExecutable) -> RealPackage:
 
 
 def parameters_of_real(executable: RealExecutable) -> Parameters:
-    """Sizes, key and caching token of a real executable's parameters, as a device needs them."""
+    """Return the sizes, key and caching token of a real executable's parameters, for a device."""
     package = read_real(executable)
     key = hashlib.blake2b(executable.content, digest_size=16).digest()
     token = next((p.caching_token for p in package.parts if p.caching_token), 0)
@@ -173,7 +173,7 @@ def parameters_of_real(executable: RealExecutable) -> Parameters:
 
 
 def explain_refusal(executable: RealExecutable) -> str:
-    """Text that explains why a real executable cannot run here, with an alternative."""
+    """Return a text that explains why a real executable cannot run here, with an alternative."""
     library = device_library()
     try:
         version = read_real(executable).compiler_version
@@ -195,7 +195,7 @@ def explain_refusal(executable: RealExecutable) -> str:
 
 
 def device_library() -> str | None:
-    """Name of the library for real devices, ``libedgetpu.so.1``; None if it is not installed."""
+    """Return the name of the library for real devices; None if it is not installed."""
     return ctypes.util.find_library("edgetpu")
 
 

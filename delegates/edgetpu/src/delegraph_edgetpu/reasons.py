@@ -9,7 +9,7 @@ from delegraph.json_records import JsonRecord
 
 
 class Status(str, Enum):
-    """Status of an operator, in the words of the real compiler's log."""
+    """Status of an operator, worded as in the real compiler's log."""
 
     MAPPED = "Mapped to Edge TPU"
     BEHIND = "More than one subgraph is not supported"
@@ -25,11 +25,11 @@ class Reason(JsonRecord):
     """Reason why an operator stays on the CPU: one rule that it breaks.
 
     Attributes:
-        rule: a short name that stays the same, for programs.
+        rule: permanent short name of the rule, for programs.
         actual: the found value, as text.
         expected: the limit.
-        remedy: what would make the operator map.
-        status: what the real compiler would say.
+        remedy: change that would make the operator map.
+        status: status that the real compiler would log.
 
     >>> str(Reason("softmax-elements", "19,200 elements", "limit 16,000", "split the input"))
     '19,200 elements, limit 16,000'

@@ -1,4 +1,4 @@
-"""Texts about a compilation: the real compiler's summary, and a summary of our own."""
+"""Texts about a compilation: the real compiler's summary, and this package's own."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from delegraph_edgetpu.devices import CACHE_BYTES
 from delegraph_edgetpu.mapping import OperatorMapping
 
 _SHOWN = 2
-"""Reasons of an operator that its row has room for."""
+"""Largest number of reasons that the row of an operator shows."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB")
 
 
 def summary_lines(compilation: Compilation, folder: str = ".") -> list[str]:
-    """Lines that the real compiler prints about a model."""
+    """Return the lines that the real compiler prints about a model."""
     memory, out = compilation.memory, Path(folder)
     return [
         f"Input model: {compilation.source}",
@@ -38,7 +38,7 @@ def summary_lines(compilation: Compilation, folder: str = ".") -> list[str]:
 
 
 def count_lines(compilation: Compilation) -> list[str]:
-    """Lines with the number of operators on the Edge TPU and on the CPU."""
+    """Return lines with the number of operators on the Edge TPU and on the CPU."""
     return [
         f"Number of operations that will run on Edge TPU: {len(compilation.mapped)}",
         f"Number of operations that will run on CPU: {len(compilation.unmapped)}",
@@ -46,7 +46,7 @@ def count_lines(compilation: Compilation) -> list[str]:
 
 
 def work_lines(compilation: Compilation) -> list[str]:
-    """Lines with multiply-adds, parameter memory and the time estimate."""
+    """Return lines with multiply-adds, parameter memory and the time estimate."""
     work, memory, estimate = compilation.work, compilation.memory, compilation.estimate
     total = work.mapped + work.unmapped
     share = f", {work.mapped / total:.1%}" if total else ""
@@ -70,7 +70,8 @@ def work_lines(compilation: Compilation) -> list[str]:
 def unmapped_rows(operators: Sequence[OperatorMapping]) -> list[tuple[str, str, str, str]]:
     """Return table rows of unmapped operators: nodes, operator, reasons, remedies.
 
-    Neighbours with the same operator and reasons share a row; all that wait for the same node do.
+    Neighbouring operators with equal names and reasons share a row, and so do all operators that
+    depend on the same unmapped node.
     """
     stay = [operator for operator in operators if operator.reasons]
     waiting = [o for o in stay if o.reasons[0].rule == "behind"]

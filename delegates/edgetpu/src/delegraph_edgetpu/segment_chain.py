@@ -12,10 +12,10 @@ from delegraph import Interpreter
 from delegraph.errors import ArgumentError
 
 Arrays = dict[str, NDArray[Any]]
-"""Arrays by tensor name."""
+"""Mapping from a tensor's name to its array."""
 
 Request = tuple[bool, Arrays]
-"""Whether the caller gave names, and what is known so far: inputs and results of segments."""
+"""Whether the caller used names, and the arrays known so far: inputs and segments' results."""
 
 Detail = dict[str, Any]
 
@@ -24,10 +24,10 @@ class Segment:
     """One model of a pipeline, with its interpreter and tensors.
 
     Attributes:
-        interpreter: runs it.
-        inputs: details of what it reads.
-        outputs: details of what it makes.
-        kept: names of what is needed behind it.
+        interpreter: interpreter of the segment.
+        inputs: details of its inputs.
+        outputs: details of its outputs.
+        kept: names of the arrays that later segments or the results need.
     """
 
     def __init__(self, interpreter: Interpreter) -> None:
@@ -38,7 +38,7 @@ class Segment:
         self.kept: frozenset[str] = frozenset()
 
     def run(self, request: Request) -> Request:
-        """Run the segment; return the request with its outputs, without values no longer needed."""
+        """Run the segment; return the request with its outputs, without arrays no longer needed."""
         is_named, values = request
         for detail in self.inputs:
             self.interpreter.set_tensor(detail["index"], values[detail["name"]])
@@ -53,11 +53,11 @@ class SegmentChain:
     """Segments of a pipeline whose inputs and outputs match.
 
     Args:
-        interpreters: in order.
+        interpreters: interpreters of the segments, in order.
 
     Attributes:
-        segments: in order.
-        results: names of the outputs of the last one, then of those that no segment reads.
+        segments: the segments in order.
+        results: names of the last segment's outputs, then of outputs that no segment reads.
 
     Raises:
         ArgumentError: there is no segment, one occurs twice, or two do not match.
@@ -80,7 +80,7 @@ class SegmentChain:
         """Return copies of the pipeline's inputs, by name.
 
         Raises:
-            ArgumentError: other names, or another dtype or shape than the first segment has.
+            ArgumentError: names, dtypes or shapes differ from the first segment's inputs.
         """
         details = self.segments[0].inputs
         names = [detail["name"] for detail in details]

@@ -1,7 +1,7 @@
-"""Cuts a model into parts, one for each device.
+"""Cuts a model into segments, one for each device.
 
-The first part takes the inputs of the model, the last one returns its outputs. Between them a part
-reads what any earlier one made, by name, as the pipeline runner passes it on.
+The first segment gets the inputs of the model, the last one returns its outputs. A segment reads
+outputs of any earlier segment by name; the pipeline runner passes them on.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from delegraph_edgetpu.mapping import ModelMapping
 
 @dataclass(frozen=True)
 class Part:
-    """A model or a segment: node indices in execution order, and tensor indices.
+    """A part of a model (a segment or all of it): node indices in execution order, and tensors.
 
     Attributes:
         before: nodes that run on the CPU before the mapped ones.
         mapped: nodes that become the custom operator.
         after: nodes that run on the CPU after it.
-        inputs: tensors that come from the caller, or from the part before.
-        outputs: tensors that go to the caller, or to the part behind.
+        inputs: tensors that come from the caller or from earlier parts.
+        outputs: tensors that go to the caller or to later parts.
     """
 
     before: tuple[int, ...]
@@ -42,14 +42,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Tensors that a set of nodes reads or writes and that other nodes or the graph share."""
+    """Boundary of a set of nodes: tensors that they share with other nodes or with the graph."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
 
 def boundary(subgraph: SubgraphSpec, nodes: Collection[int]) -> Boundary:
-    """Return the sorted tensors that *nodes* read from and pass to the rest of the graph."""
+    """Return the sorted tensors that *nodes* read from other nodes, and that they pass to them."""
     inside = set(nodes)
     made = {t for i in inside for t in subgraph.operators[i].outputs if t >= 0}
     read = {t for i in inside for t in subgraph.operators[i].inputs if t >= 0} - made
@@ -62,7 +62,7 @@ def boundary(subgraph: SubgraphSpec, nodes: Collection[int]) -> Boundary:
 
 
 def cut_out(record: tables.Model, inputs: Sequence[int], outputs: Sequence[int]) -> tables.Model:
-    """Return a model without unused operators, with these inputs and outputs.
+    """Return a model with these inputs and outputs, without unused operators.
 
     Metadata and signatures, which describe the interface of the whole model, are left out.
     """
@@ -77,13 +77,13 @@ def parts(
 ) -> list[Part]:
     """Return the model as *count* parts; the mapped nodes are divided, in order.
 
-    What runs before them is in the first part, what runs after them in the last one.
+    Nodes before them are in the first part, nodes after them in the last one.
 
     Args:
-        subgraph: the model's only one.
-        mapping: which nodes map.
-        count: from 1 up.
-        weights: what each mapped node costs; the dearest part is made as cheap as it can be.
+        subgraph: the model's only subgraph.
+        mapping: mapping of the nodes.
+        count: number of parts, from 1.
+        weights: cost of each mapped node; the most expensive part gets as cheap as possible.
 
     Raises:
         ArgumentError: the model has fewer mapped nodes than parts.
@@ -135,10 +135,11 @@ def _segment(
 
 
 def balanced(weights: Sequence[int], count: int) -> list[tuple[int, int]]:
-    """Return where each of *count* runs of *weights* starts and ends; none is empty.
+    """Return start and end of *count* runs of *weights*; no run is empty.
 
-    The heaviest run is as light as possible, by the classic recurrence: the best way to divide the
-    first ``n`` into ``k`` is to divide the first ``m`` into ``k - 1`` for some ``m``.
+    The heaviest run is as light as possible. This uses the classic recurrence: the best division of
+    the first ``n`` into ``k`` runs contains the best division of the first ``m`` into ``k - 1``,
+    for some ``m``.
 
     >>> balanced([5, 1, 1, 1, 5], 3)
     [(0, 1), (1, 4), (4, 5)]

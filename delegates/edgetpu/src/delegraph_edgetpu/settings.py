@@ -9,7 +9,7 @@ from delegraph.errors import ArgumentError
 from delegraph_edgetpu.chip import NEWEST_RUNTIME, OLDEST_RUNTIME
 
 Balance = Literal["multiply-adds", "parameters"]
-"""What segments get equal shares of."""
+"""Quantity of which all segments get equal shares."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Settings:
     """Settings of the compiler; :func:`delegraph_edgetpu.compile` explains each one.
 
     Raises:
-        ArgumentError: a number out of its range, or an unknown name.
+        ArgumentError: a number is out of range, or a name is unknown.
     """
 
     segments: int = 1

@@ -1,4 +1,4 @@
-"""A model during compilation: its parts, and the executable of each part."""
+"""Source model: a model during compilation, from which executables are made."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class SourceModel:
     """A model in two forms: flatbuffer records, and the typed subgraph.
 
     Attributes:
-        name: its file, or ``model``.
-        content: its bytes.
-        record: all of its records.
-        subgraph: its only one.
+        name: path of its file, or ``model``.
+        content: bytes of the file.
+        record: records of the file.
+        subgraph: its only subgraph.
     """
 
     name: str
@@ -42,7 +42,7 @@ class SourceModel:
         """Return the source model for the file in *content*.
 
         Raises:
-            CannotCompile: the model is not of a kind that can be compiled.
+            CannotCompile: the model cannot be compiled.
             MalformedModelError: the model is damaged.
         """
         subgraph = require_compilable(parse_model(content))
@@ -56,11 +56,12 @@ class SourceModel:
 def compiled_parts(source: SourceModel, settings: Settings) -> list[CompiledSegment]:
     """Return the compiled parts of a model, without caching tokens and cache shares.
 
-    A search makes the mapped part shorter until it runs.
+    If a search is requested, the mapped part is shortened until it can run.
 
     Raises:
-        CannotCompile: nothing maps, or what maps cannot run.
-        ArgumentError: more segments than operators, or no such intermediate tensor.
+        CannotCompile: no operator maps, or the mapped part cannot run.
+        ArgumentError: there are more segments than operators, or an intermediate tensor does not
+            exist.
     """
     without: tuple[int, ...] = ()
     while True:
@@ -128,4 +129,4 @@ def _draft(source: SourceModel, part: Part, mapping: ModelMapping) -> CompiledSe
 
 
 class _CannotRun(Exception):
-    """The mapped part is sound and cannot be prepared."""
+    """Error: the mapped part is valid but cannot be prepared."""

@@ -1,8 +1,8 @@
-"""The twin of a compiled model: its uncompiled form, cut to the part of the custom operator.
+"""Twin of a compiled model: its uncompiled form, cut to the part of the custom operator.
 
-A real executable says neither which operators it has nor what they do. Its inputs and outputs are
-tensors of the uncompiled model as well, with the same shapes, types and quantization, so the
-operators between them can stand in for it.
+A real executable does not reveal its operators. But its inputs and outputs are also tensors of the
+uncompiled model, with the same shapes, types and quantization. So the operators between them can
+run in its place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def twin_model(path: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -
     """Return the part of the uncompiled model between a custom operator's inputs and outputs.
 
     Args:
-        path: the uncompiled model.
+        path: path of the uncompiled model.
         inputs: inputs of the custom operator, without variables.
         outputs: outputs of the custom operator.
 
@@ -60,7 +60,7 @@ class _Matching:
         subgraph: subgraph of the twin.
         what: ``input`` or ``output``.
         ends: inputs or outputs of the twin, which are preferred.
-        candidates: all the tensors that may be meant.
+        candidates: all tensors that may match.
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class _Matching:
         self._candidates = candidates
 
     def find_all(self, wanted: Sequence[Tensor]) -> tuple[int, ...]:
-        """Return the tensor of the twin for each of *wanted*, no tensor twice.
+        """Return the twin's tensor for each of *wanted*; no tensor is used twice.
 
         Raises:
-            OperatorError: a tensor has no match, or several.
+            OperatorError: a tensor has no match, or several matches.
         """
         is_same_list = len(wanted) == len(self._ends)
         found: list[int] = []
@@ -147,7 +147,7 @@ def _described(tensor: Tensor | TensorSpec) -> str:
 
 
 def _needed(subgraph: SubgraphSpec, starts: set[int], ends: Sequence[int]) -> list[int]:
-    """Return the operators on the way from *starts* to *ends*, in order."""
+    """Return the operators on the paths from *starts* to *ends*, in order."""
     wanted = set(ends)
     needed = []
     for operator in reversed(subgraph.operators):

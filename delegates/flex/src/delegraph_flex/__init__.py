@@ -1,4 +1,4 @@
-"""Runs the TensorFlow operators of ``.tflite`` files (SELECT_TF_OPS), and makes such files."""
+"""Flex: runs TensorFlow's operators in ``.tflite`` files (SELECT_TF_OPS), and makes such files."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""What the delegate claims: the operators that ``flexify`` writes.
+"""Claims of the delegate: the Flex operators that ``flexify`` writes.
 
-They can be compared with Delegraph's own kernels, which is what claims are for. The delegate takes
-many more, whose results are compared with TensorFlow's.
+Claims are checked against Delegraph's own kernels, so they are limited to operators with equivalent
+kernels. The delegate runs many more operators, which are tested against TensorFlow.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _REDUCTIONS = ("Max", "Mean", "Min", "Prod", "Sum")
 
 
 def capabilities() -> Capabilities:
-    """Operators that both executors support and compute correctly.
+    """Return the claims: operators that both executors support and compute correctly.
 
-    Floats that are NaN, infinite or huge are not claimed: TensorFlow's operators let them pass
-    where builtin kernels clamp.
+    Floats that are NaN, infinite or huge are not claimed: TensorFlow's operators keep them where
+    builtin kernels clamp.
     """
     rounding = Tolerance(1e-5, 1e-5)  # absolute where the terms of matrix products cancel
     return Capabilities(_claims(), tolerance={"FLOAT32": rounding})

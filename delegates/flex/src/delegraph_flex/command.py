@@ -1,4 +1,4 @@
-"""``delegraph flex``: make models with TensorFlow's operators."""
+"""``delegraph flex``: makes models with TensorFlow's operators."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def convert_command(
 
 
 def _stem(source: str) -> str:
-    """File name for the output of *source*, without a suffix."""
+    """Return the file name for the output of *source*, without a suffix."""
     file, _, name = source.rpartition(".py:")
     return name if file else Path(source).resolve().stem
 
@@ -123,7 +123,7 @@ def _converted(
 
 
 def _defined(source: str) -> Any:
-    """Python object that ``FILE.py:NAME`` names.
+    """Return the Python object that ``FILE.py:NAME`` names.
 
     The file is executed, and may import modules from its directory.
     """
@@ -142,7 +142,7 @@ def _defined(source: str) -> Any:
 
 
 def _essence(error: Exception) -> str:
-    """Short reason of a failed conversion; the converter's messages quote pages of source code."""
+    """Return the short reason of a failed conversion; the whole message quotes source code."""
     message = str(error)
     lines = [line.partition("error: ")[2].strip() for line in message.splitlines()]
     found = dict.fromkeys(line for line in lines if line and not line.endswith(":"))
@@ -199,7 +199,7 @@ def flexify_command(model: str, output: str | None, nodes: tuple[str, ...], as_j
     """Rewrite builtin operators of a .tflite file as TensorFlow's; this needs no TensorFlow.
 
     An operator that does several things, such as a convolution with bias and activation, becomes
-    several. Everything else of the model is kept.
+    several operators. All other parts of the model are kept.
     """
     path = Path(output or f"{Path(model).stem}_flex.tflite")
     if path.exists() and path.samefile(model):
@@ -219,7 +219,7 @@ def flexify_command(model: str, output: str | None, nodes: tuple[str, ...], as_j
 
 
 def _reasons(flexified: Flexified) -> str:
-    """Reasons why no operator was rewritten, one for each kind, as the end of a message."""
+    """Return the reasons why no operator was rewritten, one per kind, as the end of a message."""
     reasons: dict[str, str] = {}
     for name, why in flexified.left.values():
         reasons.setdefault(name, f"{name}: {why}")

@@ -1,4 +1,4 @@
-"""TensorFlow models to ``.tflite`` files that may carry TensorFlow's own operators."""
+"""Converts TensorFlow models to ``.tflite`` files that may contain TensorFlow's operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delegraph.errors import ArgumentError
 from delegraph_flex.executors import INSTALL_TENSORFLOW, has_tensorflow
 
 BUILTINS_FIRST = ("TFLITE_BUILTINS", "SELECT_TF_OPS")
-"""A builtin operator wherever there is one, and TensorFlow's where there is none."""
+"""Sets of operators: builtin operators where they exist, otherwise TensorFlow's."""
 
 
 def convert(
@@ -25,19 +25,19 @@ def convert(
     """Return the model that TensorFlow's converter writes, with Flex operators where needed.
 
     Args:
-        source: a folder with a SavedModel, a ``.keras`` or ``.h5`` file, a Keras model, a
+        source: path of a SavedModel's folder, a ``.keras`` or ``.h5`` file, a Keras model, a
             ``tf.function`` with an input signature, or one or several concrete functions.
-        supported_ops: names of ``tf.lite.OpsSet``. The default takes TensorFlow's operators only
-            for what has no builtin one; ``["SELECT_TF_OPS"]`` alone takes them for everything.
+        supported_ops: names of ``tf.lite.OpsSet``. By default, TensorFlow's operators are used only
+            where there is no builtin operator; ``["SELECT_TF_OPS"]`` alone uses them everywhere.
         signatures: keys of the SavedModel's signatures to convert; all of them if empty.
-        allow_all: let operators through that are not on the converter's allowlist; it is none for
-            the delegate.
+        allow_all: whether to accept operators that are not on the converter's allowlist, which does
+            not matter to the delegate.
         settings: further attributes of the converter: ``optimizations``,
             ``representative_dataset``, ...
 
     Raises:
-        ArgumentError: (ValueError) TensorFlow is not installed, or an argument is wrong. What the
-            converter itself raises is not touched.
+        ArgumentError: (ValueError) TensorFlow is not installed, or an argument is wrong. Errors of
+            the converter itself are raised unchanged.
     """
     if not has_tensorflow():
         raise ArgumentError(f"converting needs TensorFlow: {INSTALL_TENSORFLOW}")

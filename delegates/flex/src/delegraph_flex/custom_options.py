@@ -1,4 +1,4 @@
-"""The custom options of a Flex operator: a FlexBuffer vector of an operator's name and a NodeDef.
+"""Custom options of a Flex operator: a FlexBuffer vector of an operator's name and a NodeDef.
 
 Source:
     tflite/converter/flatbuffer_export.cc; tflite/delegates/flex/kernel.cc.
@@ -13,7 +13,7 @@ from delegraph_flex.node_def import NodeDef, NodeDefError
 _STRING, _VECTOR = 5, 10  # FlexBuffer types; the two low bits of a type byte code a width
 
 PREFIX = "Flex"
-"""What the custom code of every Flex operator begins with."""
+"""Beginning of the custom code of every Flex operator."""
 
 
 def read_custom_options(data: bytes) -> NodeDef:
@@ -44,7 +44,8 @@ def read_custom_options(data: bytes) -> NodeDef:
 def write_custom_options(node_def: NodeDef) -> bytes:
     """Return *node_def* as the bytes of a Flex operator's custom options.
 
-    Written out here because the FlexBuffer builder takes text only, and a NodeDef is no text.
+    The bytes are written here because the FlexBuffer builder accepts only text, and a NodeDef is
+    binary.
     """
     strings = (node_def.op.encode(), node_def.serialise())
     size = sum(map(len, strings))

@@ -12,9 +12,10 @@ from delegraph.graph import NUMPY_DTYPES
 
 
 class DataType(IntEnum):
-    """The number that an attribute of kind ``type`` holds. Source: DataType, framework/types.proto.
+    """TensorFlow's element types, by their numbers. Source: DataType, framework/types.proto.
 
-    The names are those of ``tf.DType.name``, in capitals.
+    An attribute of kind ``type`` holds such a number. The names are those of ``tf.DType.name``, in
+    capitals.
     """
 
     FLOAT32 = 1
@@ -50,13 +51,13 @@ class DataType(IntEnum):
 
     @classmethod
     def of(cls, type: TensorType) -> DataType:
-        """Return the type of a tensor in a ``.tflite`` file.
+        """Return the TensorFlow type for the type of a tensor in a ``.tflite`` file.
 
         >>> DataType.of(TensorType.FLOAT16)
         <DataType.FLOAT16: 19>
 
         Raises:
-            KeyError: TensorFlow has no such type (packed 2- and 4-bit integers).
+            KeyError: TensorFlow lacks the type (packed 2- and 4-bit integers).
         """
         return cls[type.name]
 

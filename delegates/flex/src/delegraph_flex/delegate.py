@@ -25,7 +25,7 @@ from delegraph_flex.options import FlexOptions
 from delegraph_flex.side_effects import reject_by_side_effect
 
 VERSION = 1
-"""The only version that Flex operators have so far."""
+"""Only version of Flex operators so far."""
 
 
 class FlexDelegate(SimpleDelegateInterface):
@@ -35,7 +35,7 @@ class FlexDelegate(SimpleDelegateInterface):
         options: see :class:`~delegraph_flex.options.FlexOptions`.
 
     Raises:
-        DelegateError: the executor that is asked for is not installed.
+        DelegateError: the requested executor is not installed.
     """
 
     def __init__(self, options: FlexOptions | None = None) -> None:
@@ -79,7 +79,7 @@ class FlexDelegate(SimpleDelegateInterface):
         return FlexKernel(self._executor, self.flex_node)
 
     def flex_node(self, node: Node, context: DelegateContext) -> FlexNode:
-        """Return *node* as the FlexNode that executors take.
+        """Return *node* as the FlexNode that executors use.
 
         Raises:
             NodeDefError: the node is not in a form that the converter would write.
@@ -99,7 +99,7 @@ class FlexDelegate(SimpleDelegateInterface):
         return FlexNode(node.index, node_def, inputs, outputs, node_environment(context))
 
     def _elsewhere(self, error: Unsupported, node: FlexNode) -> str:
-        """Hint for a rejection message that the other executor may run the node, or ""."""
+        """Return a hint that the other executor may run the node, or "", for a rejection."""
         if self._executor.name == "numpy":
             if has_tensorflow():
                 return "; executor=tensorflow may run it"

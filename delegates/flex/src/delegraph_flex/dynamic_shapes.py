@@ -1,4 +1,4 @@
-"""Finds the outputs of Flex operators whose shapes are known only while the model runs."""
+"""Finds outputs of Flex operators whose shapes are known only during invoke."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ VALUE_DEPENDENT = frozenset(
         "WhitespaceTokenizeWithOffsets",
     }
 )
-"""Operators whose output shapes follow from what their inputs hold.
+"""Operators whose output shapes depend on the values of their inputs.
 
-The converter declares such shapes as open; models from before it did have 1 there.
+The converter declares such shapes as open (-1); older models have 1 there.
 """
 
 _HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
@@ -71,8 +71,8 @@ def is_open(tensor: Tensor) -> bool:
 def is_as_declared(inputs: Iterable[Tensor]) -> bool:
     """Return whether all *inputs* have their declared shapes; a declared -1 matches any size.
 
-    Where they have, so will the outputs; where a user has given them others, TensorFlow's operators
-    decide what the outputs get.
+    If they have, the outputs will have their declared shapes too. If the user has resized inputs,
+    TensorFlow's operators decide the shapes of the outputs.
     """
     return all(
         tensor.type in _HANDLES

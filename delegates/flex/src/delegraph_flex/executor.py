@@ -1,4 +1,4 @@
-"""Interface of an executor: an object that runs TensorFlow's operators."""
+"""Interface of executors, which run TensorFlow's operators."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from delegraph import TensorType
 from delegraph_flex.flex_node import FlexNode
 
 Step = Callable[..., Any]
-"""Computes a node: takes a value for each input, returns one value, or a list or tuple of values.
+"""Function that computes a node: it takes a value for each input, and returns the output.
 
-No value is itself a list or tuple. Who calls steps does so under ``np.errstate(all="ignore")``:
-infinities and NaNs are results here, as in TensorFlow, and no warnings.
+Several outputs are returned as a list or tuple; a single value is neither. Callers use
+``np.errstate(all="ignore")``, because infinities and NaN are valid results, as in TensorFlow.
+
+Such functions are called steps.
 """
 
 
 class Executor(ABC):
-    """Runs operators one by one, on values in the executor's own representation.
+    """Runs operators one by one, on values in its own representation.
 
     Attributes:
         name: name of the executor, as in the option ``executor``.
-        retaining: operators that keep an input beyond the call, so they must not be given memory
-            that others will write to.
+        retaining: operators that keep an input beyond the call, so their inputs must not be in
+            memory that is written later.
     """
 
     name: str
@@ -36,7 +38,7 @@ class Executor(ABC):
         """Return the function that computes *node*; its attributes are read here, not at each call.
 
         Raises:
-            Unsupported: the executor cannot run it.
+            Unsupported: the executor cannot run the node.
         """
 
     @abstractmethod
@@ -44,7 +46,7 @@ class Executor(ABC):
         """Return *array* as a value of the executor, without a copy where possible.
 
         Strings are ``bytes`` objects in an array of dtype object; a resource or variant is an array
-        without dimensions whose one element is what :meth:`leave` gave.
+        without dimensions whose only element is a result of :meth:`leave`.
         """
 
     @abstractmethod
@@ -52,5 +54,5 @@ class Executor(ABC):
         """Return a value of the executor as an array in the form that :meth:`enter` takes."""
 
     def describe(self) -> str:
-        """Name of the executor for messages, with a version where useful."""
+        """Return the name of the executor for messages, with a version if useful."""
         return self.name

@@ -1,4 +1,4 @@
-"""Choosing the executor."""
+"""Chooses an executor by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delegraph_flex.executor import Executor
 ExecutorName = Literal["auto", "tensorflow", "numpy"]
 
 INSTALL_TENSORFLOW = 'pip install "delegraph-flex[tensorflow]"'
-"""What brings the other executor."""
+"""Command that installs the TensorFlow executor."""
 
 
 def has_tensorflow() -> bool:
@@ -20,10 +20,10 @@ def has_tensorflow() -> bool:
 
 
 def executor_named(name: ExecutorName) -> Executor:
-    """Return the executor of a name; ``auto`` is TensorFlow where it is installed.
+    """Return the executor with a name; ``auto`` means TensorFlow if it is installed, else NumPy.
 
     Raises:
-        DelegateError: TensorFlow is asked for, and it is not installed.
+        DelegateError: TensorFlow is requested but not installed.
     """
     if name == "numpy" or (name == "auto" and not has_tensorflow()):
         from delegraph_flex.numpy_executor.executor import NumpyExecutor

@@ -1,4 +1,4 @@
-"""A Flex operator as executors see it: name, attributes, tensor types, and its node_environment."""
+"""A Flex operator as executors see it: name, attributes, tensor types, shared environment."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Unsupported(Exception):
     """Error: an executor cannot run a node. The message tells users which part is unsupported.
 
     Args:
-        message: what the node has and what would be needed.
-        constraint: short stable id of the reason, as in ``Rejection``.
+        message: the found property, and the supported one.
+        constraint: permanent short identifier of the reason, as in ``Rejection``.
     """
 
     def __init__(self, message: str, constraint: str = "attribute") -> None:
@@ -43,13 +43,13 @@ class NodeEnvironment:
 
     Attributes:
         resources: values that all subgraphs of the interpreter share; a key begins with ``"flex"``.
-        call: runs the function (subgraph) of a name on arrays, and returns its results, which the
-            caller may keep. Never called twice at a time, but perhaps from another thread, while
-            a step is waiting for the result.
-        functions: signature of the function of a name; KeyError if there is none.
-        num_threads: number of threads for an executor; below 1 if the user gives none.
-        raise_if_requested: raises the error of a call that is asked to stop; to be called from time
-            to time by what may never end.
+        call: runs the function (subgraph) with a name on arrays, and returns its results, which the
+            caller may keep. There is only one call at a time. It may come from another thread while
+            a step waits for the result.
+        functions: returns the signature of the function with a name; KeyError if it does not exist.
+        num_threads: number of threads for an executor; below 1 if the user sets none.
+        raise_if_requested: raises an error if the running call is asked to stop; code that may
+            never end must call it regularly.
     """
 
     resources: MutableMapping[Any, Any] = field(default_factory=dict)
@@ -75,15 +75,15 @@ _KINDS: dict[str, tuple[type, ...]] = {
 class FlexNode:
     """One Flex operator.
 
-    The readers of attributes (:meth:`int`, :meth:`ints`, ...) return the default where the NodeDef
-    does not have the attribute, as TensorFlow does with the OpDef's.
+    The methods that read attributes (:meth:`int`, :meth:`ints`, ...) return the default if the
+    NodeDef lacks the attribute, as TensorFlow does.
 
     Attributes:
         index: index of the node in its subgraph.
         node_def: TensorFlow's operator and its attributes.
         input_types: types of the inputs, as in the ``.tflite`` file.
         output_types: types of the outputs, as in the ``.tflite`` file.
-        around: state that the node shares with other nodes.
+        around: environment that the node shares with other nodes.
     """
 
     index: int
@@ -98,32 +98,32 @@ class FlexNode:
         return self.node_def.op
 
     def type(self, name: str, default: DataType | None = None) -> DataType:
-        """Value of the attribute *name*, an element type."""
+        """Return the value of the attribute *name*, an element type."""
         value: DataType = self._attr(name, "type", default)
         return value
 
     def int(self, name: str, default: builtins.int | None = None) -> builtins.int:
-        """Value of the attribute *name*, an integer."""
+        """Return the value of the attribute *name*, an integer."""
         value: builtins.int = self._attr(name, "int", default)
         return value
 
     def float(self, name: str, default: builtins.float | None = None) -> builtins.float:
-        """Value of the attribute *name*, a float."""
+        """Return the value of the attribute *name*, a float."""
         value: builtins.float = self._attr(name, "float", default)
         return value
 
     def bool(self, name: str, default: builtins.bool | None = None) -> builtins.bool:
-        """Value of the attribute *name*, true or false."""
+        """Return the value of the attribute *name*, true or false."""
         value: builtins.bool = self._attr(name, "bool", default)
         return value
 
     def bytes(self, name: str, default: builtins.bytes | None = None) -> builtins.bytes:
-        """Value of the attribute *name*, a string as bytes."""
+        """Return the value of the attribute *name*, a string as bytes."""
         value: builtins.bytes = self._attr(name, "string", default)
         return value
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Value of the attribute *name*, a string as text: ``"SAME"``."""
+        """Return the value of the attribute *name*, a string as text, such as ``"SAME"``."""
         value = self.bytes(name, None if default is None else default.encode())
         try:
             return value.decode()
@@ -131,10 +131,10 @@ class FlexNode:
             raise Unsupported(f"attribute {name!r} is {value!r}, expected text") from error
 
     def choice(self, name: str, choices: Sequence[str], default: str | None = None) -> str:
-        """Value of the attribute *name*, a string that must be among *choices*.
+        """Return the value of the attribute *name*, a string that must be in *choices*.
 
         Raises:
-            Unsupported: the attribute is not among *choices*.
+            Unsupported: the value is not in *choices*.
         """
         value = self.text(name, default)
         if value not in choices:
@@ -144,39 +144,39 @@ class FlexNode:
         return value
 
     def shape(self, name: str) -> Shape:
-        """Value of the attribute *name*, a shape."""
+        """Return the value of the attribute *name*, a shape."""
         value: Shape = self._attr(name, "shape", ())
         return value
 
     def function(self, name: str) -> Function:
-        """Value of the attribute *name*, the name of a function with its attributes."""
+        """Return the value of the attribute *name*, the name of a function with its attributes."""
         value: Function = self._attr(name, "function", None)
         return value
 
     def ints(
         self, name: str, default: Sequence[builtins.int] | None = None
     ) -> tuple[builtins.int, ...]:
-        """Value of the attribute *name*, a list of integers."""
+        """Return the value of the attribute *name*, a list of integers."""
         return tuple(self._list(name, "int", default))
 
     def floats(
         self, name: str, default: Sequence[builtins.float] | None = None
     ) -> tuple[builtins.float, ...]:
-        """Value of the attribute *name*, a list of floats."""
+        """Return the value of the attribute *name*, a list of floats."""
         return tuple(self._list(name, "float", default))
 
     def strings(
         self, name: str, default: Sequence[builtins.bytes] | None = None
     ) -> tuple[builtins.bytes, ...]:
-        """Value of the attribute *name*, a list of strings as bytes."""
+        """Return the value of the attribute *name*, a list of strings as bytes."""
         return tuple(self._list(name, "string", default))
 
     def types(self, name: str, default: Sequence[DataType] | None = None) -> tuple[DataType, ...]:
-        """Value of the attribute *name*, a list of element types."""
+        """Return the value of the attribute *name*, a list of element types."""
         return tuple(self._list(name, "type", default))
 
     def shapes(self, name: str, default: Sequence[Shape] | None = None) -> tuple[Shape, ...]:
-        """Value of the attribute *name*, a list of shapes."""
+        """Return the value of the attribute *name*, a list of shapes."""
         return tuple(self._list(name, "shape", default))
 
     def _list(self, name: str, kind: str, default: Sequence[Any] | None) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The kernel: one partition of Flex operators, run in order by an executor."""
+"""Delegate kernel: an executor runs one partition of Flex operators in order."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import LIMIT
 
 _SEVERAL = (list, tuple)
-"""What steps return for several outputs; a tuple, because `list | tuple` is made at each use."""
+"""Types of a step's result that mean several outputs.
+
+It is a tuple of types, because `list | tuple` would be evaluated at each use.
+"""
 
 
 class Call(NamedTuple):
     """One operator of the partition.
 
     Attributes:
-        step: computes it.
-        inputs: places of its inputs among the values.
-        outputs: places of its outputs.
-        done: places of values that nothing needs after it.
-        node: the operator, for errors.
+        step: function that computes the operator.
+        inputs: indices of its inputs in the list of values.
+        outputs: indices of its outputs in the list of values.
+        done: indices of values that no later operator needs.
+        node: the operator's node, for errors.
     """
 
     step: Step
@@ -56,7 +59,7 @@ class FlexKernel(SimpleDelegateKernelInterface):
 
     Args:
         executor: runs the operators.
-        flex_node: gives a node of the graph as the executor sees it.
+        flex_node: converts a node of the graph to the FlexNode that executors use.
     """
 
     def __init__(
@@ -141,7 +144,7 @@ class FlexKernel(SimpleDelegateKernelInterface):
 
 
 def _last_uses(nodes: list[Node], kept: set[int]) -> dict[int, list[int]]:
-    """Return, by node index, the tensors of the partition whose last reader each node is."""
+    """Return, for each node index, the partition's tensors that this node is the last to read."""
     made = {i for node in nodes for i in node.outputs} - kept
     last = {i: node.index for node in nodes for i in (*node.outputs, *node.inputs) if i in made}
     done: dict[int, list[int]] = {}

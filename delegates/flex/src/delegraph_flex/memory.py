@@ -1,7 +1,7 @@
-"""Memory checks that operators make before they allocate, against the interpreter's limit.
+"""Checks the memory that operators need against the interpreter's limit, before allocation.
 
-Whatever is larger than what an operator was given, by more than a small factor, is asked for here:
-results whose size values, attributes or broadcasting decide, and what lies between.
+Operators call these checks for arrays that are much larger than their inputs: results whose size
+depends on values, attributes or broadcasting, and intermediate results.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from delegraph.operators import MemoryLimit
 from delegraph_flex.executor import Step
 
 LIMIT: ContextVar[MemoryLimit] = ContextVar("LIMIT")
-"""What holds for the operators that run now, in this thread; the kernel sets it."""
+"""Memory limit of the operators that this thread runs now; the kernel sets it."""
 
 _OTHERWISE = MemoryLimit.of_machine()
 
@@ -30,8 +30,8 @@ def require(shape: Sequence[int], dtype: DTypeLike) -> None:
     """Check that an array of this shape and dtype is within the memory limit.
 
     Raises:
-        ValueError: a negative dimension.
-        OperatorError: more bytes than the limit.
+        ValueError: a dimension is negative.
+        OperatorError: the array needs more bytes than the limit.
     """
     if shape and min(shape) < 0:
         raise ValueError(f"shape is {list(shape)}, expected no negative dimension")
@@ -45,8 +45,8 @@ def requested_shape(dims: NDArray[Any], dtype: DTypeLike) -> tuple[int, ...]:
     """Return the shape stored in the integer vector *dims*, after a check against the memory limit.
 
     Raises:
-        ValueError: no vector, or a negative dimension.
-        OperatorError: more bytes than the limit.
+        ValueError: *dims* is no vector, or a dimension is negative.
+        OperatorError: the array needs more bytes than the limit.
     """
     if dims.ndim != 1:
         raise ValueError(f"a shape has shape {list(dims.shape)}, expected a vector")
@@ -65,10 +65,10 @@ def require_bytes(wanted: int, what: str) -> None:
 
 
 class Taken:
-    """Total of bytes that are allocated in steps, for cases where the size is not known in advance.
+    """Sum of bytes that are allocated step by step, if the total is not known in advance.
 
     Args:
-        what: takes them, for the error.
+        what: name of the user of the memory, for the error.
     """
 
     def __init__(self, what: str) -> None:
@@ -80,7 +80,7 @@ class Taken:
         """Add *count* bytes to the total, and check the total against the limit.
 
         Raises:
-            OperatorError: all together are more than the limit.
+            OperatorError: the total exceeds the limit.
         """
         self._total += count
         if self._total > self._limit.bytes:
@@ -90,14 +90,14 @@ class Taken:
 def require_broadcast(*arrays: NDArray[Any], dtype: DTypeLike | None = None) -> None:
     """Check that the result of broadcasting *arrays* is within the memory limit.
 
-    Shapes that do not broadcast are left to who broadcasts.
+    Shapes that do not broadcast are ignored; the broadcasting operator reports them.
 
     Args:
         arrays: arrays that will be broadcast.
-        dtype: dtype of the result; None for that of the widest array.
+        dtype: dtype of the result; None means that of the array with the widest elements.
 
     Raises:
-        OperatorError: more bytes than the limit.
+        OperatorError: the array needs more bytes than the limit.
     """
     try:
         shape = np.broadcast_shapes(*(array.shape for array in arrays))
@@ -108,7 +108,7 @@ def require_broadcast(*arrays: NDArray[Any], dtype: DTypeLike | None = None) -> 
 
 
 def broadcasting(step: Step) -> Step:
-    """Return *step* with a check before each call: the broadcast result must fit in memory."""
+    """Return *step* with a check before each call that the broadcast result fits in memory."""
 
     def run(*arrays: NDArray[Any]) -> Any:
         if math.prod([array.size for array in arrays]) > SMALL:
@@ -123,7 +123,7 @@ def broadcasting_two(step: Step, dtype: DTypeLike | None = None) -> Step:
 
     Args:
         step: the function.
-        dtype: dtype of the result; None for that of the widest array.
+        dtype: dtype of the result; None means that of the array with the widest elements.
     """
 
     def run(x: NDArray[Any], y: NDArray[Any]) -> Any:

@@ -1,7 +1,7 @@
-"""The protocol buffer messages of a NodeDef, declared here so that TensorFlow is not needed.
+"""Protocol buffer messages of a NodeDef, declared here so that TensorFlow is not needed.
 
-They live in a descriptor pool of their own: TensorFlow registers the same messages in the default
-one, and both may be loaded. Enums are read as the integers they are on the wire.
+The messages are in a separate descriptor pool, because TensorFlow registers the same messages in
+the default pool, and both may be loaded. Enums are read as integers.
 
 Source:
     tensorflow/core/framework: node_def.proto, attr_value.proto, tensor.proto, tensor_shape.proto.
@@ -132,10 +132,10 @@ def _message(name: str) -> Any:
 
 
 NodeDefMessage = _message("NodeDef")
-"""The message class of a NodeDef."""
+"""Message class of a NodeDef."""
 
 AttrValueMessage = _message("AttrValue")
-"""The message class of an attribute's value."""
+"""Message class of an attribute's value."""
 
 TensorMessage = _message("Tensor")
-"""The message class of an array."""
+"""Message class of a tensor."""

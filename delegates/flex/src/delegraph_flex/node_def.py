@@ -1,4 +1,4 @@
-"""NodeDef: a TensorFlow operator's name and attributes, as a Flex operator carries them."""
+"""NodeDef: a TensorFlow operator's name and attributes, stored in a Flex operator's options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.messages import NodeDefMessage
 
 MAX_TENSOR_BYTES = 1 << 26
-"""A constant inside a NodeDef may not claim more: the file is untrusted."""
+"""Largest size in bytes of a constant inside a NodeDef; the file is untrusted."""
 
 
 class NodeDefError(ValueError):
@@ -36,12 +36,12 @@ class Function:
 
 
 Shape = tuple[int, ...] | None
-"""Dimensions, -1 where unknown; None when not even the rank is known."""
+"""Dimensions, -1 for unknown ones; None if even the rank is unknown."""
 
 Scalar = bytes | int | float | bool | DataType | Function | Shape | NDArray[Any]
 
 AttrValue = Scalar | list[Any]
-"""An attribute as Python has it: a list for a list, a tuple for a shape, an array for a tensor."""
+"""Value of an attribute in Python: list for list, tuple for shape, array for tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,8 @@ class NodeDef:
 
     Attributes:
         op: TensorFlow's name of the operator.
-        attrs: the attributes that are written down; TensorFlow's defaults are not among them.
+        attrs: mapping from each stored attribute to its value; TensorFlow's defaults are not
+            stored.
         num_inputs: number of inputs in the NodeDef.
     """
 
@@ -75,7 +76,7 @@ class NodeDef:
         return cls(message.op, _attrs(message.attr), len(message.input))
 
     def serialise(self) -> bytes:
-        """Return the NodeDef as bytes, with one empty input name each, as the converter does."""
+        """Return the NodeDef as bytes, with empty input names, as the converter writes it."""
         message = NodeDefMessage(op=self.op)
         message.input.extend([""] * self.num_inputs)
         for name, value in self.attrs.items():
@@ -135,11 +136,11 @@ _LISTS = {
     DataType.FLOAT16: "half_val",
     DataType.BFLOAT16: "half_val",
 }
-"""The field that lists a tensor's values; ``int_val`` for the types that are not named."""
+"""Mapping from a type to the field with a tensor's values; ``int_val`` for other types."""
 
 
 def _tensor(message: Any) -> NDArray[Any]:
-    """Return a constant from raw bytes, or from a list whose last value is repeated."""
+    """Return a constant's value from raw bytes, or from a list whose last value is repeated."""
     type = DataType(message.dtype)
     shape = _shape(message.tensor_shape)
     if shape is None or min(shape, default=0) < 0:

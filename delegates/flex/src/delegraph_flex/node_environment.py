@@ -1,4 +1,4 @@
-"""Builds the environment that the nodes of one interpreter share, from the delegate's context."""
+"""Makes the environment that the nodes of one interpreter share, from the delegate's context."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph_flex.node_def import Shape
 
 
 def node_environment(context: DelegateContext) -> NodeEnvironment:
-    """Environment of a subgraph's nodes; its resources are shared by the whole interpreter."""
+    """Return the environment of a subgraph's nodes; all subgraphs share its resources."""
     functions = Functions(context)
     return NodeEnvironment(
         context.resources,
@@ -35,7 +35,7 @@ class Functions:
         self._callees: dict[str, Callee] = {}
 
     def signature(self, name: str) -> FunctionSignature:
-        """Types and shapes of the inputs and outputs of the function *name*.
+        """Return the types and shapes of the inputs and outputs of the function *name*.
 
         Raises:
             KeyError: the model has no such function.

@@ -1,4 +1,4 @@
-"""Report of which executor can run each operator of a converted model."""
+"""Report that says which executors can run each operator of a converted model."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class OperatorUse:
     """One of TensorFlow's operators in a model.
 
     Attributes:
-        name: TensorFlow's.
-        count: nodes of it, in all subgraphs.
-        numpy: whether the NumPy executor has it.
+        name: TensorFlow's name of the operator.
+        count: number of its nodes in all subgraphs.
+        numpy: whether the NumPy executor supports it.
         refused: side effect for which the delegate rejects the operator; empty if there is none.
     """
 
@@ -28,7 +28,7 @@ class OperatorUse:
     refused: str
 
     def runs_by(self) -> str:
-        """Names of the executors that can run the operator, in words."""
+        """Names of the executors that can run the operator, as text."""
         if self.refused:
             return f"nothing, as it {self.refused}; allow={self.name} lets it run"
         return "numpy, tensorflow" if self.numpy else "tensorflow"
@@ -39,8 +39,8 @@ class OperatorReport:
     """Operators of a model: the number of builtin ones, and the uses of TensorFlow's.
 
     Attributes:
-        builtin: number of TensorFlow Lite's builtin operators and of other custom ones.
-        flex: TensorFlow's operators, by name.
+        builtin: number of builtin operators and of other custom operators.
+        flex: uses of TensorFlow's operators, sorted by name.
     """
 
     builtin: int
@@ -48,10 +48,10 @@ class OperatorReport:
 
 
 def operator_report(content: bytes) -> OperatorReport:
-    """Return the operators of a ``.tflite`` file.
+    """Return the report on the operators of a ``.tflite`` file.
 
-    An attribute may make an operator one that is refused, or that an executor lacks: ``delegraph
-    explain`` asks node by node.
+    Attributes may also cause a rejection, which this report ignores: ``delegraph explain`` checks
+    node by node.
     """
     names = Counter(
         operator.name

@@ -23,7 +23,7 @@ def _load() -> type[FlexDelegate]:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Specs of the delegates of this plugin."""
+    """Return the specs of this plugin's delegates."""
     return [
         DelegateSpec(
             "flex",
@@ -44,5 +44,5 @@ def _load_command() -> click.Command:
 
 @hookimpl
 def delegraph_commands() -> list[CommandSpec]:
-    """Return the commands of this plugin."""
+    """Return the specs of this plugin's commands."""
     return [CommandSpec("flex", "Make models with TensorFlow's operators.", _load_command)]

@@ -21,7 +21,7 @@ class CannotFlexify(ArgumentError):
     """Error: TensorFlow has no equivalent of a builtin operator with these options.
 
     Args:
-        node: the operator, as text.
+        node: description of the operator.
         reason: the unsupported property.
     """
 
@@ -37,7 +37,7 @@ class Rewrite:
     Attributes:
         operator: the builtin operator, with its typed options.
         tensors: tensors of the subgraph.
-        added: tensors made for the Flex operators, with their values where they are constants.
+        added: tensors added for the Flex operators, with the values of constants.
         calls: the Flex operators, in order: NodeDef, inputs, outputs.
     """
 
@@ -76,7 +76,7 @@ class Rewrite:
             raise CannotFlexify(f"node {self.operator.index} ({self.operator.name})", reason)
 
     def constant(self, values: NDArray[Any]) -> int:
-        """Return the index of a new constant."""
+        """Add a constant; return the index of its tensor."""
         values = np.asarray(values)
         type = next(type for type, dtype in NUMPY_DTYPES.items() if dtype == values.dtype)
         return self._add(tables.Tensor(shape=values.shape, type=type, has_rank=True), values)
@@ -90,7 +90,8 @@ class Rewrite:
     def temporary(self, shape: Sequence[int], type: TensorType, like: TensorSpec) -> int:
         """Return the index of a new tensor between two Flex operators.
 
-        The tensor has unknown dimensions where *like* has them and the shapes are equal.
+        If *shape* is that of *like*, dimensions that are unknown in *like* are also unknown in the
+        new tensor.
         """
         is_open = -1 in like.shape_signature
         signature = like.shape_signature if is_open and tuple(shape) == like.shape else None

@@ -12,7 +12,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.rewrite import Rewrite
 
 Rule = Callable[[Rewrite], None]
-"""Emits the Flex operators that do what a builtin one does."""
+"""Function that adds the Flex operators which replace a builtin operator."""
 
 _SAME_NAME = {
     "ABS": "Abs",
@@ -47,7 +47,7 @@ _SAME_NAME = {
     "TANH": "Tanh",
     "ZEROS_LIKE": "ZerosLike",
 }
-"""Operators of the same inputs that have an attribute ``T`` and no other."""
+"""Mapping from builtin operators to TensorFlow's with the same inputs and only attribute ``T``."""
 
 _ARITHMETIC = {"ADD": "AddV2", "DIV": "RealDiv", "MUL": "Mul", "SUB": "Sub"}
 
@@ -64,13 +64,13 @@ _ACTIVATIONS = {
     ActivationFunctionType.RELU6: "Relu6",
     ActivationFunctionType.RELU_N1_TO_1: "ClipByValue",
 }
-"""Those that builtin kernels heed: the others they leave out of arithmetic."""
+"""Fused activations that builtin kernels apply; in arithmetic they ignore the others."""
 
 _WRAPPING = (TensorType.INT32, TensorType.INT64)
-"""Integers whose sums wrap around on both sides; narrower ones saturate in builtin kernels."""
+"""Integer types whose sums wrap in both runtimes; builtin kernels saturate narrower types."""
 
 RULES: dict[str, Rule] = {}
-"""The rule of each builtin operator, by its name."""
+"""Mapping from a builtin operator's name to its rule."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
@@ -86,7 +86,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 def before_activation(rewrite: Rewrite) -> int:
     """Return the tensor for results: the output, or the input of the fused activation.
 
-    To be called once, before anything is emitted; :func:`activation` comes last.
+    It must be called once, before any operator is added; :func:`activation` must be called last.
     """
     fused = rewrite.option("fused_activation_function", ActivationFunctionType.NONE)
     known = (ActivationFunctionType.NONE, *_ACTIVATIONS)
@@ -96,7 +96,7 @@ def before_activation(rewrite: Rewrite) -> int:
 
 
 def activation(rewrite: Rewrite, before: int) -> None:
-    """Emit the fused activation with input tensor *before*, if the operator has one."""
+    """Add the fused activation with input tensor *before*, if the operator has one."""
     if before != rewrite.operator.outputs[0]:
         op = _ACTIVATIONS[rewrite.option("fused_activation_function")]
         type = rewrite.type_of(rewrite.output)
@@ -325,7 +325,7 @@ def _convolution(rewrite: Rewrite, op: str, kernel: int, has_bias: bool) -> None
 
 
 def _bias(rewrite: Rewrite, product: int, bias: list[int], result: int) -> None:
-    """Emit the addition of a bias to tensor *product*, if the operator has a bias."""
+    """Add the addition of a bias to tensor *product*, if the operator has a bias."""
     if bias:
         rewrite.emit("BiasAdd", [product, *bias], [result], T=rewrite.type, data_format=b"NHWC")
 

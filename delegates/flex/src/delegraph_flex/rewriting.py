@@ -1,4 +1,4 @@
-"""Builtin operators of a ``.tflite`` file rewritten as Flex operators."""
+"""Rewrites builtin operators of a ``.tflite`` file as Flex operators."""
 
 from __future__ import annotations
 
@@ -27,30 +27,31 @@ def flexify(
     """Return a model with builtin operators of its first subgraph rewritten as Flex operators.
 
     A builtin operator that does several things (a convolution with bias and activation) becomes
-    several Flex operators. Everything else of the model is kept.
+    several Flex operators. All other parts of the model are kept.
 
     Args:
-        model: a ``.tflite`` file, or its bytes.
-        nodes: which operators: node indices, or names (``"SIN"``) for all of that name; None for
-            all that can be rewritten.
+        model: path of a ``.tflite`` file, or its bytes.
+        nodes: operators to rewrite: node indices, or names (``"SIN"``) for all operators of the
+            name; None means all that can be rewritten.
 
     Raises:
-        CannotFlexify: (ValueError) an operator that is asked for cannot be rewritten.
-        ArgumentError: (ValueError) no such node or operator, or no such file.
-        MalformedModelError: (ValueError) a damaged model.
+        CannotFlexify: (ValueError) a requested operator cannot be rewritten.
+        ArgumentError: (ValueError) a node, operator or file does not exist.
+        MalformedModelError: (ValueError) the model is damaged.
     """
     return rewritten(model, nodes).content
 
 
 @dataclass(frozen=True)
 class Flexified:
-    """A rewritten model, and a record of which operators were rewritten.
+    """A rewritten model, with a record of the rewritten operators.
 
     Attributes:
-        content: the model.
-        became: of each operator that was rewritten, by its old index: its name, and the operators
-            of TensorFlow that it became.
-        left: of each other one: its name, and why it stayed; empty where it was not asked for.
+        content: bytes of the model.
+        became: mapping from the old index of each rewritten operator to its name and the TensorFlow
+            operators that replace it.
+        left: mapping from the old index of each other operator to its name and the reason; the
+            reason is empty if the operator was not requested.
     """
 
     content: bytes
@@ -162,10 +163,10 @@ class _Rewriting:
 
 
 def apply_rule(rewrite: Rewrite) -> None:
-    """Turn the builtin operator of *rewrite* into Flex operators.
+    """Replace the builtin operator of *rewrite* by Flex operators.
 
     Raises:
-        CannotFlexify: there is no rule for it, or it has what TensorFlow's operators lack.
+        CannotFlexify: the operator has no rule, or a property that TensorFlow's operators lack.
     """
     operator = rewrite.operator
     rule = RULES.get(operator.name)

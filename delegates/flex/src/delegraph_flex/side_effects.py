@@ -1,4 +1,4 @@
-"""Side effects of TensorFlow operators, and which operators are rejected for them."""
+"""Side effects of TensorFlow operators, for which the delegate rejects some operators."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ class SideEffect:
     """An effect of operators beyond their outputs, such as writing files.
 
     Attributes:
-        name: one word: ``"files"``.
-        does: what such an operator does, as the rest of a sentence: ``"reads or writes files"``.
-        is_refused: whether such operators run only for users who name them.
-        when: an attribute and a pattern of its text; they are refused only where it matches.
+        name: name of the effect, one word, such as ``"files"``.
+        does: what such an operator does, as the end of a sentence, such as ``"reads or writes
+            files"``.
+        is_refused: whether such operators are rejected unless the user names them.
+        when: an attribute, and a pattern of its text; operators are rejected only if it matches.
     """
 
     name: str
@@ -41,9 +42,10 @@ class SideEffect:
 
 @cache
 def side_effects() -> Mapping[str, SideEffect]:
-    """Side effect of every known operator, by TensorFlow's name.
+    """Return a mapping from each known operator's TensorFlow name to its side effect.
 
-    A paragraph of ``side_effects.txt`` has an effect in its first line, operators in the others.
+    Each paragraph of ``side_effects.txt`` has an effect in its first line, and operators in the
+    other lines.
     """
     found: dict[str, SideEffect] = {}
     text = files("delegraph_flex").joinpath("side_effects.txt").read_text(encoding="utf-8")
@@ -61,17 +63,17 @@ def _read(heading: str) -> SideEffect:
 
 
 def reject_by_side_effect(node: FlexNode, allowed_too: Collection[str]) -> Rejection | None:
-    """Return the rejection of an operator for its side effect; None when it may run.
+    """Return the rejection of an operator for its side effect; None if it may run.
 
-    A model is an untrusted file, so an operator with effects beyond it runs only for users who
-    name it.
+    A model is an untrusted file, so operators with effects outside of the interpreter are rejected
+    unless the user names them.
 
     Args:
         node: the operator.
-        allowed_too: operators that the user allows by name, whatever their effects.
+        allowed_too: names of the operators that the user allows, whatever their effects.
 
     Raises:
-        Unsupported: an attribute that decides is of another kind.
+        Unsupported: the attribute in :attr:`SideEffect.when` has another kind.
     """
     op, effect = node.op, side_effects().get(node.op)
     if op in allowed_too:

@@ -1,1 +1,1 @@
-"""The ``jax`` delegate: TFLite operators as functions of JAX, compiled a partition at a time."""
+"""Delegate ``jax``: TFLite operators as functions of JAX; each partition is compiled by XLA."""

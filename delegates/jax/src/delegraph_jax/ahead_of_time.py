@@ -1,4 +1,4 @@
-"""Partitions that ``delegraph compile`` stores in model files: compiles and loads them."""
+"""Compiles partitions for ``delegraph compile``, and loads them from model files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delegraph_jax.options import JaxOptions
 
 
 def compile_partition(model: PartitionModel, options: JaxOptions) -> bytes:
-    """Return a partition compiled for its tensors' shapes, with the builtin kernels' rounding."""
+    """Return the bytes of a partition compiled for its shapes, with builtin rounding."""
     return compiled(model, device_named(options.device), "builtin")
 
 
@@ -21,7 +21,7 @@ def load_compiled(
     """Return a delegate kernel for the executable that :func:`compile_partition` returned.
 
     Raises:
-        PartitionRejected: its device is not there, or it rounds like other kernels.
+        PartitionRejected: its device does not exist here, or its rounding is not the host's.
     """
     contents = contents_of(blob)
     if context.numerics != contents.numerics:

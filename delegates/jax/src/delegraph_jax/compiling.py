@@ -15,15 +15,15 @@ _NO_FUSIONS = {
         "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
     )
 }
-"""Has YNNPACK compute single products and convolutions, and nothing together with them.
+"""XLA option by which YNNPACK computes single products and convolutions only, no fusions.
 
-What JAX 0.10.2 makes of a convolution, the addition of a padded image and a reduce-window, given
-to that library as one, has wrong numbers, far from rounding.
+JAX 0.10.2 passes a convolution, the addition of a padded image and a reduce-window to that library
+as one fusion. The results are wrong, by more than roundings.
 """
 
 
 def compile_safely(lowered: Lowered, platform: str) -> Compiled:
-    """Return the executable of a function for a platform."""
+    """Return a function compiled for a platform."""
     if platform != "cpu":
         return lowered.compile()
     try:
@@ -36,7 +36,10 @@ def compile_safely(lowered: Lowered, platform: str) -> Compiled:
 
 @cache
 def version() -> str:
-    """Versions of JAX, this package and the processor, on which executables depend."""
+    """Return a text with the versions of JAX, this package and the processor.
+
+    Executables depend on all of them.
+    """
     made_by = hashlib.sha256(_processor().encode())
     package = Path(__file__).parent
     for file in sorted(package.rglob("*.py")):
@@ -45,7 +48,7 @@ def version() -> str:
 
 
 def _processor() -> str:
-    """Text that identifies the processor's instruction set."""
+    """Return a text that identifies the processor's instruction set."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:  # no Linux

@@ -31,7 +31,7 @@ CAPABILITIES = Capabilities(
 
 
 class JaxDelegate(SimpleDelegateInterface):
-    """Delegate that claims nodes whose operator has a function in ``operators``."""
+    """Delegate that claims nodes whose operator has a JAX function in ``operators``."""
 
     def __init__(self, options: JaxOptions) -> None:
         self._options = options
@@ -40,7 +40,7 @@ class JaxDelegate(SimpleDelegateInterface):
 
     @property
     def partitions(self) -> list[TracedPartition]:
-        """Return the partitions taken and not closed, as functions; see :mod:`.gradients`."""
+        """Return the delegate's open partitions as functions; see :mod:`.gradients`."""
         return list(self._partitions)
 
     def name(self) -> str:
@@ -65,7 +65,7 @@ class JaxDelegate(SimpleDelegateInterface):
     def _supports(
         self, numerics: Numerics, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return whether a node is supported; subgraphs that the node calls are not checked."""
+        """Return whether a node is supported, or why not; subgraphs it calls are not checked."""
         answer = CAPABILITIES.check(registration, node, context)
         if not answer:
             return answer

@@ -1,4 +1,4 @@
-"""Look-up of JAX's devices by the names that the options use."""
+"""Finds JAX's devices by the names that the options use."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from delegraph.errors import PluginOptionError
 
 
 def device_named(name: str) -> jax.Device:
-    """Return a device: ``cpu``, ``gpu:1``; the first of a platform without a number.
+    """Return the device with a name: ``cpu``, ``gpu:1``; without a number, the platform's first.
 
     Raises:
-        PluginOptionError: JAX finds none of that name here.
+        PluginOptionError: JAX finds no device of this name.
     """
     platform, _, number = name.partition(":")
     try:

@@ -1,4 +1,4 @@
-"""Partitions as serialised XLA executables, which a file can store."""
+"""Executables: partitions compiled by XLA and serialised, to be stored in files."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ class Contents:
     """Properties of an executable that are known without loading it.
 
     Attributes:
-        device: device for which the executable is compiled, as in the option.
+        device: name of the device for which the executable is compiled, as in the option.
         numerics: official kernels whose rounding the executable has.
         shapes: shapes of the outputs.
-        doubts: what each element of the last result is about, which follows the outputs.
+        doubts: error texts for the flags in the last result, which follows the outputs. A true flag
+            means that values are wrong.
     """
 
     device: str
@@ -37,9 +38,9 @@ class Contents:
 
 
 def compiled(model: PartitionModel, device: jax.Device, numerics: Numerics) -> bytes:
-    """Return a partition compiled for a device: a line of :class:`Contents`, and the executable.
+    """Return a partition compiled for a device: a line with :class:`Contents`, then the executable.
 
-    Its arguments are the inputs, and memory for the outputs, which it takes from the caller.
+    Its arguments are the inputs, and memory for the outputs, whose ownership it gets.
 
     Raises:
         OperatorError: a node cannot be computed.
@@ -63,20 +64,20 @@ def compiled(model: PartitionModel, device: jax.Device, numerics: Numerics) -> b
 
 
 def contents_of(content: bytes) -> Contents:
-    """Description of the executable in *content*."""
+    """Return the description of the executable in *content*."""
     return Contents(**json.loads(content.partition(b"\n")[0]))
 
 
 def loaded(content: bytes, inputs: int, outputs: int, device: jax.Device) -> Any:
-    """Function of lists (inputs, and memory to use) from the bytes of :func:`compiled`.
+    """Return the function of lists (inputs, memory to use) from the bytes of :func:`compiled`.
 
-    Loading runs what *content* says, machine code included.
+    Loading can run machine code from *content*.
 
     Args:
-        content: the bytes.
+        content: bytes of the executable.
         inputs: number of the partition's inputs.
-        outputs: the same.
-        device: a device of the kind in the executable.
+        outputs: number of the partition's outputs.
+        device: device of the same kind as in the executable.
     """
     payload = content.partition(b"\n")[2]
     return serialize_executable.deserialize_and_load(

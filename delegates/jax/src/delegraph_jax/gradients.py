@@ -1,4 +1,4 @@
-"""Derivatives of the outputs of a partition.
+"""Derivatives of the outputs of a partition with respect to its inputs.
 
 ::
 
@@ -8,7 +8,8 @@
     [partition] = delegate.partitions  # the whole model, if all of its nodes were taken
     [slope] = gradients(partition, [image])
 
-A partition is a function of JAX, so that ``jax.vmap``, ``jax.jit`` and all others take it as well.
+A partition is a function of JAX, so ``jax.vmap``, ``jax.jit`` and other transformations also accept
+it.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ def gradients(
     inputs: Sequence[ArrayLike],
     weights: Sequence[ArrayLike] | None = None,
 ) -> list[NDArray[Any] | None]:
-    """Return how the weighted sum of all output elements changes with each input element.
+    """Return the derivative of the weighted sum of all output elements by each input element.
 
     Args:
-        partition: of a delegate whose interpreter has allocated its tensors.
-        inputs: arrays for ``partition.inputs``, in the shapes that were allocated.
-        weights: for each of ``partition.outputs`` an array of its shape; without it, 1 for elements
-            of floats. Those of other outputs count nothing.
+        partition: partition of a delegate whose interpreter has allocated its tensors.
+        inputs: arrays for ``partition.inputs``, in the allocated shapes.
+        weights: for each of ``partition.outputs`` an array of its shape; by default all weights are
+            1. Weights of outputs that are no floats are ignored.
 
     Returns:
-        For each input an array of its shape and type; None for one that has no floats.
+        For each input an array of its shape and type; None for an input that is no float.
 
     Raises:
         ArgumentError: the number of inputs or weights is wrong.
-        OperatorError: the partition cannot be computed with such inputs, or has a WHILE that they
-            go through: XLA does not say how often a loop turned, so there is no way back.
-            ``jax.jvp`` and ``jax.jacfwd`` take such a partition, as they go forward.
+        OperatorError: the partition cannot be computed with such inputs, or they pass through a
+            WHILE: XLA does not report the number of iterations, so reverse mode is impossible.
+            ``jax.jvp`` and ``jax.jacfwd`` work, because they use forward mode.
     """
     _require_count("inputs", inputs, partition.inputs)
     with jax.enable_x64(True):
@@ -72,7 +73,7 @@ def gradients(
 
 @contextmanager
 def _loops_named() -> Iterator[None]:
-    """Turn JAX's error about derivatives of loops into an OperatorError that names the WHILE."""
+    """Context that turns JAX's error about derivatives of loops into one that names the WHILE."""
     try:
         yield
     except ValueError as error:
@@ -94,7 +95,7 @@ def _is_float(array: Any) -> bool:
 
 
 def _cotangents(outputs: Sequence[Any], weights: Sequence[ArrayLike] | None) -> list[Any]:
-    """Return *weights* as cotangents for JAX; integer outputs get zeros of JAX's type float0."""
+    """Return *weights* as JAX cotangents; integer outputs get zeros of JAX's type float0."""
     found = []
     for i, output in enumerate(outputs):
         if not _is_float(output):

@@ -1,7 +1,7 @@
-"""The subgraphs of a partition with all shapes, for partitions of either host.
+"""Graphs: the subgraphs of a partition with all shapes known.
 
-Delegraph's kernels work them out, on the partition as a model of its own: there a loop's body has
-the shapes that the loop gives it, and nothing that is done here shows in the host.
+Delegraph's kernels compute the shapes, on the partition as a separate model. There the body of a
+loop has the shapes that the loop passes to it, and the host's tensors are not changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from delegraph.errors import DelegraphError, OperatorError, in_words
 from delegraph.graph import called_subgraphs
 
 Supports = Callable[[Registration, Node, DelegateContext], bool | Rejection]
-"""Whether a node is taken, or why not."""
+"""Function that returns whether a node is supported, or a rejection with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Step:
 
     Attributes:
         node: the node.
-        registration: its operator.
-        where: what messages call it, by the numbers of the model.
+        registration: registration of its operator.
+        where: name of the node in messages, with its indices in the model.
     """
 
     node: Node
@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A subgraph ready to be computed: each tensor has a shape, each constant a value."""
+    """A subgraph that is ready to be computed: each tensor has a shape, each constant a value."""
 
     steps: Sequence[Step]
     tensors: Sequence[Tensor]
@@ -55,18 +55,18 @@ class Graph:
 
     @property
     def constants(self) -> list[Tensor]:
-        """Constants that the nodes read or that are outputs."""
+        """Constants that nodes read or that are outputs."""
         read = {i for step in self.steps for i in step.node.inputs if i >= 0}
         needed = (self.tensors[i] for i in sorted(read | {*self.outputs}))
         return [tensor for tensor in needed if tensor.is_constant]
 
 
 def graphs_of(model: PartitionModel) -> list[Graph]:
-    """Return the subgraphs of a partition; callee indices count within the partition's file.
+    """Return the subgraphs of a partition; indices of called subgraphs are those of its file.
 
     Raises:
-        OperatorError: a shape is known only while it runs.
-        DelegraphError: a kernel of Delegraph's refuses a node.
+        OperatorError: a shape is known only during invoke.
+        DelegraphError: a kernel of Delegraph rejects a node.
     """
     with prepared(model) as contexts:
         main, *called = contexts
@@ -92,7 +92,7 @@ def _graph(context: DelegateContext, numbers: Sequence[int], of: str) -> Graph:
 
 
 class _Looks(Delegate):
-    """A delegate that claims no node, and only stores the contexts that it sees."""
+    """A delegate that claims no node and only stores the contexts that it gets."""
 
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
@@ -108,7 +108,7 @@ class _Looks(Delegate):
 
 @contextmanager
 def prepared(model: PartitionModel) -> Iterator[list[DelegateContext]]:
-    """Yield the subgraphs of a partition, prepared by Delegraph's kernels."""
+    """Context with the subgraphs of a partition, prepared by Delegraph's kernels."""
     looks = _Looks()
     with Interpreter(model_content=model.content, delegates=[]) as interpreter:
         interpreter.modify_graph_with_delegate(looks)
@@ -122,7 +122,10 @@ def calls(node: Node) -> bool:
 
 
 def check_called(node: Node, context: DelegateContext, supports: Supports) -> bool | Rejection:
-    """Return whether a delegate supports all nodes in the callees of *node*, with fixed shapes."""
+    """Return whether a delegate supports all nodes of the subgraphs that *node* calls.
+
+    They must have fixed shapes.
+    """
     read = {i for i in node.inputs if i >= 0}
     written = tuple(i for i in node.outputs if i >= 0)
     alone = DelegateParams(None, (node.index,), tuple(sorted(read)), written, context)

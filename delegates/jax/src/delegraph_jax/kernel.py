@@ -1,4 +1,4 @@
-"""Delegate kernel: one partition as an XLA executable, run on the host's arrays."""
+"""Delegate kernel: runs one partition as an XLA executable on the host's arrays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ExecutableKernel(SimpleDelegateKernelInterface):
     """Runs an executable on the host's tensors.
 
     Args:
-        device: what computes.
+        device: device that computes.
     """
 
     def __init__(self, device: jax.Device) -> None:
@@ -43,7 +43,7 @@ class ExecutableKernel(SimpleDelegateKernelInterface):
         self._outputs = [context.tensors[i] for i in params.output_tensors]
 
     def load(self, content: bytes) -> None:
-        """Load the executable in *content*; it runs from the next call on."""
+        """Load the executable in *content*, which is used from the next call on."""
         self._contents = contents_of(content)
         self._run = loaded(content, len(self._inputs), len(self._outputs), self._device)
         self._memory = []
@@ -81,14 +81,14 @@ class ExecutableKernel(SimpleDelegateKernelInterface):
 
 
 class JaxKernel(ExecutableKernel):
-    """Delegate kernel that compiles its partition for the input shapes; new shapes recompile.
+    """Delegate kernel that compiles its partition for the input shapes, again for new shapes.
 
-    Delegraph's kernels run a partition with loops or branches while its inputs have shapes with
-    which others are open.
+    A partition with loops or branches may have open shapes (known only during invoke) for some
+    input shapes. Delegraph's kernels run it for these.
 
     Args:
-        device: what computes.
-        partitions: where the partition is noted while it is taken.
+        device: device that computes.
+        partitions: collection that contains the partition while it is open.
     """
 
     def __init__(self, device: jax.Device, partitions: list[TracedPartition]) -> None:
@@ -150,7 +150,7 @@ class JaxKernel(ExecutableKernel):
             self._compile(model, context)
 
     def _compile(self, model: PartitionModel, context: DelegateContext) -> None:
-        """Load the executable for the current shapes, from the cache if it is there."""
+        """Load the executable for the current shapes, from the cache if the cache has it."""
         device, numerics = self._device, context.numerics
         key = f"{model.digest} {numerics} {device.platform} {device.device_kind}"
         cache = context.cache("jax", version())
@@ -161,7 +161,7 @@ class JaxKernel(ExecutableKernel):
 
 
 def shared(data: NDArray[Any], device: jax.Device) -> Any:
-    """Return *data* as a JAX array in the same memory, or *data* itself if that fails."""
+    """Return *data* as a JAX array in the same memory, or *data* itself if that is impossible."""
     if device.platform != "cpu":
         return data
     try:

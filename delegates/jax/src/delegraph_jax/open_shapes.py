@@ -1,4 +1,4 @@
-"""Partitions with shapes that depend on values, which XLA cannot compile."""
+"""Partitions with open shapes, which depend on values, so that XLA cannot compile them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from delegraph_jax.graphs import prepared
 
 
 def has_open_shapes(model: PartitionModel) -> bool:
-    """Whether the shape of some tensor is known only while the partition runs.
+    """Return whether the shape of some tensor is known only during invoke.
 
-    A loop has fixed shapes with some shapes of its inputs, and may have open ones with others: a
-    state of one row that becomes as long as the batch in the first turn.
+    A loop may have fixed shapes for some input shapes and open shapes for others. For example, a
+    state of one row may grow to the length of the batch in the first iteration.
     """
     with prepared(model) as contexts:
         return any(
@@ -30,11 +30,11 @@ def has_open_shapes(model: PartitionModel) -> bool:
 
 
 class OpenPartition:
-    """A partition that is run by Delegraph's kernels.
+    """A partition that Delegraph's kernels run.
 
     Args:
         model: the partition, with the shapes of its inputs.
-        numerics: which official kernels to round like.
+        numerics: official kernels whose rounding is used.
     """
 
     def __init__(self, model: PartitionModel, numerics: Numerics) -> None:

@@ -1,4 +1,4 @@
-"""The options of ``jax``; users read about them without loading JAX."""
+"""Options of ``jax``; users can read about them without loading JAX."""
 
 from __future__ import annotations
 

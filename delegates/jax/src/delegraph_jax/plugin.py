@@ -43,7 +43,7 @@ def _version() -> str:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Specs of the delegates of this plugin."""
+    """Return the specs of this plugin's delegates."""
     return [
         DelegateSpec("jax", "any device of JAX, by functions that XLA compiles", _load, JaxOptions)
     ]
@@ -51,5 +51,8 @@ def delegraph_delegates() -> list[DelegateSpec]:
 
 @hookimpl
 def delegraph_compilers() -> list[CompilerSpec]:
-    """Specs of the compilers; a compiled partition fits one JAX and one kind of processor."""
+    """Return the specs of the compilers.
+
+    A compiled partition fits one version of JAX and one kind of processor.
+    """
     return [CompilerSpec("jax", _compile, _load_compiled, _version)]

@@ -1,4 +1,4 @@
-"""A partition as one Python function that JAX can trace, compile and differentiate."""
+"""Partition as a Python function that JAX can trace, compile and differentiate."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from delegraph_jax.operators.registry import Doubt, all_of
 
 
 class TracedGraphs:
-    """Subgraphs that call each other, as one function: the first subgraph.
+    """Subgraphs that call each other, as one function: that of the first subgraph.
 
     Args:
         graphs: the subgraphs.
-        numerics: which official kernels to round like.
+        numerics: official kernels whose rounding is used.
     """
 
     def __init__(self, graphs: Sequence[Graph], numerics: Numerics) -> None:
         self._graphs, self._numerics = graphs, numerics
 
     def __call__(self, *arguments: Any) -> list[Any]:
-        """Compute the outputs of the first subgraph."""
+        """Return the outputs of the first subgraph."""
         return self._run(0, arguments)[0]
 
     def checked(self, doubts: list[str], *arguments: Any) -> list[Any]:
-        """Return the outputs, and which of the doubts about the values are true: ``[D], bool``.
+        """Return the outputs, and the flags of all doubts (possible wrong values): ``[D], bool``.
 
-        What each is about is added to *doubts* while this is traced.
+        The error texts of the flags are added to *doubts* during tracing.
         """
         outputs, found = self._run(0, arguments)
         doubts += [why for _, why in found]
@@ -77,10 +77,10 @@ class TracedGraphs:
 
 
 class TracedPartition:
-    """A partition as a function of the arrays that it reads.
+    """A partition as a function from its input arrays to its outputs.
 
     Attributes:
-        inputs: tensor indices of the arguments: what it reads and the file does not hold.
+        inputs: tensor indices of the arguments, which are its inputs without constants.
         outputs: tensor indices of the results.
     """
 
@@ -94,12 +94,12 @@ class TracedPartition:
         """Return the outputs, in the order of :attr:`outputs`.
 
         Raises:
-            OperatorError: a node cannot be computed, or its result has another shape than the host
-                says.
+            OperatorError: a node cannot be computed, or the shape of its result differs from the
+                host's.
         """
         return self._graphs(*arguments)
 
     @cached_property
     def _graphs(self) -> TracedGraphs:
-        """The traced function, built at the first call because it takes memory."""
+        """Traced function, which is built at the first call because it needs memory."""
         return TracedGraphs(graphs_of(self._params.partition_model()), self._numerics)

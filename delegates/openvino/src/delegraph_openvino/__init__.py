@@ -1,1 +1,1 @@
-"""The delegate ``openvino``: partitions of a model, compiled by Intel's OpenVINO."""
+"""Delegate ``openvino``: Intel's OpenVINO compiles and runs partitions of a model."""

@@ -1,7 +1,7 @@
-"""Claims of the ``openvino`` delegate, read from data that ``tools/ask_openvino.py`` has written.
+"""Claims of the ``openvino`` delegate, read from data that ``tools/ask_openvino.py`` wrote.
 
-The script runs the kit's models of every operator, one by one, and keeps the types and features
-with which all results were right, and how many units 8-bit results were off at most.
+The script runs the conformance kit's models of every operator, one by one. It stores the types and
+features with which all results were right, and the largest difference of 8-bit results in units.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOLERANCE = {"FLOAT32": Tolerance(relative=1e-3, absolute=1e-4)}
 
 @cache
 def record() -> dict[str, Any]:
-    """Return OpenVINO's version, and operators with types by role, features and units."""
+    """Return OpenVINO's version, and for each operator types by role, features and units."""
     file = files("delegraph_openvino").joinpath("claims.json")
     found: dict[str, Any] = json.loads(file.read_text("utf-8"))
     return found

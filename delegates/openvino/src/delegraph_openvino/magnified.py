@@ -1,4 +1,4 @@
-"""Finds float tensors that are quantized later: there a rounding error may become a whole step."""
+"""Finds float tensors that are quantized later, where a rounding error may become a step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EXACT = (
     "SPACE_TO_DEPTH SPLIT SPLIT_V SQUEEZE STRIDED_SLICE TOPK_V2 TRANSPOSE UNPACK ZEROS_LIKE"
 )
 EXACT = frozenset(_EXACT.split())
-"""Operators that round nothing: their results are the same in OpenVINO and in TFLite."""
+"""Operators that do not round, so that OpenVINO and TFLite give equal results."""
 
 INTEGERS = frozenset({"INT16", "INT2", "INT4", "INT8", "UINT8"})
 REASON = (
@@ -23,10 +23,10 @@ REASON = (
 
 
 def magnified_tensors(context: DelegateContext) -> frozenset[int]:
-    """Indices of a subgraph's float tensors that reach a node which quantizes its input.
+    """Return the indices of a subgraph's float tensors that reach a node which quantizes its input.
 
-    Such nodes are QUANTIZE and hybrid layers: floats by integer weights. In a called subgraph,
-    such as the body of a loop, outputs may become inputs.
+    Such nodes are QUANTIZE and hybrid layers (float inputs, integer weights). In a called subgraph,
+    such as the body of a loop, outputs may become inputs again.
     """
     found: set[int] = set()
     steps = [context.get_node_and_registration(i)[0] for i in context.get_execution_plan()]
@@ -44,9 +44,9 @@ def check_magnified(name: str, node: Node, magnified: frozenset[int]) -> bool | 
     """Return a rejection of a node whose rounding errors a later node magnifies, otherwise True.
 
     Args:
-        name: of the operator.
+        name: name of the operator.
         node: the node.
-        magnified: see :func:`magnified_tensors`.
+        magnified: result of :func:`magnified_tensors`.
     """
     reached = next((i for i in node.outputs if i in magnified), None)
     if reached is None or name in EXACT:
@@ -55,7 +55,7 @@ def check_magnified(name: str, node: Node, magnified: frozenset[int]) -> bool | 
 
 
 def _quantizes(node: Node, context: DelegateContext) -> bool:
-    """Whether a node quantizes floats: it reads floats, and reads or writes small integers."""
+    """Return whether a node quantizes floats: it has float inputs and small integer tensors."""
     reads = {context.tensors[i].type.name for i in node.inputs if i >= 0}
     writes = {context.tensors[i].type.name for i in node.outputs if i >= 0}
     return "FLOAT32" in reads and not INTEGERS.isdisjoint(reads | writes)

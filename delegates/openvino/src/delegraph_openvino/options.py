@@ -1,4 +1,4 @@
-"""The options of ``openvino``; users read about them without loading OpenVINO."""
+"""Options of ``openvino``; users can read about them without loading OpenVINO."""
 
 from __future__ import annotations
 

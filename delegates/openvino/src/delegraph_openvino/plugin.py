@@ -26,11 +26,14 @@ DELEGATE = DelegateSpec("openvino", SUMMARY, _load, OpenvinoOptions, rank=10)
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Spec of the delegate of this plugin."""
+    """Return the spec of this plugin's delegate."""
     return [DELEGATE]
 
 
 @hookimpl
 def delegraph_compilers() -> list[CompilerSpec]:
-    """Spec of the ahead-of-time compiler; its output depends on the version of OpenVINO."""
+    """Return the spec of the ahead-of-time compiler.
+
+    Its output depends on the version of OpenVINO.
+    """
     return [engine_compiler(DELEGATE, lambda: version("openvino"))]

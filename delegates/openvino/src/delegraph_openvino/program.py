@@ -30,9 +30,9 @@ class OpenvinoProgram:
     """A compiled partition that can run.
 
     Args:
-        compiled: what :func:`compiled` has returned, exported.
-        options: of the delegate.
-        num_threads: on the CPU; -1 for as many as OpenVINO likes.
+        compiled: exported bytes of the model that :func:`compiled` returned.
+        options: options of the delegate.
+        num_threads: number of CPU threads; -1 lets OpenVINO choose.
     """
 
     def __init__(self, compiled: bytes, options: OpenvinoOptions, num_threads: int) -> None:
@@ -83,7 +83,7 @@ def _settings(options: OpenvinoOptions) -> dict[str, Any]:
 
 
 def _read(content: bytes) -> ov.Model:
-    """Return a ``.tflite`` file as an OpenVINO network, by way of a temporary file."""
+    """Return a ``.tflite`` file as an OpenVINO network, read from a temporary file."""
     with tempfile.NamedTemporaryFile(suffix=".tflite", delete=False) as file:
         file.write(content)
     try:

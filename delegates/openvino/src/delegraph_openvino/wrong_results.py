@@ -25,11 +25,14 @@ WRONG = {
     "SPACE_TO_BATCH_ND": NEAR_CONVOLUTIONS,
     "TILE": NEAR_CONVOLUTIONS,
 }
-"""Operators whose results are wrong for some inputs that no claim can tell from others."""
+"""Operators whose results are wrong for some inputs, which claims cannot describe."""
 
 COMPARISONS = ("EQUAL", "GREATER", "LESS", "NOT_EQUAL")
 IN_FLOATS = (*COMPARISONS, "MEAN", "POW", "REDUCE_M", "RESIZE_", "REVERSE_", "SUM")
-"""How operators begin whose INT32 OpenVINO computes in floats, as it does before an activation."""
+"""Beginnings of the names of operators whose INT32 OpenVINO computes in floats.
+
+It does the same before an activation.
+"""
 
 DIVISIONS = ("DIV", "FLOOR_DIV", "FLOOR_MOD")
 WRONG_CASTS = (["FLOAT32", "INT32"], ["INT32", "BOOL"])
@@ -72,12 +75,12 @@ def check_numbers(
 
 
 def _wrong_with(name: str, types: Sequence[str], is_fused: bool) -> str:
-    """Fault of OpenVINO's result for an operator; empty for none.
+    """Return a text about the fault of OpenVINO's result for an operator; empty for none.
 
     Args:
-        name: of the operator.
-        types: of its first input and its first output.
-        is_fused: whether it has an activation function.
+        name: name of the operator.
+        types: types of its first input and its first output.
+        is_fused: whether it has a fused activation.
     """
     if types[:1] == ["INT32"] and (is_fused or name.startswith(IN_FLOATS)):
         return "OpenVINO computes it in floats, which are not exact over 2**24"
@@ -91,5 +94,5 @@ def _wrong_with(name: str, types: Sequence[str], is_fused: bool) -> str:
 
 
 def _has_twice(axes: ArrayLike, rank: int) -> bool:
-    """Return whether an axis is named twice, from either end."""
+    """Return whether an axis is listed twice, counted from the front or the end."""
     return len({int(axis) % max(rank, 1) for axis in np.ravel(axes)}) < np.size(axes)

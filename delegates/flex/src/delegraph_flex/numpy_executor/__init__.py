@@ -1,1 +1,1 @@
-"""Runs TensorFlow's operators by NumPy and SciPy, where TensorFlow is not installed."""
+"""Executor that runs TensorFlow's operators by NumPy and SciPy, without TensorFlow."""

@@ -1,4 +1,4 @@
-"""Datasets: what ``tf.data`` reads, one element at a time; never the whole dataset at once."""
+"""Datasets of ``tf.data``, read one element at a time, never whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.node_def import Shape
 
 Element = tuple[Any, ...]
-"""One value for each component: an array, or a handle."""
+"""An element of a dataset: one value for each component, an array or a handle."""
 
 HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
@@ -24,15 +24,15 @@ class Dataset:
     """A sequence of elements that can be read any number of times, each time from the start.
 
     Attributes:
-        read: returns an iterator over the elements; one that never ends looks, as all do, at each
-            element whether the call that runs is asked to stop.
+        read: returns an iterator over the elements. At each element the iterator checks whether the
+            running call is asked to stop, because it may be endless.
     """
 
     read: Callable[[], Iterator[Element]]
 
 
 def dataset_of(handle: Any) -> Dataset:
-    """Return *handle* if it is a Dataset; a handle of a dataset is the Dataset object.
+    """Return *handle* after a check that it is a Dataset, which is its own handle.
 
     Raises:
         ValueError: the handle is not a Dataset.
@@ -62,7 +62,7 @@ def check_element(element: Sequence[Any], node: FlexNode, types: str = "output_t
 
 
 def fits(shape: tuple[int, ...], declared: Shape) -> bool:
-    """Return whether *shape* matches *declared*, in which -1 stands for any size."""
+    """Return whether *shape* matches *declared*, in which -1 matches any size."""
     if declared is None:
         return True
     return len(shape) == len(declared) and all(
@@ -79,7 +79,7 @@ def function_of(node: FlexNode, name: str = "f") -> Callable[[Sequence[Any]], El
     """Return the model's function that the attribute *name* refers to, as a Python function.
 
     Raises:
-        Unsupported: the model has no such function, or this host runs none.
+        Unsupported: the model lacks the function, or this host runs no functions.
     """
     function, around = node.function(name).name, node.around
     call = around.call

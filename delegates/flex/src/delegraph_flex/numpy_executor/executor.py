@@ -1,4 +1,4 @@
-"""The executor itself: values are NumPy arrays."""
+"""NumPy executor, whose values are NumPy arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of indices that are computed while the model runs, and therefore untrusted."""
+"""Checks of indices that are computed during invoke, and therefore untrusted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def axis_of(value: Any, rank: int, name: str = "axis") -> int:
     """Return an axis from a tensor as an integer in [0, rank); negative values count from the end.
 
     Raises:
-        ValueError: the value is no scalar, or not an axis of an array of that rank.
+        ValueError: the value is no scalar, or no axis of an array with this rank.
     """
     axis = scalar(value, name)
     if not -rank <= axis < rank:
@@ -66,14 +66,16 @@ def ignores_bad_indices(node: FlexNode) -> bool:
 
 
 def places(indices: NDArray[Any], shape: Sequence[int]) -> NDArray[np.intp] | None:
-    """Return which slice of *shape* each row of *indices* [..., n] addresses, counted in order.
+    """Return the number of the slice of *shape* that each row of *indices*, ``[..., n]``, selects.
+
+    Slices are numbered in row-major order.
 
     Args:
-        indices: at least one in a row.
-        shape: that they index into; slices have the dimensions after the first n.
+        indices: index tuples of n numbers, with n at least 1.
+        shape: shape that is indexed; slices have the dimensions after the first n.
 
     Returns:
-        None where some are not inside.
+        Slice numbers, or None if an index is out of range.
     """
     depth = indices.shape[-1]
     columns = tuple(indices[..., i] for i in range(depth))

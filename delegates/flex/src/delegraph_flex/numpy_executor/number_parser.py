@@ -1,4 +1,4 @@
-"""Numbers in text, as TensorFlow reads them: those of C's ``strtod``, with blanks on both sides."""
+"""Parses numbers in text as TensorFlow does: like C's ``strtod``, with blanks on both sides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from delegraph_flex.data_types import DataType
 
 PARSED = frozenset({DataType.FLOAT32, DataType.FLOAT64, DataType.INT32, DataType.INT64})
-"""Types that text can be read as."""
+"""Types as which text can be parsed."""
 
 _DECIMAL = re.compile(rb"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*", re.I)
 _HEXADECIMAL = re.compile(rb"\s*([-+]?)0x([\da-f]+\.?[\da-f]*|\.[\da-f]+)(?:p([-+]?\d+))?\s*", re.I)
@@ -75,12 +75,12 @@ def _float32(text: bytes) -> np.float32 | None:
 
 
 def _finite(value: np.float32) -> float:
-    """Value of a float for rounding: infinities follow on the largest numbers."""
+    """Return a float as Python number, with infinity as the next number after the largest float."""
     return float(value) if np.isfinite(value) else math.copysign(2.0**128, value)
 
 
 def _exact(text: bytes) -> Decimal | Fraction:
-    """Return the number in a text whose magnitude a float has."""
+    """Return the exact number in a text, whose magnitude must be in the range of floats."""
     found = _HEXADECIMAL.fullmatch(text)
     if found is None:
         return Decimal(text.decode().strip())

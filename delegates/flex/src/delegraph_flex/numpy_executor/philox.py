@@ -24,22 +24,22 @@ from delegraph.arithmetic import Words, counters, philox4x32
 _MASK = (1 << 64) - 1
 _WORD = (1 << 32) - 1
 _FEW = 10
-"""Groups up to which Python's integers are faster than NumPy's arrays."""
+"""Number of groups up to which Python's integers are faster than NumPy's arrays."""
 
 _SCRAMBLER = 0x02461E293EC8F720  # the key under which seeds are mixed
 SMALLEST_UNIFORM = 1e-7
-"""What smaller numbers count as, so that their logarithm is finite."""
+"""Least uniform number; smaller ones are replaced by it, so that their logarithm is finite."""
 _RESERVED = 256  # words an output may use, where their number varies
 _TRUNCATED_AT = 2.0  # standard deviations
 
 
 @dataclass(frozen=True, slots=True)
 class Philox:
-    """A place in a stream of groups of four words.
+    """A position in a random stream, which consists of groups of four 32-bit words.
 
     Attributes:
-        key: 64 bits.
-        counter: number of the next group, 128 bits.
+        key: 64-bit key.
+        counter: number of the next group, with 128 bits.
     """
 
     key: int
@@ -52,7 +52,7 @@ class Philox:
 
     @classmethod
     def of_stateless_seed(cls, seed: NDArray[Any]) -> Philox:
-        """Return the stream of a stateless operator's seed: ``[2]``, mixed first.
+        """Return the stream for the seed of a stateless operator, ``[2]``, which is mixed first.
 
         Source:
             GenerateKey, core/kernels/stateless_random_ops.cc.
@@ -68,7 +68,7 @@ class Philox:
         return Philox(self.key, self.counter + groups)
 
     def words(self, groups: int) -> Words:
-        """Return the next groups: ``[groups, 4], uint32``."""
+        """Return the next *groups* groups: ``[groups, 4], uint32``."""
         if groups <= _FEW:
             places = range(self.counter, self.counter + groups)
             return np.array([_group(self.key, at) for at in places], np.uint32).reshape(-1, 4)
@@ -81,7 +81,7 @@ class Philox:
         return np.concatenate([words, rest])
 
     def blocks(self, starts: NDArray[Any], groups: int) -> Words:
-        """Return *groups* groups from each of *starts* on: ``[starts, 4 * groups], uint32``."""
+        """Return *groups* groups from each of *starts*: ``[starts, 4 * groups], uint32``."""
         starts = starts.astype(np.uint64)
         places = (starts[:, np.newaxis] + np.arange(groups, dtype=np.uint64)).reshape(-1)
         low, high = self.counter & _MASK, self.counter >> 64 & _MASK
@@ -94,7 +94,7 @@ class Philox:
 
 
 def _group(key: int, counter: int) -> tuple[int, int, int, int]:
-    """Return the four words of a single counter; ``philox4x32`` computes them for many."""
+    """Return the four words of one group; ``philox4x32`` computes many groups."""
     c0, c1, c2, c3 = (counter >> shift & _WORD for shift in (0, 32, 64, 96))
     k0, k1 = key & _WORD, key >> 32
     for _ in range(10):
@@ -120,27 +120,27 @@ class Stream:
         return place
 
     def reserve_outputs(self, count: int) -> Philox:
-        """Return the current position, and advance the stream by a reserve per output.
+        """Return the current position; advance the stream by TensorFlow's reserve for outputs.
 
-        TensorFlow reserves the same for *count* outputs.
+        TensorFlow reserves a fixed number of groups for each output.
         """
         return self.reserve(count * _RESERVED)
 
 
 def flat_words(random: Philox, count: int) -> Words:
-    """Return the next words: ``[count], uint32``."""
+    """Return the next *count* words: ``[count], uint32``."""
     return random.words(-(-count // 4)).reshape(-1)[:count]
 
 
 def flat_long_words(random: Philox, count: int) -> NDArray[np.uint64]:
-    """Return words of 64 bits, the low half first in the stream: ``[count], uint64``."""
+    """Return *count* 64-bit words, each from two words, low half first: ``[count], uint64``."""
     pairs = flat_words(random, 2 * count).reshape(-1, 2).astype(np.uint64)
     longs: NDArray[np.uint64] = pairs[:, 1] << np.uint64(32) | pairs[:, 0]
     return longs
 
 
 def uniform(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return floats in [0, 1): ``[count]``, as many random bits as the mantissa has."""
+    """Return *count* floats in [0, 1), each with the mantissa's number of random bits."""
     if dtype == np.float64:
         return doubles(flat_words(random, 2 * count))
     words = flat_words(random, count)
@@ -152,13 +152,13 @@ def uniform(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def floats(words: Words) -> NDArray[np.float32]:
-    """Return floats in [0, 1) from 23 bits of each word."""
+    """Return floats in [0, 1) made from 23 bits of each word."""
     between_1_and_2 = (words & np.uint32(0x7FFFFF)) | np.uint32(127 << 23)
     return between_1_and_2.view(np.float32) - np.float32(1)
 
 
 def doubles(words: Words) -> NDArray[np.float64]:
-    """Return doubles in [0, 1) from 52 bits of each pair of words: ``[words / 2]``."""
+    """Return doubles in [0, 1) made from 52 bits of each pair of words: ``[words / 2]``."""
     pairs = words.reshape(-1, 2).astype(np.uint64)
     mantissa = (pairs[:, 0] & np.uint64(0xFFFFF)) << np.uint64(32) | pairs[:, 1]
     return (mantissa | np.uint64(1023 << 52)).view(np.float64) - 1.0
@@ -190,9 +190,9 @@ def _box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
 
 
 def _logarithms(x: NDArray[Any]) -> NDArray[Any]:
-    """Logarithms as the C library computes them, in the precision of *x*.
+    """Return logarithms as the C library computes them, in the precision of *x*.
 
-    NumPy's differ from it in the last bit of some.
+    For some numbers, NumPy's logarithms differ from these in the last bit.
     """
     log = math.log if x.dtype == np.float64 else _logf()
     return np.fromiter(map(log, x.tolist()), x.dtype, len(x))
@@ -200,7 +200,7 @@ def _logarithms(x: NDArray[Any]) -> NDArray[Any]:
 
 @cache
 def _logf() -> Callable[[float], float]:
-    """Return the C library's logarithm in single precision, or else a rounded one."""
+    """Return the C library's float logarithm, or a rounded double logarithm if it is missing."""
     try:
         library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
         logf = library.logf
@@ -214,7 +214,7 @@ def _logf() -> Callable[[float], float]:
 def truncated_normal(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return standard normal floats within [-2, 2], by repeated drawing: ``[count]``.
 
-    Every four floats, or two doubles, have a stretch of the stream for themselves.
+    Every four floats, or two doubles, use a separate part of the stream.
     """
     is_double = dtype == np.float64
     size = 2 if is_double else 4

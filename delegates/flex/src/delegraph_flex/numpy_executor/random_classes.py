@@ -1,4 +1,4 @@
-"""Classes drawn at random, with probabilities given as logits."""
+"""Draws random classes, with probabilities given as logits."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def draw_classes(
 ) -> NDArray[Any]:
     """Return *count* classes for each row of *logits*: ``[rows, count]``, *dtype*.
 
-    Logits that are not finite have no chance. TensorFlow divides many rows among its threads, and
-    then its numbers depend on how many it has; these are those of one thread.
+    Classes with logits that are not finite are never drawn. TensorFlow divides many rows among its
+    threads, so its numbers depend on the number of threads; these are the numbers of one thread.
 
     Args:
         logits: ``[rows, classes]``, real.
-        count: a scalar.
-        reserve: gives the place in the stream for that many outputs.
+        count: number of draws per row, a scalar.
+        reserve: returns the position in the stream for a number of outputs.
         dtype: dtype of the result.
 
     Raises:
-        ValueError: shapes or a count that cannot be.
+        ValueError: a shape or the count is invalid.
 
     Source:
         MultinomialOp, core/kernels/multinomial_op.cc.

@@ -1,4 +1,4 @@
-"""Table of the operators that the NumPy executor has, by name."""
+"""Table of the operators of the NumPy executor, by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import broadcasting, broadcasting_two
 
 Bind = Callable[[FlexNode], Step]
-"""Decides what a node's attributes decide, and returns the function that computes it."""
+"""Function that reads a node's attributes, and returns the step that computes the node."""
 
 FLOATS = frozenset({DataType.FLOAT16, DataType.BFLOAT16, DataType.FLOAT32, DataType.FLOAT64})
 COMPLEX = frozenset({DataType.COMPLEX64, DataType.COMPLEX128})
@@ -29,10 +29,11 @@ class Operator:
     """An operator of the NumPy executor: its name, its types and its bind function.
 
     Attributes:
-        name: TensorFlow's.
-        bind: makes the function for one node.
-        types: allowed types of the attribute ``T``; None for any, or without ``T``.
-        broadcasts: whether its inputs are broadcast, so that the result may be larger than each.
+        name: TensorFlow's name of the operator.
+        bind: returns the step for one node.
+        types: allowed types of the attribute ``T``; None if all are allowed, or there is no ``T``.
+        broadcasts: whether its inputs are broadcast, so that the result may be larger than each
+            input.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Operator:
 
 
 OPERATORS = LazyTable[Operator]("delegraph_flex.numpy_executor.operators")
-"""Every operator, by name."""
+"""Mapping from an operator's name to the operator."""
 
 
 def operator(
@@ -50,15 +51,16 @@ def operator(
 ) -> Callable[[Bind], Bind]:
     """Return the decorator that registers a function as the operators *names*.
 
-    The decorated function takes a :class:`FlexNode` and returns the function of the arrays. That
-    one returns an array, or a sequence of arrays for several outputs, of exactly the dtypes that
-    TensorFlow gives; it never writes to what it is given, and copies what it keeps for later.
+    The decorated function takes a :class:`FlexNode` and returns the node's step, a function of the
+    input arrays. The step returns an array, or a sequence of arrays for several outputs, with
+    TensorFlow's dtypes. It never writes to its inputs, and copies values that it keeps.
 
     Args:
-        names: the operators.
+        names: names of the operators.
         types: allowed types of the attribute ``T``; None for no check.
-        broadcasts: whether inputs are broadcast: the result's memory is asked for then. What else
-            is larger than the inputs, the function asks for itself, by ``delegraph_flex.memory``.
+        broadcasts: whether inputs are broadcast; the memory of the result is then checked. For
+            other arrays larger than the inputs, the step itself must call
+            ``delegraph_flex.memory``.
     """
 
     def register(bind: Bind) -> Bind:
@@ -73,7 +75,7 @@ def bind(node: FlexNode) -> Step:
     """Return the function that computes *node*, by its operator in the table.
 
     Raises:
-        Unsupported: the table has no such operator, or not with these attributes.
+        Unsupported: the table lacks the operator, or does not support its attributes.
     """
     found = OPERATORS.get(node.op)
     if found is None:

@@ -1,4 +1,4 @@
-"""Rounding to whole numbers as C does."""
+"""Rounding to whole numbers, as C does it."""
 
 from __future__ import annotations
 

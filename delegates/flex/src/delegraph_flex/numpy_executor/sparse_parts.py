@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from delegraph_flex.numpy_executor.indices import check_rank
 
 MOST_ELEMENTS = (1 << 63) - 1
-"""What an index can count."""
+"""Largest number of elements that an index can count."""
 
 
 def check(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> None:
     """Check that indices, values and shape are the parts of a sparse tensor.
 
     Raises:
-        ValueError: their shapes do not go together, or an index is outside.
+        ValueError: the shapes of the parts do not match, or an index is out of range.
     """
     check_rank(values, 1, "values")
     check_indices(indices, values.size, shape)
@@ -38,7 +38,7 @@ def check_shape(shape: NDArray[Any]) -> None:
     """Check that *shape* has no negative dimension, and fewer than 2^63 elements.
 
     Raises:
-        ValueError: a negative dimension, or more elements than 64 bits count.
+        ValueError: a dimension is negative, or there are too many elements.
     """
     dims = shape.tolist()
     if min(dims, default=0) < 0 or math.prod(dims) > MOST_ELEMENTS:
@@ -66,12 +66,12 @@ def _check_count(indices: NDArray[Any], count: int, shape: NDArray[Any]) -> None
 
 
 def row_order(indices: NDArray[Any]) -> NDArray[np.intp]:
-    """Order that sorts the rows of *indices*; equal rows keep their order."""
+    """Return the order that sorts the rows of *indices*; equal rows keep their order."""
     return np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(len(indices))
 
 
 def are_rising(indices: NDArray[Any]) -> bool:
-    """Return whether rows of indices are in order, and none is repeated."""
+    """Return whether the rows of *indices* are sorted and none is repeated."""
     steps = np.diff(indices.astype(np.int64), axis=0)
     if not steps.size:
         return True

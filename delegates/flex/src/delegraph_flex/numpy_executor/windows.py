@@ -1,4 +1,4 @@
-"""How windows slide over an image, by TensorFlow's rules.
+"""Geometry of sliding windows over an image, by TensorFlow's rules.
 
 Source:
     GetWindowedOutputSizeVerbose, core/framework/kernel_shape_util.cc.
@@ -24,9 +24,9 @@ class Sliding:
 
     Attributes:
         padding: SAME, VALID or EXPLICIT.
-        strides: steps between windows.
-        dilations: steps between taps.
-        explicit: zeros before and after, for EXPLICIT.
+        strides: distances between windows.
+        dilations: distances between taps (elements of a window).
+        explicit: numbers of zeros before and after, for EXPLICIT padding.
     """
 
     padding: str
@@ -45,13 +45,13 @@ class Sliding:
         """Return the window geometry of *node*; channels are last, the only order on a CPU.
 
         Args:
-            node: the operator.
+            node: node of the operator.
             rank: rank of the input.
-            dilations: name of that attribute.
-            data_format: the one that runs; None where there is no such attribute.
+            dilations: name of the attribute with the dilations.
+            data_format: the supported data format; None if there is no such attribute.
 
         Raises:
-            Unsupported: another order of axes, or windows that step over images or channels.
+            Unsupported: the axes have another order, or windows move along images or channels.
         """
         if data_format is not None:
             node.choice("data_format", (data_format,), data_format)
@@ -72,7 +72,7 @@ class Sliding:
         """Return the window geometry over an image of *sizes*, one for each spatial axis.
 
         Raises:
-            ValueError: a kernel that does not fit.
+            ValueError: a kernel does not fit.
         """
         axes = zip(sizes, kernel, self.strides, self.dilations, self.explicit, strict=True)
         return tuple(window(self.padding, *axis) for axis in axes)
@@ -82,7 +82,8 @@ def spatial(node: FlexNode, name: str, values: Sequence[int], rank: int) -> tupl
     """Return the spatial values of an attribute that has a value for each axis of the input.
 
     Raises:
-        Unsupported: another number of values, one below 1, or one for images or channels.
+        Unsupported: the number of values is wrong, a value is below 1, or a value for images or
+            channels is not 1.
     """
     if len(values) != rank or values[0] != 1 or values[-1] != 1 or min(values) < 1:
         raise Unsupported(f"attribute {name!r} is {list(values)}, expected 1 at both ends")
@@ -98,7 +99,7 @@ def window(
     Window(input=4, kernel=3, stride=2, dilation=1, output=2, before=0)
 
     Raises:
-        ValueError: an empty kernel, or one that is too large by two strides or more.
+        ValueError: the kernel is empty, or is too large by two strides or more.
     """
     if kernel < 1:
         raise ValueError(f"a window has {kernel} taps, expected at least one")
@@ -117,9 +118,9 @@ def patches(x: NDArray[Any], windows: Sequence[Window], fill: complex = 0) -> ND
     """Return every window, as a view: ``[N, *outputs, *kernels, C]``.
 
     Args:
-        x: ``[N, *spatial, C]``.
-        windows: for each spatial axis.
-        fill: what surrounds the image.
+        x: images, ``[N, *spatial, C]``.
+        windows: windows along each spatial axis.
+        fill: value around the image.
     """
     x = surrounded(x, windows, fill)
     steps = x.strides[1:-1]

@@ -22,7 +22,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "tensor": (np.ndarray,),
     "type": (DataType,),
 }
-"""The Python types of an attribute, by the kind that an OpDef declares."""
+"""Mapping from the kind of attribute in an OpDef to its Python types."""
 
 _NAMES = {type: kind for kind, types in _KINDS.items() for type in types}
 
@@ -31,8 +31,8 @@ def checked_attributes(node: FlexNode, op_def: Any) -> dict[str, AttrValue]:
     """Return the attributes that the OpDef knows, after a check; others are dropped.
 
     Raises:
-        Unsupported: one is of another kind, has a value that TensorFlow does not allow, or is
-            missing and has no default.
+        Unsupported: an attribute has another kind, has a value that TensorFlow does not allow, or
+            is missing without a default.
     """
     inferred = {
         name
@@ -54,7 +54,7 @@ def checked_attributes(node: FlexNode, op_def: Any) -> dict[str, AttrValue]:
 
 
 def check_types(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue]) -> None:
-    """Check that number and types of the node's tensors match the attributes.
+    """Check that the number and types of the node's tensors match the attributes.
 
     Raises:
         Unsupported: a number or a type does not match.
@@ -85,7 +85,7 @@ def argument_types(
 ) -> list[DataType | None] | None:
     """Return the types of inputs or outputs; None for a type that TensorFlow infers.
 
-    The whole is None where even their number is left to TensorFlow.
+    The result is None if TensorFlow also infers their number.
     """
     defaults = {attr.name: attr.default_value.type for attr in op_def.attr}
     types: list[DataType | None] = []
@@ -109,7 +109,7 @@ def eager_attribute(value: AttrValue, functions: Mapping[str, str]) -> Any:
 
     Args:
         value: a value of any kind except a tensor.
-        functions: TensorFlow's name of each function of the model.
+        functions: mapping from each function of the model to TensorFlow's name for it.
     """
     if isinstance(value, list):
         return [eager_attribute(item, functions) for item in value]
@@ -142,7 +142,7 @@ def has_tensors(attrs: Mapping[str, AttrValue]) -> bool:
 def _holds(stored: TensorType, type: DataType) -> bool:
     """Return whether a tensor of the file holds values of a type.
 
-    INT8 holds QINT8 as well; older files have handles as INT32.
+    INT8 also holds QINT8; older files store handles as INT32.
     """
     if stored.name == type.name or type.name == f"Q{stored.name}":
         return True

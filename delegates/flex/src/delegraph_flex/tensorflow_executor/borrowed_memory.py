@@ -1,4 +1,4 @@
-"""Tracks memory of the interpreter that TensorFlow reads without a copy."""
+"""Tracks memory of the interpreter that TensorFlow reads without copying."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 
 class BorrowedMemory:
-    """Set of memory ranges that belong to the interpreter, which will overwrite them.
+    """Set of memory ranges that belong to the interpreter, which overwrites them later.
 
-    A value that lies there, or a part of one, must be copied before it is kept: in a variable, in a
-    list, or as a result. Whole buffers are remembered, so that parts and neighbours are found.
+    A value in such memory must be copied before it is stored in a variable or a list, or returned
+    as a result. The set has whole buffers, so that parts of values are found too.
     """
 
     def __init__(self) -> None:
         self._ranges: dict[int, tuple[int, int, Any]] = {}
 
     def add(self, array: NDArray[Any]) -> None:
-        """Add the memory of *array* to the set, until the memory is freed."""
+        """Add the memory of *array* to the set; it is removed when the memory is freed."""
         root = array
         while isinstance(root.base, np.ndarray):
             root = root.base

@@ -1,4 +1,4 @@
-"""Calls TensorFlow's eager operators by the fastest interface that this TensorFlow version has."""
+"""Calls TensorFlow's eager operators by the fastest interface of the installed version."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def eager_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> St
     Args:
         op_def: TensorFlow's OpDef.
         count: number of outputs.
-        attrs: names and values in turn: types as integers, shapes as lists, functions by name.
+        attrs: names and values of attributes in turn, with types as integers, shapes as lists,
+            functions by name.
         device: name of the device to run on.
     """
     if pywrap_tfe is None:
@@ -50,13 +51,13 @@ def named_call(name: str, count: int, attrs: Sequence[Any], device: str) -> Step
 
 
 def message_of(error: BaseException) -> str:
-    """Return TensorFlow's message of an error, without the names of its internal functions."""
+    """Return TensorFlow's error message without the names of its internal functions."""
     text = getattr(error, "message", None) or str(error)
     return _NOISE.sub("", text).strip().split("\n")[0] or type(error).__name__
 
 
 def _public_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> Step:
-    """Return the call by ``tf.raw_ops``, whose parameters are the API's and not the OpDef's."""
+    """Return the call by ``tf.raw_ops``, whose parameter names may differ from the OpDef's."""
     function = getattr(tf.raw_ops, op_def.name)
     names = [name for name in inspect.signature(function).parameters if name != "name"]
     inputs = [

@@ -1,4 +1,4 @@
-"""The TensorFlow executor: its values are eager tensors."""
+"""TensorFlow executor, whose values are eager tensors."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ except ImportError:
 logger = logging.getLogger(__name__)
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
-"""Where everything runs; the file says nothing of devices, and arrays are in its memory anyway."""
+"""Device on which all operators run; the arrays are in its memory."""
 
 BORROWED_BYTES = 1 << 15
-"""Smaller arrays are copied when they enter, which costs less than looking after them."""
+"""Number of bytes below which arrays are copied, because that costs less than tracking them."""
 
 _HANDLES = frozenset({TensorType.RESOURCE, TensorType.VARIANT})
 _CODES = {type: int(DataType.of(type)) for type in TensorType if type.name in DataType.__members__}
@@ -48,9 +48,9 @@ _CODES = {type: int(DataType.of(type)) for type in TensorType if type.name in Da
 class TensorFlowExecutor(Executor):
     """Executor that runs operators eagerly, one by one, on the CPU.
 
-    Resources, functions and the state of seeded generators are the interpreter's own. TensorFlow's
-    threads are the process's: ``num_threads`` counts only where nothing in it has used TensorFlow
-    before.
+    Each interpreter has its own resources, functions and states of seeded generators. TensorFlow's
+    threads belong to the process, so ``num_threads`` has an effect only if the process has not used
+    TensorFlow before.
     """
 
     name = "tensorflow"
@@ -149,7 +149,7 @@ class TensorFlowExecutor(Executor):
         return call
 
     def _keeping(self, call: Step) -> Step:
-        """Return *call*, with inputs copied out of memory that the interpreter will overwrite."""
+        """Return *call*, with inputs copied if the interpreter will overwrite their memory."""
         copied = self._copied
 
         def run(*values: Any) -> Any:
@@ -158,7 +158,7 @@ class TensorFlowExecutor(Executor):
         return run
 
     def _copied(self, value: Any) -> Any:
-        """Return *value*, or a copy if it is in memory of the interpreter."""
+        """Return *value*, or a copy if it is in the interpreter's memory."""
         if value.dtype in (tf.resource, tf.variant, tf.string):
             return value
         array = np.asarray(_memory(value))
@@ -170,7 +170,7 @@ class TensorFlowExecutor(Executor):
 class Handle:
     """Wrapper of a resource or variant tensor, to pass it between partitions in an array.
 
-    The wrapper hides the tensor from NumPy, which would try to convert it to numbers.
+    The wrapper hides the tensor from NumPy, which would otherwise convert it to numbers.
     """
 
     __slots__ = ("value",)
@@ -186,10 +186,10 @@ class Handle:
 
 
 def _op_def(op: str) -> Any:
-    """Return TensorFlow's definition of an operator; TensorFlow Text is imported where needed.
+    """Return TensorFlow's definition of an operator; TensorFlow Text is imported if needed.
 
     Raises:
-        Unsupported: TensorFlow has no such operator.
+        Unsupported: TensorFlow lacks the operator.
     """
     found = op_def_registry.get(op)
     effect = side_effects().get(op)
@@ -208,7 +208,7 @@ def _op_def(op: str) -> Any:
 
 
 def _memory(value: Any) -> Any:
-    """Return a tensor's values as an array, without a copy if this TensorFlow version allows."""
+    """Return a tensor's values as an array, without a copy if this version allows it."""
     read = getattr(value, "_numpy", value.numpy)
     return read()
 
@@ -230,9 +230,10 @@ def _names(op_def: Any) -> frozenset[str]:
 def _with_names(
     node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue], state: InterpreterState
 ) -> Mapping[str, AttrValue]:
-    """Return *attrs* with the interpreter's container, and a name where a resource has none.
+    """Return *attrs* with the interpreter's container, and with names for unnamed resources.
 
-    A variable without a name is the one without a name; whatever else has none is the node's own.
+    All variables without a name are the same one; any other unnamed resource belongs to its node
+    only.
     """
     names = _names(op_def)
     if "container" not in names:
@@ -250,7 +251,7 @@ def _is_seeded(attrs: Mapping[str, AttrValue]) -> bool:
 
 
 def _owned(call: Step, state: InterpreterState) -> Step:
-    """Return *call*, whose resources are removed with the interpreter."""
+    """Return *call*, with its resources removed at the end of the interpreter."""
     owner = state.unique_name()
 
     def run(*values: Any) -> Any:
@@ -264,7 +265,7 @@ def _owned(call: Step, state: InterpreterState) -> Step:
 
 
 def _stored(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue], call: Step) -> Step:
-    """Return *call* for quantized types on plain integers, the form that the file stores."""
+    """Return *call*, adapted for quantized types: the file stores them as plain integers."""
     sides = [
         attributes.argument_types(op_def, args, attrs) or []
         for args in (op_def.input_arg, op_def.output_arg)
@@ -294,7 +295,7 @@ def _as(value: Any, type: Any) -> Any:
 
 
 def _reporting(call: Step, state: InterpreterState) -> Step:
-    """Return *call* with short errors: a model function's error, or TensorFlow's message."""
+    """Return *call* with short errors: the error of a model's function, or TensorFlow's message."""
 
     def run(*values: Any) -> Any:
         try:

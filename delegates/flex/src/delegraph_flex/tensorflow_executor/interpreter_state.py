@@ -16,13 +16,13 @@ from delegraph_flex.flex_node import FunctionSignature, NodeEnvironment, Unsuppo
 from delegraph_flex.node_def import Shape
 
 KEY = "flex.tensorflow"
-"""Under which the state lies among the resources of an interpreter."""
+"""Key of the state in the resources of an interpreter."""
 
 Callback = Callable[[str, FunctionSignature, "InterpreterState"], Callable[..., Any]]
-"""Makes the function on eager tensors that runs a function of the model."""
+"""Function that returns the function on eager tensors which runs a function of the model."""
 
 Call = Callable[[str, Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]
-"""Runs a function of the model on arrays."""
+"""Function that runs a function of the model on arrays."""
 
 _abandoned: deque[tuple[dict[str, Any], list[str]]] = deque()
 _numbers = itertools.count(1)
@@ -31,12 +31,12 @@ _numbers = itertools.count(1)
 class InterpreterState:
     """Unique names of an interpreter's resources and functions in TensorFlow's process-wide stores.
 
-    TensorFlow keeps resources and functions for the process. What was made here is removed when
-    the interpreter, and with it this object, is gone, as soon as another node is bound.
+    TensorFlow keeps resources and functions until the process ends. So those of an interpreter are
+    removed after it, and this object with it, has gone: when the next node is bound.
 
     Attributes:
         container: name of the container for variables, tables and other resources.
-        failure: what a function of the model raised; TensorFlow passes on its text only.
+        failure: exception of a function of the model, because TensorFlow only passes on its text.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class InterpreterState:
 
     @classmethod
     def of(cls, around: NodeEnvironment) -> InterpreterState:
-        """Return the state of an interpreter; make it at the first call."""
+        """Return the state of an interpreter, which is created at the first call."""
         state = around.resources.get(KEY)
         if state is None:
             state = around.resources[KEY] = cls()
@@ -64,7 +64,7 @@ class InterpreterState:
         return f"{self.container}.node{next(self._nodes)}"
 
     def keep_handle(self, owner: str, handle: Any) -> None:
-        """Store the handle of a node's resource, so that the resource is destroyed at the end."""
+        """Store the handle of a node's resource, which is destroyed with the interpreter."""
         self._handles[owner] = handle
 
     def add_definition(self, definition: Any) -> None:
@@ -73,10 +73,10 @@ class InterpreterState:
         self._names.append(definition.signature.name)
 
     def function(self, name: str, around: NodeEnvironment, callback: Callback) -> str:
-        """Return TensorFlow's name of a function of the model, which is registered if need be.
+        """Return TensorFlow's name of a function of the model, which is registered if necessary.
 
         Raises:
-            Unsupported: the model has no such function.
+            Unsupported: the model lacks the function.
         """
         if name not in self._functions:
             if around.functions is None or around.call is None:
@@ -138,8 +138,8 @@ def _context() -> Any:
 def sweep() -> None:
     """Destroy the resources and functions of interpreters that no longer exist.
 
-    Called where TensorFlow is at rest. A finalizer may run in the midst of its work, under its
-    locks and within a graph that is being made, so it only leaves word of what is to be done.
+    This must be called while TensorFlow is idle. A finalizer may run while TensorFlow works, holds
+    locks or builds a graph, so it only records the resources to destroy.
     """
     while _abandoned:
         handles, names = _abandoned.popleft()

@@ -1,8 +1,8 @@
 """Wraps one node as a TensorFlow function.
 
-Eager execution shares a kernel among all operators with equal attributes, and takes no tensors as
-attributes. In a function a node has a kernel, and so the state of a seeded generator, for itself,
-and attributes of any kind.
+Eager execution shares a kernel among all operators with equal attributes, and does not accept
+tensors as attributes. In a function, a node has its own kernel with its own state of a seeded
+generator, and may have attributes of any kind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def own_function(
         node: the only node of the function.
         op_def: OpDef of the node's operator.
         attrs: attributes of the node, all in the OpDef.
-        functions: TensorFlow's name of each function of the model.
+        functions: mapping from each function of the model to TensorFlow's name for it.
     """
     renamed = {key: _renamed(value, functions) for key, value in attrs.items()}
     definition = function_pb2.FunctionDef()

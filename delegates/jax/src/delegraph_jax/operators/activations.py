@@ -13,7 +13,7 @@ from jax import lax
 from delegraph_jax.operators.registry import FLOATS, HALVES, Call, operator
 
 _EPSILON = 1e-6
-"""The least square of a length that L2_NORMALIZATION divides by."""
+"""Least square of a length by which L2_NORMALIZATION divides."""
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "ELU": jax.nn.elu,
@@ -43,7 +43,7 @@ for _name, _function in _ACTIVATIONS_WITH_HALVES.items():
 
 @operator("LEAKY_RELU", FLOATS)
 def leaky_relu(call: Call) -> Any:
-    """Return x, or alpha * x below 0."""
+    """Return x, or alpha * x where x is below 0."""
     x = call.input(0)
     return jnp.where(x > 0, x, x * call.options.alpha)
 
@@ -56,14 +56,14 @@ def gelu(call: Call) -> Any:
 
 @operator("SOFTMAX", (*FLOATS, "FLOAT16"))
 def softmax(call: Call) -> Any:
-    """Return exp(beta * x) over the sum of all of the last axis; 16-bit floats in float32."""
+    """Return exp(beta * x) divided by its sum over the last axis; 16-bit floats use float32."""
     x = call.input(0).astype(np.float32)
     return jax.nn.softmax(x * call.options.beta, axis=-1)
 
 
 @operator("LOG_SOFTMAX", FLOATS)
 def log_softmax(call: Call) -> Any:
-    """Return the logarithm of SOFTMAX with a beta of 1."""
+    """Return the logarithm of SOFTMAX with beta = 1."""
     return jax.nn.log_softmax(call.input(0), axis=-1)
 
 

@@ -1,4 +1,4 @@
-"""Comparisons, and selections by conditions."""
+"""Comparisons, and selections by a condition."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ from delegraph_jax.operators.registry import MOVED, Call, Callee, operator
 
 @operator("WHILE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def while_loop(call: Call) -> Any:
-    """Return the values of a WHILE loop after its last turn.
+    """Return the values of a WHILE loop after its last iteration.
 
-    Doubts go round with it: what is wrong in one turn stays wrong.
+    Flags of wrong values (doubts) are passed along: once set, they stay set in later iterations.
     """
     condition = call.callee(call.options.cond_subgraph_index)
     body = call.callee(call.options.body_subgraph_index)
@@ -46,7 +46,7 @@ def branch(call: Call) -> Any:
 
 @operator("STABLEHLO_CASE", MOVED, features=("subgraph",), lacks=("dynamic-shapes",))
 def case(call: Call) -> Any:
-    """Return the outputs of the subgraph that input 0 numbers; of the last one if out of range."""
+    """Return the outputs of the subgraph with the number in input 0, or of the last subgraph."""
     indices = call.options.branch_subgraph_indices
     number = call.input(0)
     is_inside = (number >= 0) & (number < len(indices))
@@ -64,7 +64,7 @@ def composite(call: Call) -> Any:
 
 
 def chosen(call: Call, position: Any, indices: Sequence[int]) -> Any:
-    """Return the outputs of subgraph ``indices[position]`` for all inputs but the first."""
+    """Return the outputs of subgraph ``indices[position]``; it gets all inputs but the first."""
     callees = [call.callee(index) for index in indices]
     values = [jnp.asarray(value) for value in call.inputs()[1:]]
     doubts = [callee.doubts(values) for callee in callees]

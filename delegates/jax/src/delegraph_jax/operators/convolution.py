@@ -13,11 +13,14 @@ from delegraph_jax.operators.fused import check_clamp, clamp
 from delegraph_jax.operators.registry import FLOATS, Call, operator
 
 MOST_TAPS = 49
-"""The largest window of DEPTHWISE_CONV_2D that becomes a sum; XLA's own is slow on processors."""
+"""Largest number of taps for which DEPTHWISE_CONV_2D becomes a sum.
+
+XLA's own depthwise convolution is slow on processors.
+"""
 
 
 def pads(windows: tuple[Window, ...]) -> list[tuple[int, int]]:
-    """Return how many zeros lie before and after each axis; a negative number cuts off."""
+    """Return the number of zeros before and after each axis; negative numbers crop."""
     found = []
     for each in windows:
         reach = (each.output - 1) * each.stride + each.span if each.output else 0
@@ -50,7 +53,7 @@ def finish(call: Call, y: Any, bias: Any) -> Any:
 
 @operator("CONV_2D", FLOATS, features=("computed-weights",), check=check_clamp)
 def conv_2d(call: Call) -> Any:
-    """Return the products of windows and filters ``[O, KH, KW, C / groups]``."""
+    """Return the convolution with filters ``[O, KH, KW, C / groups]``."""
     x, weight = call.input(0), call.input(1)
     windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
     groups = x.shape[3] // weight.shape[3]
@@ -68,7 +71,7 @@ def depthwise_conv_2d(call: Call) -> Any:
 
 
 def sum_of_taps(x: Any, weight: Any, windows: tuple[Window, Window]) -> Any:
-    """Return the input, moved and times a row of weights, summed over all places of the window."""
+    """Return the depthwise convolution as a sum of shifted inputs times a row of weights."""
     n, _, _, channels = x.shape
     multiplier = weight.shape[2] // channels
     edges = [(0, 0, 0), *((low, high, 0) for low, high in pads(windows)), (0, 0, 0)]
@@ -85,7 +88,7 @@ def sum_of_taps(x: Any, weight: Any, windows: tuple[Window, Window]) -> Any:
 
 @operator("CONV_3D", FLOATS, features=("computed-weights",), check=check_clamp)
 def conv_3d(call: Call) -> Any:
-    """Return the products of windows and filters ``[KD, KH, KW, C, O]``."""
+    """Return the convolution with filters ``[KD, KH, KW, C, O]``."""
     x, weight, o = call.input(0), call.input(1), call.options
     steps = (o.stride_d, o.stride_h, o.stride_w)
     dilations = (o.dilation_d_factor, o.dilation_h_factor, o.dilation_w_factor)
@@ -104,7 +107,7 @@ def conv_3d(call: Call) -> Any:
     check=check_clamp,
 )
 def transpose_conv(call: Call) -> Any:
-    """Sum of all inputs, each over a window of the output, by filters ``[O, KH, KW, C]``."""
+    """Return the transposed convolution with filters ``[O, KH, KW, C]``."""
     weight, x = call.input(1), call.input(2)
     y = lax.conv_general_dilated(
         x,
@@ -119,7 +122,7 @@ def transpose_conv(call: Call) -> Any:
 
 
 def transposed_edges(call: Call) -> list[tuple[int, int]]:
-    """Return how many zeros lie before and after each axis of TRANSPOSE_CONV's dilated input."""
+    """Return the numbers of zeros around each axis of TRANSPOSE_CONV's dilated input."""
     o, edges = call.options, []
     for axis, stride in ((1, o.stride_h), (2, o.stride_w)):
         output, kernel = call.shape[axis], call.input(1).shape[axis]

@@ -15,7 +15,7 @@ _INTEGERS = ("INT8", "INT16", "INT32")
 
 
 def _divisor(call: Call) -> Any:
-    """Return input 1; a zero in it is an error."""
+    """Return input 1, the divisor; a zero in it is an error."""
     divisor = call.input(1)
     call.doubts.append(((divisor == 0).any(), "a divisor is zero"))
     return divisor

@@ -45,8 +45,8 @@ _enter_unary("ZEROS_LIKE", PLAIN, jnp.zeros_like)
 def _quotient(a: Any, b: Any) -> Any:
     """Return ``a / b`` with a single rounding.
 
-    XLA multiplies by the inverse of a constant, which is rounded as well: in float64 that is lost
-    where the quotient becomes a float32.
+    XLA multiplies by the rounded inverse of a constant, so it rounds twice. In float64 this error
+    disappears when the quotient is converted to float32.
     """
     if not isinstance(b, np.ndarray):
         return a / b
@@ -103,6 +103,6 @@ def add_n(call: Call) -> Any:
 
 @operator("PRELU", FLOATS, features=("computed-weights",))
 def prelu(call: Call) -> Any:
-    """Return x, or alpha * x below 0."""
+    """Return x, or alpha * x where x is below 0."""
     x = call.input(0)
     return jnp.where(x >= 0, x, x * call.input(1))

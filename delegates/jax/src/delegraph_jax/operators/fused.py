@@ -25,7 +25,7 @@ def check_clamp(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejectio
 
 
 def clamp(options: Any, x: Any) -> Any:
-    """Return *x* after the activation in a node's options."""
+    """Return *x* after the fused activation in a node's options."""
     low, high = float_activation_range(options.fused_activation_function)
     if low == -np.inf:
         return x

@@ -18,7 +18,10 @@ from delegraph_jax.operators.registry import Call, Check, operator
 from delegraph_jax.operators.rounding import rounded
 
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
-"""Added before truncating, it carries halves and nothing less, which 0.5 itself does not."""
+"""Number that is added before truncation, so that halves round up and nothing less does.
+
+Adding 0.5 would also round up the number just below a half.
+"""
 
 _ROLES: dict[str, Any] = {
     "types": ("FLOAT32",),
@@ -71,7 +74,10 @@ def _scales(call: Call, channels: int) -> Any:
 
 
 def _scales_along(axis: int) -> Check:
-    """Return a check that rejects weights without scales, with block scales, or with too few."""
+    """Return a check that rejects weights with no, blockwise or too few scales.
+
+    The scales belong to the axis *axis*.
+    """
 
     def check(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
         weight = tensors[node.inputs[1]]
@@ -87,7 +93,7 @@ def _scales_along(axis: int) -> Check:
 
 @operator("FULLY_CONNECTED", check=_scales_along(0), **_ROLES)
 def fully_connected(call: Call) -> Any:
-    """Return FULLY_CONNECTED, with weights ``[O, C]``."""
+    """Return the result of FULLY_CONNECTED, with weights ``[O, C]``."""
     weight = call.input(1).transpose(1, 0)
     rows = call.rows(0, weight.shape[0])
     is_asymmetric = bool(call.options.asymmetric_quantize_inputs)
@@ -109,7 +115,7 @@ def _quantized_images(x: Any, asymmetric: bool) -> tuple[Any, Any, Any]:
 
 @operator("CONV_2D", check=_scales_along(0), **_ROLES)
 def conv_2d(call: Call) -> Any:
-    """Return CONV_2D, with filters ``[O, KH, KW, C / groups]``."""
+    """Return the result of CONV_2D, with filters ``[O, KH, KW, C / groups]``."""
     x, weight = call.input(0), call.input(1).transpose(1, 2, 3, 0)
     windows = convolution_windows(call.options, x.shape, weight.shape[:2])
     groups = x.shape[3] // weight.shape[2]
@@ -127,7 +133,7 @@ def conv_2d(call: Call) -> Any:
 
 @operator("DEPTHWISE_CONV_2D", check=_scales_along(-1), **{**_ROLES, "weights": "INT8"})
 def depthwise_conv_2d(call: Call) -> Any:
-    """Return DEPTHWISE_CONV_2D, with filters ``[1, KH, KW, O]``."""
+    """Return the result of DEPTHWISE_CONV_2D, with filters ``[1, KH, KW, O]``."""
     x, weight = call.input(0), call.input(1)
     windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
     q, image_scales, zero_points = _quantized_images(x, True)

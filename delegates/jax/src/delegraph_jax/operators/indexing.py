@@ -14,7 +14,7 @@ from delegraph_jax.operators.registry import ANY, EIGHT_BIT, MOVED, PLAIN, QUANT
 
 @operator("GATHER", MOVED, indices=("INT16", "INT32", "INT64"))
 def gather(call: Call) -> Any:
-    """Return slices along an axis, chosen by input 1; the first axes may be walked together."""
+    """Return slices along an axis, chosen by input 1; leading axes may be batch axes."""
     x, positions, o = call.input(0), call.input(1), call.options
     axis = o.axis % x.ndim
     batch = o.batch_dims + (positions.ndim if o.batch_dims < 0 else 0)
@@ -34,7 +34,7 @@ def gather(call: Call) -> Any:
 
 @operator("GATHER_ND", MOVED)
 def gather_nd(call: Call) -> Any:
-    """Return slices whose places are the vectors of input 1's last axis."""
+    """Return the slices at the positions in the last axis of input 1."""
     x = call.input(0)
     return jnp.asarray(x)[_places(call, call.input(1), x.shape)]  # constants are NumPy's
 

@@ -1,4 +1,4 @@
-"""ADD, SUB and MUL of int16, bit for bit."""
+"""ADD, SUB and MUL of int16, with the official results bit for bit."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from delegraph_jax.operators.fused import check_clamp, clamp
 from delegraph_jax.operators.registry import Call, operator
 
 _AS_STORED = {"ADD": jnp.add, "MUL": jnp.multiply}
-"""What operators are on integers without scales, where they take them."""
+"""Functions for integers without scales, for operators that support them."""
 
 
 @operator(("ADD", "SUB", "MUL"), ("INT16",), check=check_clamp)
 def pair(call: Call) -> Any:
-    """Return the sum, the difference or the product."""
+    """Return the sum, the difference or the product of the inputs."""
     a, b, y = call.input(0), call.input(1), call.outputs[0]
     decisive = y if call.name == "MUL" else call.tensor(0)
     if decisive.quantization is None:

@@ -36,7 +36,7 @@ def quantized_concatenation(call: Call) -> Any:
 
 @operator("PACK", (*PLAIN, *QUANTIZED, "UINT32"))
 def pack(call: Call) -> Any:
-    """Return the inputs along a new axis."""
+    """Return the inputs stacked along a new axis."""
     return jnp.stack(call.inputs(), call.options.axis)
 
 
@@ -55,7 +55,7 @@ def split(call: Call) -> Any:
 
 @operator("SPLIT_V", (*PLAIN, *QUANTIZED), constants=(1, 2))
 def split_v(call: Call) -> Any:
-    """Return parts along an axis, whose lengths input 1 says."""
+    """Return parts along an axis, with the lengths in input 1."""
     axis = call.integers(2)[0]
     lengths = [output.shape[axis] for output in call.outputs]
     return jnp.split(call.input(0), np.cumsum(lengths[:-1]).tolist(), axis)

@@ -17,7 +17,7 @@ from delegraph_jax.operators.registry import FLOATS, Call, operator
 
 
 def windows_of(call: Call) -> tuple[Window, Window]:
-    """Return the windows of a pool, down and across."""
+    """Return the windows of a pool along height and width."""
     size = (call.options.filter_height, call.options.filter_width)
     return pool_windows(call.options, call.input(0).shape, size)
 
@@ -25,7 +25,7 @@ def windows_of(call: Call) -> tuple[Window, Window]:
 def reduced(
     x: Any, windows: tuple[Window, Window], initial: float, function: Callable[[Any, Any], Any]
 ) -> Any:
-    """Return a function over all elements of each window."""
+    """Return *function* reduced over all elements of each window."""
     down, across = windows
     return lax.reduce_window(
         x,
@@ -67,5 +67,5 @@ def max_pool_2d(call: Call) -> Any:
 
 @operator("L2_POOL_2D", FLOATS, check=check_clamp)
 def l2_pool_2d(call: Call) -> Any:
-    """Return roots of the means of squares of windows."""
+    """Return the roots of the means of squares of the windows."""
     return clamp(call.options, jnp.sqrt(_mean(jnp.square(call.input(0)), windows_of(call))))

@@ -14,7 +14,7 @@ from delegraph_jax.operators.registry import FLOATS, Call, operator
 
 @operator("FULLY_CONNECTED", FLOATS, features=("computed-weights", "sparse"), check=check_clamp)
 def fully_connected(call: Call) -> Any:
-    """Return the products of rows and weights ``[O, C]``."""
+    """Return the products of input rows and weights ``[O, C]``."""
     weight = call.input(1)
     rows = call.rows(0, weight.shape[1])
     y = jnp.matmul(rows, weight.T, precision=lax.Precision.HIGHEST)

@@ -1,4 +1,4 @@
-"""Pools and resizing of quantized images, bit for bit."""
+"""Pools and resizing of quantized images, with the official results bit for bit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _clamp(call: Call, y: Any) -> Any:
 
 @operator("AVERAGE_POOL_2D", QUANTIZED)
 def average_pool_2d(call: Call) -> Any:
-    """Return means of windows, halves rounded away from zero."""
+    """Return the means of the windows, with halves rounded away from zero."""
     windows = windows_of(call)
     sums = reduced(call.input(0).astype(np.int32), windows, 0, lax.add)
     shared = counts(windows).astype(np.int32)[..., None]
@@ -39,7 +39,7 @@ def max_pool_2d(call: Call) -> Any:
 
 @operator("RESIZE_BILINEAR", ("INT8", "INT16"), size="INT32", constants=(1,))
 def resize_bilinear(call: Call) -> Any:
-    """Return the image mixed with shares in units of 2**-10, halves rounded away from zero."""
+    """Return the resized image, mixed by shares in units of 2**-10; halves away from zero."""
     x, o = call.input(0), call.options
     total = x.astype(np.int32 if x.dtype.itemsize == 1 else np.int64)
     if 0 in call.shape:
@@ -55,7 +55,7 @@ def resize_bilinear(call: Call) -> Any:
 
 @operator("RESIZE_BILINEAR", ("UINT8",), size="INT32", constants=(1,))
 def resize_bilinear_uint8(call: Call) -> Any:
-    """Return the image mixed in float32, four products added in the official order."""
+    """Return the resized image, mixed in float32: four products, added in the official order."""
     x, o = call.input(0), call.options
     if 0 in call.shape:
         return jnp.zeros(call.shape, x.dtype)

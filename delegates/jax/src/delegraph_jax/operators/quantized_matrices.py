@@ -1,4 +1,4 @@
-"""BATCH_MATMUL of integers, bit for bit."""
+"""BATCH_MATMUL of integers, with the official results bit for bit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def batch_matmul(call: Call) -> Any:
 
 
 def _quantization(tensor: Tensor) -> tuple[np.float32, int]:
-    """Return scale and zero point of a tensor; both 0 for per-channel scales, as officially."""
+    """Return a tensor's scale and zero point; both 0 for per-channel scales, as in TFLite."""
     quantization = tensor.quantization
     if quantization is None or len(quantization.scales) != 1:
         return np.float32(0), 0

@@ -1,7 +1,8 @@
-"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of 8- and 16-bit activations, bit for bit.
+"""Quantized CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED, bit for bit as in TFLite.
 
-Sums are those of int8 products in int32, for which XLA has quick code: unsigned numbers are moved
-by 128, numbers of 16 bits are two of 8. What zero points add to the sums is taken off after.
+Activations have 8 or 16 bits. Sums are computed from int8 products in int32, for which XLA has fast
+code. For that, unsigned numbers are shifted by 128, and 16-bit numbers are split into two 8-bit
+numbers. The effect of zero points is subtracted from the sums afterwards.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from delegraph_jax.operators.convolution import MOST_TAPS, pads, sum_of_taps
 from delegraph_jax.operators.registry import Call, operator
 
 Multiply = Callable[[Any, Any], Any]
-"""Returns the sums of products, ``[..., O], int32``, of int8 values and int8 weights."""
+"""Function that returns the sums of products of int8 values and weights, ``[..., O], int32``."""
 
 
 def exact_sums(
@@ -37,15 +38,15 @@ def exact_sums(
     """Return the sums of ``(x - x_zero) * (weight - w_zero)``.
 
     Args:
-        x: int8, uint8 or int16.
-        x_zero: what stands for 0 in it.
-        weight: ``[..., O]``, int8 or uint8.
-        w_zero: what stands for 0 in it.
+        x: activations, int8, uint8 or int16.
+        x_zero: zero point of *x*.
+        weight: weights, ``[..., O]``, int8 or uint8.
+        w_zero: zero point of *weight*.
         multiply: see :data:`Multiply`.
-        groups: parts that inputs and outputs are divided into.
+        groups: number of groups into which inputs and outputs are divided.
 
     Returns:
-        ``[..., O], int32``, int64 for int16.
+        ``[..., O]``, int32, or int64 if *x* is int16.
     """
     if x.dtype == np.int16:
         low = ((x & 255) - 128).astype(np.int8)
@@ -92,7 +93,7 @@ def _padded(x: Any, windows: tuple[Window, ...], filler: int) -> Any:
 
 
 def convolution(windows: tuple[Window, ...], groups: int) -> Multiply:
-    """Return the convolution with weights ``[KH, KW, C / groups, O]``, without padding."""
+    """Return the function for a convolution with ``[KH, KW, C / groups, O]``, without padding."""
 
     def multiply(x: Any, weight: Any) -> Any:
         return lax.conv_general_dilated(
@@ -110,7 +111,7 @@ def convolution(windows: tuple[Window, ...], groups: int) -> Multiply:
 
 
 def conv_2d(call: Call) -> Any:
-    """Return CONV_2D, with filters ``[O, KH, KW, C / groups]``."""
+    """Return the result of CONV_2D, with filters ``[O, KH, KW, C / groups]``."""
     x, weight = call.input(0), call.input(1).transpose(1, 2, 3, 0)
     tensors = call.tensor(0), call.tensor(1), call.optional_tensor(2)
     windows = convolution_windows(call.options, x.shape, weight.shape[:2])
@@ -130,7 +131,7 @@ def conv_2d(call: Call) -> Any:
 
 
 def depthwise_conv_2d(call: Call) -> Any:
-    """Return DEPTHWISE_CONV_2D, with filters ``[1, KH, KW, O]``."""
+    """Return the result of DEPTHWISE_CONV_2D, with filters ``[1, KH, KW, O]``."""
     x, weight = call.input(0), call.input(1)
     tensors = call.tensor(0), call.tensor(1), call.optional_tensor(2)
     windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
@@ -152,7 +153,7 @@ def depthwise_conv_2d(call: Call) -> Any:
 
 
 def fully_connected(call: Call) -> Any:
-    """Return FULLY_CONNECTED, with weights ``[O, C]``."""
+    """Return the result of FULLY_CONNECTED, with weights ``[O, C]``."""
     weight = call.input(1).transpose(1, 0)
     x, y = call.tensor(0), call.outputs[0]
     rows = call.rows(0, weight.shape[0])

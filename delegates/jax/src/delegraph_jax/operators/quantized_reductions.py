@@ -1,4 +1,4 @@
-"""Sums and means of integers along axes, bit for bit."""
+"""Sums and means of integers along axes, with the official results bit for bit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delegraph_jax.operators.rounding import round_half_away, rounded
 
 
 def _check_scales(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Return a rejection of tensors without a scale, on which official kernels differ."""
+    """Return a rejection of tensors without a scale, because official kernels differ there."""
     for index in (node.inputs[0], node.outputs[0]):
         if not tensors[index].scale > 0:
             return Rejection("scale", actual=tensors[index].scale, tensor=index)

@@ -1,4 +1,4 @@
-"""SOFTMAX and LOG_SOFTMAX of integers, bit for bit."""
+"""SOFTMAX and LOG_SOFTMAX of integers, with the official results bit for bit."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from delegraph_jax.operators.rounding import rounded
 from delegraph_jax.operators.tabulated import look_up
 
 _ADDED_AT_ONCE = 32
-"""Elements of a row that one turn of a loop adds, one after the other."""
+"""Number of elements of a row that one iteration of a loop adds, in order."""
 
 _FLOATS: tuple[Numerics, ...] = ("builtin",)
-"""Whose exponentials are floats; the others compute them in fixed point."""
+"""Official kernels whose exponentials are floats; the others use fixed point."""
 
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
@@ -44,7 +44,7 @@ def _check_softmax(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejec
 @operator("SOFTMAX", ("INT8",), output=("INT8", "INT16"), check=_check_softmax, numerics=_FLOATS)
 @operator("SOFTMAX", ("UINT8",), output=("UINT8", "INT16"), check=_check_softmax, numerics=_FLOATS)
 def softmax(call: Call) -> Any:
-    """Return exp(beta * x) over the sum of the last axis, with exponentials from a table."""
+    """Return exp(beta * x) divided by its sum over the last axis; a table has exponentials."""
     x, y = call.input(0), call.outputs[0]
     if 0 in call.shape:
         return jnp.zeros(call.shape, y.dtype)
@@ -61,7 +61,7 @@ def softmax(call: Call) -> Any:
 @operator("LOG_SOFTMAX", ("INT8",), check=_check_log_softmax, numerics=_FLOATS)
 @operator("LOG_SOFTMAX", ("UINT8",), check=_check_log_softmax, numerics=_FLOATS)
 def log_softmax(call: Call) -> Any:
-    """Return the logarithm of SOFTMAX with a beta of 1."""
+    """Return the logarithm of SOFTMAX with beta = 1."""
     x, y = call.input(0), call.outputs[0]
     if 0 in call.shape:
         return jnp.zeros(call.shape, y.dtype)
@@ -77,7 +77,10 @@ def log_softmax(call: Call) -> Any:
 
 @operator("SOFTMAX", ("INT16",))
 def wide_softmax(call: Call) -> Any:
-    """Return SOFTMAX in fixed point, with exponentials and reciprocals between 513 points."""
+    """Return int16 SOFTMAX in fixed point.
+
+    Exponentials and reciprocals are interpolated between 513 points.
+    """
     known = int16_softmax(call.tensor(0).scale, float(call.options.beta))
     points = jnp.asarray(known.exponentials), jnp.asarray(known.reciprocals)
     softmax = replace(known, exponentials=points[0], reciprocals=points[1])
@@ -85,7 +88,7 @@ def wide_softmax(call: Call) -> Any:
 
 
 def sums_in_order(x: Any) -> Any:
-    """Return the sums of rows, ``[..., 1]``, added in order, as the rounding depends on it."""
+    """Return the sums of rows, ``[..., 1]``, added in order, because rounding depends on it."""
     length = x.shape[-1]
     rest = length % _ADDED_AT_ONCE
     total = jnp.zeros(x.shape[:-1], x.dtype)

@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV of quantized images, bit for bit."""
+"""TRANSPOSE_CONV of quantized images, with the official results bit for bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from delegraph_jax.operators.quantized_products import convolution, exact_sums, 
 from delegraph_jax.operators.registry import Call, operator
 
 _VECTOR = 16
-"""Values that the official uint8 kernel scales at once; the rest is rounded otherwise."""
+"""Number of values that the official uint8 kernel scales at once.
+
+The remaining values are rounded differently.
+"""
 
 _ROLES: dict[str, Any] = {
     "output_shape": "INT32",
@@ -27,7 +30,7 @@ _ROLES: dict[str, Any] = {
 @operator("TRANSPOSE_CONV", ("INT8",), bias="INT32", **_ROLES)
 @operator("TRANSPOSE_CONV", ("INT16",), weights="INT8", bias=("INT32", "INT64"), **_ROLES)
 def transpose_conv(call: Call) -> Any:
-    """Sum of all inputs, each over a window of the output, by filters ``[O, KH, KW, C]``."""
+    """Return the transposed convolution with filters ``[O, KH, KW, C]``."""
     scaling = _scaling(call, is_in_scalar_tail(call.input(1).shape[0]))
     return finish(call, _sums(call), scaling, call.optional(3))
 
@@ -57,7 +60,10 @@ def _sums(call: Call) -> Any:
 
 
 def _scaling(call: Call, halves_away: Any) -> Scaling:
-    """Return the scaling from sums to outputs; without a bias, an option gives the sums' width."""
+    """Return the scaling from sums to outputs.
+
+    Without a bias, an option gives the width of the sums.
+    """
     weight, x, bias = call.tensor(1), call.tensor(2), call.optional_tensor(3)
     is_short = call.options.quantized_bias_type.name == "INT32"
     is_wide = x.dtype == np.int16 and not is_short if bias is None else bias.type.name == "INT64"

@@ -1,4 +1,4 @@
-"""QUANTIZE and DEQUANTIZE: conversion between floats and integers, and between integers."""
+"""QUANTIZE and DEQUANTIZE: conversions between floats and integers, and between integers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from delegraph_jax.operators.rounding import round_half_away, rounded
 from delegraph_jax.operators.tabulated import look_up
 
 _LANES = 8
-"""Floats that the official vector loop of QUANTIZE handles at a time."""
+"""Number of floats that the official vector loop of QUANTIZE computes at a time."""
 
 _REQUANTIZE_LANES = 16
 
 
 def _check_scale(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Reject outputs with a scale a channel."""
+    """Return a rejection of outputs with a scale per channel, otherwise None."""
     quantization = tensors[node.outputs[0]].quantization
     if quantization is None or len(quantization.scales) != 1:
         return Rejection("scale", expected="one", tensor=node.outputs[0])
@@ -32,13 +32,13 @@ def _check_scale(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejecti
 @operator("QUANTIZE", ("INT16",), output="INT32", check=_check_scale, lacks=("per-channel",))
 @operator("QUANTIZE", ("FLOAT32", *QUANTIZED), check=_check_scale, lacks=("per-channel",))
 def quantize(call: Call) -> Any:
-    """Return floats or integers, quantized to the output's integers."""
+    """Return floats or integers converted to the output's quantized integers."""
     x = call.input(0)
     return _affine(call, x) if x.dtype == np.float32 else _requantized(call, x)
 
 
 def _affine(call: Call, x: Any) -> Any:
-    """Return ``round(x / scale) + zero_point``, rounded as vector loop and remainder loop do."""
+    """Return ``round(x / scale) + zero_point``, rounded as the official vector loop and tail do."""
     y = call.outputs[0]
     limits = np.iinfo(y.dtype)
     flat = rounded(x.reshape(-1))  # XLA would make one factor of two
@@ -58,7 +58,7 @@ def _limited(values: Any, low: Any, high: Any) -> Any:
 
 
 def _requantized(call: Call, x: Any) -> Any:
-    """Return integers requantised; vector loop and remainder may round differently."""
+    """Return requantised integers; the vector loop and later elements may round differently."""
     every = every_value(np.dtype(x.dtype))
     vector = look_up(call.evaluated(every), x)
     rest = x.size % _REQUANTIZE_LANES
@@ -72,7 +72,7 @@ def _requantized(call: Call, x: Any) -> Any:
 
 
 def _check_blocks(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Reject inputs with a scale a block."""
+    """Return a rejection of inputs with a scale per block, otherwise None."""
     quantization = tensors[node.inputs[0]].quantization
     if quantization is not None and quantization.block_size:
         return Rejection("scale", actual="one a block", tensor=node.inputs[0])

@@ -1,4 +1,4 @@
-"""Sums, means, extremes and positions along axes."""
+"""Sums, means, maxima, minima and their positions, along axes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _enter(name: str, types: tuple[str, ...], function: Callable[..., Any]) -> N
 
 
 def _or_worst(function: Callable[..., Any], limit: str) -> Callable[..., Any]:
-    """Return *function* (a maximum or minimum) that gives the type's *limit* for no elements."""
+    """Return *function* (maximum or minimum), extended to give *limit* for no elements."""
 
     def extreme(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
         if all(x.shape[i] for i in axis):
@@ -56,13 +56,13 @@ _enter("REDUCE_ALL", ("BOOL",), jnp.all)
 
 @operator("ARG_MAX", ("BOOL", *PLAIN, *EIGHT_BIT), constants=(1,))
 def arg_max(call: Call) -> Any:
-    """Return the position of the largest element, the first of equal ones."""
+    """Return the position of the largest element; of equal elements, the first."""
     return jnp.argmax(call.input(0), call.integers(1)[0])
 
 
 @operator("ARG_MIN", ("BOOL", *PLAIN, *EIGHT_BIT), constants=(1,))
 def arg_min(call: Call) -> Any:
-    """Return the position of the smallest element, the first of equal ones."""
+    """Return the position of the smallest element; of equal elements, the first."""
     return jnp.argmin(call.input(0), call.integers(1)[0])
 
 

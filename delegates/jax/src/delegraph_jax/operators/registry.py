@@ -1,4 +1,4 @@
-"""Table of operators: the claim and the function of each."""
+"""Table of operators with the claim and the JAX function of each."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ EIGHT_BIT = ("INT8", "UINT8")
 QUANTIZED = (*EIGHT_BIT, "INT16")
 MOVED = (*PLAIN, *QUANTIZED, *HALVES, "BOOL")
 ANY = (*MOVED, "UINT16", "UINT32", "UINT64")
-"""What operators take that only move elements; some take only a part of it."""
+"""Types that operators support which only move elements; some support only a part."""
 
 
 Doubt = tuple[Any, str]
-"""What may be wrong with a node's values: an array of one bool, true where it is, and why."""
+"""A doubt: an array of one bool, true if a node's values are wrong, and the error text."""
 
 Run = Callable[[int, Sequence[Any]], tuple[list[Any], list[Doubt]]]
-"""Computes a subgraph, by its index, of the values of its inputs: outputs and doubts."""
+"""Function that computes a subgraph, by its index, from its inputs: outputs and doubts."""
 
 
 class Callee:
@@ -47,7 +47,7 @@ class Callee:
         return [jnp.asarray(value) for value in outputs], all_of(doubts)
 
     def doubts(self, values: Sequence[Any]) -> list[str]:
-        """Return the reasons of all doubts, for inputs with the shapes of *values*."""
+        """Return the error texts of all doubts, for inputs with the shapes of *values*."""
         found: list[str] = []
 
         def keep(*values: Any) -> list[Any]:
@@ -60,19 +60,19 @@ class Callee:
 
 
 def all_of(doubts: Sequence[Doubt]) -> jax.Array:
-    """Return which doubts are true: ``[D], bool``."""
+    """Return the flags of all doubts as one array: ``[D], bool``."""
     return jnp.array([is_wrong for is_wrong, _ in doubts], bool)
 
 
 class Call:
-    """One node, with its inputs' values, while its partition is traced.
+    """One node with the values of its inputs, while its partition is traced.
 
     Attributes:
         node: the node.
-        name: its operator.
+        name: name of its operator.
         outputs: its output tensors, with their shapes.
-        numerics: which official kernels to round like.
-        doubts: what may be wrong with its values.
+        numerics: official kernels whose rounding is used.
+        doubts: flags for wrong values, with error texts; see :data:`Doubt`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Call:
 
     @property
     def options(self) -> Any:
-        """Return the operator's typed options; the schema's defaults when the file gives none."""
+        """Return the operator's typed options; the schema's defaults if the file has none."""
         return options_or_defaults(self.node, self.name)
 
     def __len__(self) -> int:
@@ -123,7 +123,7 @@ class Call:
         return [self.input(i) for i in range(len(self))]
 
     def tensor(self, i: int) -> Tensor:
-        """Return input *i*, which is not absent."""
+        """Return the tensor of input *i*, which must be present."""
         return self._tensors[self.node.inputs[i]]
 
     def optional_tensor(self, i: int) -> Tensor | None:
@@ -132,11 +132,11 @@ class Call:
         return None if i >= len(inputs) or inputs[i] < 0 else self._tensors[inputs[i]]
 
     def constant(self, i: int) -> NDArray[Any]:
-        """Return the content of input *i*, which the model file holds."""
+        """Return the value of input *i*, which must be a constant of the model file."""
         return np.asarray(self.tensor(i).data)
 
     def integers(self, i: int) -> list[int]:
-        """Return the elements of input *i*, which the model file holds."""
+        """Return the elements of input *i*, which must be a constant of the model file."""
         values: list[int] = self.constant(i).reshape(-1).tolist()
         return values
 
@@ -147,16 +147,16 @@ class Call:
         return flat[: count * columns].reshape(count, columns)
 
     def require_positions(self, positions: Any, size: int) -> None:
-        """Add a doubt: the host raises an error if a position is outside ``[0, size)``."""
+        """Add a doubt, so that the host raises an error if a position is outside ``[0, size)``."""
         is_wrong = ((positions < 0) | (positions >= size)).any()
         self.doubts.append((is_wrong, f"a position is outside [0, {size})"))
 
     def callee(self, index: int) -> Callee:
-        """Return the subgraph *index* as a callable function."""
+        """Return the subgraph with the number *index* as a function."""
         return Callee(self._run, index)
 
     def doubt(self, wrong: Sequence[jax.Array], about: Sequence[Sequence[str]]) -> None:
-        """Add doubts: for each true flag in *wrong*, the host raises an error with its reason."""
+        """Add doubts: for each true flag in *wrong*, the host raises an error with the text."""
         for flags, reasons in zip(wrong, about, strict=True):
             self.doubts += [(flags[i], why) for i, why in enumerate(reasons)]
 
@@ -164,7 +164,7 @@ class Call:
         """Return the output of Delegraph's own kernel for other inputs.
 
         Raises:
-            OperatorError: the kernel refuses the node.
+            OperatorError: the kernel rejects the node.
         """
         registration = builtin_registration(self.name)
         if registration is None:
@@ -180,10 +180,10 @@ class Call:
 
 
 Compute = Callable[[Call], Any]
-"""Returns the outputs of a node: an array, or a sequence of them."""
+"""Function that returns the outputs of a node: an array, or a sequence of arrays."""
 
 Check = Callable[[Any, Node, Sequence[Tensor]], "Rejection | None"]
-"""Returns, from options, node and all tensors, why a node is not taken; None when it is."""
+"""Function from options, node and tensors to a rejection of the node; None if it is supported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +191,11 @@ class Operator:
     """An operator that this delegate supports, for the types in its claim.
 
     Attributes:
-        compute: see :data:`Compute`.
-        claim: what is claimed for it.
-        constants: positions of inputs that decide about shapes, so that the file must hold them.
-        check: see :data:`Check`.
-        numerics: the official kernels that it can round like.
+        compute: function that computes it; see :data:`Compute`.
+        claim: claim of the delegate for it.
+        constants: positions of inputs that decide about shapes, so they must be constants.
+        check: further check of a node; see :data:`Check`.
+        numerics: official kernels whose rounding it supports.
     """
 
     compute: Compute
@@ -206,7 +206,7 @@ class Operator:
 
 
 OPERATORS = LazyTable[list[Operator]](__package__)
-"""Operator name to what is known about it: an entry for each group of types."""
+"""Mapping from an operator's name to its entries, one for each group of types."""
 
 _FEATURES = (
     "activation",
@@ -217,7 +217,7 @@ _FEATURES = (
     "per-channel",
     "scalar",
 )
-"""What every function here computes, where its operator has it."""
+"""Features that every function here supports, if its operator has them."""
 
 
 def operator(
@@ -234,14 +234,15 @@ def operator(
     """Return a decorator that registers a function as one or several operators.
 
     Args:
-        names: of the operators.
-        types: that their tensors may have.
-        features: of ``delegraph.delegation.capabilities.FEATURES``, beside those that all have.
+        names: names of the operators.
+        types: types that their tensors may have.
+        features: names from ``delegraph.delegation.capabilities.FEATURES``, in addition to those
+            that all functions support.
         constants: see :class:`Operator`.
         check: see :data:`Check`.
-        lacks: features that all others have.
+        lacks: features that all other functions support, but not this one.
         numerics: see :class:`Operator`.
-        roles: types of operands with a role of their own, see ``Claim``.
+        roles: types of operands with a special role; see ``Claim``.
     """
     offered = [name for name in (*_FEATURES, *features) if name not in lacks]
 

@@ -30,7 +30,7 @@ def resize_bilinear(call: Call) -> Any:
     constants=(1,),
 )
 def resize_nearest_neighbor(call: Call) -> Any:
-    """Return the image with the pixel nearest to each place."""
+    """Return the image in which each pixel is the nearest one of the input."""
     x, o = call.input(0), call.options
     for axis in (1, 2):
         places = nearest_positions(

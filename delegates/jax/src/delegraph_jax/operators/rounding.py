@@ -12,9 +12,10 @@ from jax import lax
 def rounded(product: Any) -> Any:
     """Return *product* rounded to its type before anything is added to it.
 
-    XLA may otherwise make a fused multiply-add of the two. One limit would not prevent it: XLA
-    drops the lower one where it can prove that no product is negative. Infinities become numbers.
-    What NumPy has computed, of constants, is rounded.
+    Otherwise XLA may join product and addition to a fused multiply-add. Clamping to finite limits
+    prevents this. A single limit would not: XLA drops the lower limit if it can prove that no
+    product is negative. Infinities become finite numbers. NumPy's products of constants are already
+    rounded.
     """
     if isinstance(product, np.ndarray | np.generic):
         return product
@@ -23,6 +24,6 @@ def rounded(product: Any) -> Any:
 
 
 def round_half_away(x: Any) -> Any:
-    """Return whole numbers, halves away from zero."""
+    """Return *x* rounded to whole numbers, halves away from zero."""
     whole = jnp.trunc(x)
     return whole + jnp.where(jnp.abs(x - whole) >= 0.5, jnp.sign(x), 0)

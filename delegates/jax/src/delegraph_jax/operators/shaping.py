@@ -1,4 +1,4 @@
-"""Operators that change shape or order of elements."""
+"""Operators that change the shape or the order of elements."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def reverse(call: Call) -> Any:
 
 @operator("SPACE_TO_DEPTH", (*PLAIN, *EIGHT_BIT))
 def space_to_depth(call: Call) -> Any:
-    """Return blocks of pixels as channels."""
+    """Return blocks of pixels moved to the channels."""
     x, size = call.input(0), call.options.block_size
     n, h, w, c = x.shape
     blocks = x.reshape(n, h // size, size, w // size, size, c)
@@ -114,7 +114,7 @@ def space_to_depth(call: Call) -> Any:
 
 @operator("DEPTH_TO_SPACE", (*PLAIN, *EIGHT_BIT))
 def depth_to_space(call: Call) -> Any:
-    """Return channels as blocks of pixels."""
+    """Return channels moved to blocks of pixels."""
     x, size = call.input(0), call.options.block_size
     n, h, w, c = x.shape
     blocks = x.reshape(n, h, w, size, size, c // (size * size))
@@ -139,7 +139,7 @@ def space_to_batch(call: Call) -> Any:
 
 @operator("BATCH_TO_SPACE_ND", ANY, constants=(1, 2))
 def batch_to_space(call: Call) -> Any:
-    """Return images as the pixels of each place in a block."""
+    """Return images whose blocks are filled from the batch axis: the inverse of SPACE_TO_BATCH."""
     x, sizes = call.input(0), call.integers(1)
     count, batch = len(sizes), x.shape[0] // int(np.prod(sizes))
     rest = x.shape[1 + count :]
@@ -168,5 +168,5 @@ def rank(call: Call) -> Any:
 
 @operator("FILL", ANY, constants=(0,))
 def fill(call: Call) -> Any:
-    """Return the output's shape filled with the scalar in input 1."""
+    """Return an array of the output's shape, filled with the scalar in input 1."""
     return jnp.broadcast_to(call.input(1).reshape(()), call.shape)

@@ -12,7 +12,7 @@ from delegraph_jax.operators.registry import FLOATS, Call, operator
 
 @operator("RFFT2D", FLOATS, output="COMPLEX64", fft_length="INT32", constants=(1,))
 def rfft2d(call: Call) -> Any:
-    """Return the transform of the last two axes, cut or filled up with zeros, by float64."""
+    """Return the transform of the last two axes, cut or zero-padded, computed in float64."""
     height, width = call.integers(1)
     image = call.input(0)[..., :height, :width].astype(np.float64)
     return jnp.fft.rfft2(image, (height, width))

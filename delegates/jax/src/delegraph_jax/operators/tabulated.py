@@ -1,4 +1,4 @@
-"""Integer operators by look-up tables, which Delegraph's own kernels fill."""
+"""Integer operators computed by look-up tables, which Delegraph's own kernels fill."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_
 
 
 def look_up(table: NDArray[Any], x: Any) -> Any:
-    """Return ``table[x]`` for a table in the order of the bits of *x*."""
+    """Return ``table[x]`` for a table indexed by the bits of *x*."""
     places = bits(x).astype(np.int32)
     return jnp.asarray(table).at[places].get(mode="promise_in_bounds")
 
@@ -37,7 +37,7 @@ def bits(x: Any) -> Any:
 @operator(_UNARY_OF_SIGNED, ("INT8",))
 @operator(_UNARY_OF_SIGNED, ("INT16",))
 def unary(call: Call) -> Any:
-    """Return the results of an operator with one operand, from a table of all values."""
+    """Return the results of a one-operand operator, from a table of all values."""
     x = call.input(0)
     return look_up(call.evaluated(every_value(np.dtype(x.dtype))), x)
 
@@ -57,7 +57,7 @@ def root(call: Call) -> Any:
 @operator((*_PAIRS, "PRELU"), ("UINT8",), features=("computed-weights",))
 @operator((*_PAIRS, "PRELU", "SQUARED_DIFFERENCE"), ("INT8",), features=("computed-weights",))
 def pair(call: Call) -> Any:
-    """Return the results of an operator of two operands."""
+    """Return the results of a two-operand operator, from a table of all pairs."""
     tables = pair_tables(
         call.name,
         call.tensor(0),
@@ -73,7 +73,7 @@ def pair(call: Call) -> Any:
 @operator("DIV", ("INT8",), features=("computed-weights",))
 @operator("DIV", ("UINT8",), features=("computed-weights",))
 def quotient(call: Call) -> Any:
-    """Return quotients from a table; a divisor that stands for zero is an error."""
+    """Return quotients from a table; a divisor that represents zero is an error."""
     is_zero = (call.input(1) == call.tensor(1).zero_point).any()
     call.doubts.append((is_zero, "a divisor is zero"))
     return pair(call)

@@ -1,1 +1,1 @@
-"""Operators in one module for each family; the first look-up in the table imports all modules."""
+"""Functions of the operators, one module per family; the first look-up imports all modules."""

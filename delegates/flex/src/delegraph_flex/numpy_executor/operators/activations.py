@@ -1,4 +1,4 @@
-"""Activation functions, and the gradients that training in the model needs."""
+"""Activation functions, and the gradients that training inside a model needs."""
 
 from __future__ import annotations
 
@@ -134,14 +134,14 @@ def tanh_gradient(node: FlexNode) -> Step:
 
 @operator("SqrtGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def square_root_gradient(node: FlexNode) -> Step:
-    """Step for the gradient dy / (2 y), with y the square root; complex y conjugated."""
+    """Step that computes the gradient dy / (2 y), with y the square root; complex y conjugated."""
     half = node.type("T").dtype.type(0.5)
     return _of_conjugate(lambda y, dy: half * dy / y, node)
 
 
 @operator("RsqrtGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def reciprocal_square_root_gradient(node: FlexNode) -> Step:
-    """Step for -dy y y y / 2, with y the reciprocal square root; complex y conjugated."""
+    """Step that computes -dy y y y / 2, with y the reciprocal root; complex y conjugated."""
     half = node.type("T").dtype.type(-0.5)
     return _of_conjugate(lambda y, dy: half * dy * (y * y * y), node)
 
@@ -153,7 +153,7 @@ def reciprocal_gradient(node: FlexNode) -> Step:
 
 
 def _of_conjugate(gradient: Step, node: FlexNode) -> Step:
-    """Return *gradient*; for complex types, *gradient* applied to the conjugate of y."""
+    """Return *gradient*; for complex types, a step that applies *gradient* to y's conjugate."""
     if node.type("T") not in COMPLEX:
         return gradient
     return lambda y, dy: gradient(np.conj(y), dy)

@@ -30,14 +30,14 @@ Array = NDArray[Any]
 
 @operator("Add", types=NUMBERS | {DataType.STRING}, broadcasts=True)
 def add(node: FlexNode) -> Step:
-    """Step that computes x + y, broadcast; strings are joined."""
+    """Step that computes x + y, broadcast; strings are concatenated."""
     if node.type("T") is not DataType.STRING:
         return np.add
     return _joined
 
 
 def _joined(x: Array, y: Array) -> Array:
-    """Return x and y joined as strings, broadcast, after a check of the memory for the text."""
+    """Return x and y concatenated as strings, broadcast, after a check of the memory."""
     x, y = np.asarray(x, object), np.asarray(y, object)
     total = int(np.sum(np.add(_lengths(x), _lengths(y))))
     require_bytes(total, "joined text")
@@ -57,7 +57,7 @@ def add_numbers(node: FlexNode) -> Step:
 
 @operator("AddN", types=NUMBERS)
 def add_all(node: FlexNode) -> Step:
-    """The sum of several arrays of one shape, from left to right."""
+    """Step that computes the sum of several arrays of one shape, from left to right."""
 
     def run(*values: Array) -> Array:
         shapes = {value.shape for value in values}
@@ -98,7 +98,7 @@ def divide_reals(node: FlexNode) -> Step:
 
 @operator("FloorDiv", types=REAL, broadcasts=True)
 def divide_and_floor(node: FlexNode) -> Step:
-    """Step that computes the largest whole number up to x / y, broadcast."""
+    """Step that computes the largest whole number not above x / y, broadcast."""
     if node.type("T") in INTEGERS:
         return _checked(np.floor_divide)
     return lambda x, y: np.floor(np.divide(x, y))
@@ -149,7 +149,7 @@ def squared_difference(node: FlexNode) -> Step:
 
 @operator("Atan2", types=FLOATS, broadcasts=True)
 def arctangent2(node: FlexNode) -> Step:
-    """Step that computes the angle of the point (x, y); its inputs are y, then x. Broadcast."""
+    """Step that computes the angle of the point (x, y), broadcast; the inputs are y, then x."""
     return np.arctan2
 
 
@@ -209,7 +209,7 @@ def bitwise_xor(node: FlexNode) -> Step:
 
 @operator("LeftShift", types=INTEGERS, broadcasts=True)
 def left_shift(node: FlexNode) -> Step:
-    """Step that computes x << y, broadcast; y is clamped to the range of bit numbers."""
+    """Step that computes x << y, broadcast; y is clamped to valid bit numbers."""
     return _shift(np.left_shift, node)
 
 
@@ -220,7 +220,7 @@ def right_shift(node: FlexNode) -> Step:
 
 
 def _checked(divide: Callable[[Array, Array], Array]) -> Step:
-    """Return *divide*, an integer division, with an error for zero divisors."""
+    """Return a step that divides integers by *divide*, with an error for a divisor of 0."""
 
     def run(x: Array, y: Array) -> Array:
         if x.size and not y.all():

@@ -1,4 +1,4 @@
-"""Operators that move blocks of space into the batch or the channels, and back."""
+"""Operators that move blocks of pixels between space, batch and channels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 @operator("SpaceToBatchND")
 def space_to_batch(node: FlexNode) -> Step:
-    """[batch, space..., rest] as [blocks' elements x batch, blocks..., rest], zeros around."""
+    """Step that moves the elements of blocks to the batch axis, after padding with zeros."""
 
     def run(x: Array, block: Array, paddings: Array) -> Array:
         return _space_to_batch(x, block.tolist(), paddings)
@@ -28,14 +28,14 @@ def space_to_batch(node: FlexNode) -> Step:
 
 @operator("SpaceToBatch")
 def space_to_batch_2d(node: FlexNode) -> Step:
-    """The step of ``SpaceToBatchND`` for two dimensions of space and a square block."""
+    """Step of ``SpaceToBatchND`` for two spatial dimensions and a square block."""
     block = [_block_size(node)] * 2
     return lambda x, paddings: _space_to_batch(x, block, paddings)
 
 
 @operator("BatchToSpaceND")
 def batch_to_space(node: FlexNode) -> Step:
-    """Step that reverses space_to_batch: moves elements of blocks from the batch back to space."""
+    """Step that reverses space_to_batch: it moves elements from the batch axis back to blocks."""
 
     def run(x: Array, block: Array, crops: Array) -> Array:
         return _batch_to_space(x, block.tolist(), crops)
@@ -45,7 +45,7 @@ def batch_to_space(node: FlexNode) -> Step:
 
 @operator("BatchToSpace")
 def batch_to_space_2d(node: FlexNode) -> Step:
-    """Step that reverses space_to_batch_2d: two dimensions of space and a square block."""
+    """Step that reverses space_to_batch_2d, for two spatial dimensions and a square block."""
     block = [_block_size(node)] * 2
     return lambda x, crops: _batch_to_space(x, block, crops)
 

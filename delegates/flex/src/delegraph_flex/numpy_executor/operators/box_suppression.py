@@ -22,7 +22,7 @@ from delegraph_flex.numpy_executor.registry import operator
 
 Floats = NDArray[Any]
 Similarity = Callable[[int, NDArray[Any]], Floats]
-"""How much one box overlaps each of others."""
+"""Function that returns the overlap of one box with each of other boxes."""
 
 _TYPES = (DataType.FLOAT32, DataType.FLOAT16)
 
@@ -134,7 +134,7 @@ def _check_scores(boxes: int, scores: Floats, most: Any) -> int:
 
 
 def _ranked(scores: Floats, least: Any) -> NDArray[np.intp]:
-    """Indices of boxes with scores above *least*, best first; equal scores keep their order."""
+    """Return the indices of boxes with scores above *least*, best first; ties keep their order."""
     if least is None:
         least = np.finfo(np.float32).min if scores.dtype == np.float32 else -65504
     candidates = np.flatnonzero(scores > scores.dtype.type(least))
@@ -142,7 +142,7 @@ def _ranked(scores: Floats, least: Any) -> NDArray[np.intp]:
 
 
 def _iou(boxes: Floats) -> Similarity:
-    """Return intersection over union, rounded to the boxes' precision."""
+    """Return the function for intersection over union, rounded to the boxes' precision."""
     corners = boxes.astype(np.float32, copy=False).reshape(-1, 2, 2)
     ordered = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
 
@@ -168,7 +168,8 @@ def _softened(
 ) -> tuple[NDArray[np.int32], Floats]:
     """Return the boxes whose lowered scores stay above *least*, and these scores.
 
-    A box that comes to the top is weighed against those which were chosen since it last did.
+    When a box has the highest score, the score is first lowered for the boxes selected since the
+    last time.
     """
     type = scores.dtype.type
     scale, least = type(-0.5) / type(sigma), type(least)
@@ -200,7 +201,7 @@ def _padded(values: NDArray[Any], count: int) -> NDArray[Any]:
 
 @operator("CombinedNonMaxSuppression")
 def combined_non_max_suppression(node: FlexNode) -> Step:
-    """Step for the best boxes of all classes per image: boxes, scores, classes and counts."""
+    """Step that selects the best boxes of all classes per image: boxes, scores, classes, counts."""
     is_clipped = node.bool("clip_boxes", True)
     is_per_class = node.bool("pad_per_class", False)
 

@@ -1,4 +1,4 @@
-"""Operators without a computation: they check values, print values, or wait."""
+"""Operators that compute nothing: they check values, print values, or wait."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def assert_(node: FlexNode) -> Step:
 
 @operator("CheckNumerics", "CheckNumericsV2", types=FLOATS)
 def check_numerics(node: FlexNode) -> Step:
-    """Step that returns its input, and raises an error if there is an infinity or NaN in it."""
+    """Step that returns its input, or raises an error if it contains an infinity or NaN."""
     message = node.bytes("message").decode(errors="replace")
 
     def run(x: Array) -> Array:
@@ -58,7 +58,7 @@ def timestamp(node: FlexNode) -> Step:
 
 @operator("Print")
 def print_(node: FlexNode) -> Step:
-    """Step that returns its first input and logs the others, for the first ``first_n`` calls."""
+    """Step that returns its first input; the first ``first_n`` calls log the others."""
     message = node.bytes("message", b"").decode(errors="replace")
     count, calls_left = node.int("summarize", 3), [node.int("first_n", -1)]
 
@@ -85,7 +85,7 @@ def print_text(node: FlexNode) -> Step:
 
 
 def _summary(data: tuple[Array, ...], count: int) -> str:
-    """Return the first elements of arrays as text; all for a negative *count*."""
+    """Return the first *count* elements of arrays as text; all for a negative *count*."""
     parts = []
     for array in data:
         values = array.ravel().tolist()

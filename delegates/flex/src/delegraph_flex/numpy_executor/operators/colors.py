@@ -69,7 +69,7 @@ def _hsv(x: Floats) -> Floats:
 
 
 def _hue(x: Floats, value: Floats, unit: Floats, third: Any) -> Floats:
-    """Return the angle from red on, -1/2 to 5/2 of a *third* of the circle's units."""
+    """Return the hue as an angle from red, -1/2 to 5/2 times *third*, a third of the circle."""
     red, green, blue = np.moveaxis(x, -1, 0)
     after_green = unit * (blue - red) + third
     after_blue = unit * (red - green) + (third + third)
@@ -85,7 +85,7 @@ def _rgb(x: Floats) -> Floats:
 
 
 def _shares(sextant: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return how much red, green and blue a hue has, in [0, 1]; the circle has six units."""
+    """Return the shares of red, green and blue in a hue, in [0, 1]; the circle has six units."""
     return (
         np.clip(np.abs(sextant - 3) - 1, 0, 1),
         np.clip(2 - np.abs(sextant - 2), 0, 1),

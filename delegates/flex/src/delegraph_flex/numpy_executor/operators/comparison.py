@@ -1,4 +1,4 @@
-"""Operators that compare numbers, combine truth values, and choose by them."""
+"""Operators that compare numbers, combine truth values, or select by a condition."""
 
 from __future__ import annotations
 
@@ -86,15 +86,15 @@ def logical_not(node: FlexNode) -> Step:
 
 @operator("SelectV2", types=ALL, broadcasts=True)
 def select_broadcast(node: FlexNode) -> Step:
-    """Step that takes x where the condition is true and y elsewhere, broadcast."""
+    """Step that returns x where the condition is true and y elsewhere, broadcast."""
     return np.where
 
 
 @operator("Select", types=ALL)
 def select(node: FlexNode) -> Step:
-    """Step that takes x where the condition is true and y elsewhere; x and y have one shape.
+    """Step that returns x where the condition is true and y elsewhere; x and y have one shape.
 
-    A condition with one dimension chooses whole rows.
+    A condition with one dimension selects whole rows.
     """
 
     def run(condition: Array, x: Array, y: Array) -> Array:
@@ -119,7 +119,10 @@ def where(node: FlexNode) -> Step:
 
 
 def _equality(compare: Callable[[Array, Array], Any], node: FlexNode) -> Step:
-    """Return the step of an equality; shapes that do not broadcast may count as unequal."""
+    """Return the step of ``Equal`` or ``NotEqual``.
+
+    Shapes that do not broadcast may count as unequal.
+    """
     if node.type("T") is DataType.STRING:
         run = broadcasting_two(lambda x, y: np.asarray(compare(x, y), np.bool_))
     else:

@@ -20,15 +20,15 @@ _TRUNCATED_BITS = {
     (DataType.FLOAT64, DataType.FLOAT16): 42,
     (DataType.FLOAT64, DataType.FLOAT32): 29,
 }
-"""Mantissa bits that the narrower type does not have; elsewhere ``Truncate`` changes nothing."""
+"""Mantissa bits that a narrower type lacks, by types; other conversions ignore ``Truncate``."""
 
 
 @operator("Cast")
 def cast(node: FlexNode) -> Step:
     """Step that converts values to another element type.
 
-    Fractions are dropped, integers wrap around, complex numbers keep their real part. What a
-    float outside the range of an integer type becomes depends on the processor, as in TensorFlow.
+    Fractions are dropped, integers wrap around, complex numbers keep their real part. For a float
+    outside of an integer's range, the result depends on the processor, as in TensorFlow.
     """
     source, target = node.type("SrcT"), node.type("DstT")
     known = NUMBERS | {DataType.BOOL}

@@ -24,7 +24,7 @@ from delegraph_flex.numpy_executor.registry import FLOATS, operator
 from delegraph_flex.numpy_executor.windows import Sliding, patches, surrounded, tap_index
 
 _TILE_VALUES = 1 << 22
-"""Values of windows that are laid out at a time."""
+"""Largest number of window values that are laid out in memory at a time."""
 
 Convolve = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
@@ -45,7 +45,7 @@ def conv3d(node: FlexNode) -> Step:
 
 @operator("FusedPadConv2D", types=FLOATS)
 def fused_pad_conv2d(node: FlexNode) -> Step:
-    """Step that pads images with their mirror image, then convolves them."""
+    """Step that pads images by mirroring, then convolves them."""
     is_reflect = node.choice("mode", ("REFLECT", "SYMMETRIC")) == "REFLECT"
     convolve = convolution(node, Sliding.of(node, 4))
 
@@ -70,7 +70,7 @@ def require_no_dilations(sliding: Sliding) -> None:
 
 
 def convolution(node: FlexNode, sliding: Sliding) -> Convolve:
-    """Return the convolution by a node's attributes, of any number of spatial axes."""
+    """Return the function that computes a convolution with any number of spatial axes."""
     dtype = node.type("T").dtype
     compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
     rank = len(sliding.strides) + 2
@@ -154,7 +154,7 @@ def depthwise_sliding(node: FlexNode) -> Sliding:
     """Return the window geometry of a depthwise node, if TensorFlow's kernels support it.
 
     Raises:
-        Unsupported: dilations, or strides that are not equal.
+        Unsupported: there are dilations, or the strides differ.
     """
     sliding = Sliding.of(node, 4, data_format="NHWC")
     require_no_dilations(sliding)

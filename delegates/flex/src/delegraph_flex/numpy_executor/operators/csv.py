@@ -90,9 +90,9 @@ class _Layout:
     """Rules by which a CSV record is split into fields.
 
     Attributes:
-        delimiter: one byte between fields.
-        has_quotes: whether ``"`` is around fields that have delimiters or quotes inside.
-        selected: the fields that count, rising; none for all.
+        delimiter: byte between fields.
+        has_quotes: whether fields with delimiters or quotes are enclosed in ``"``.
+        selected: ascending numbers of the fields to return; empty means all.
     """
 
     delimiter: bytes
@@ -112,7 +112,7 @@ class _Layout:
         """Return the selected fields of a record; text after the last selected one is not checked.
 
         Raises:
-            ValueError: quotes or line ends are where none may be.
+            ValueError: a quote or line end is in an invalid place.
         """
         found: list[bytes] = []
         at = count = 0
@@ -153,6 +153,6 @@ class _Layout:
 
 
 def _field_start(record: bytes, at: int) -> int:
-    """Return the first position from *at* on that is no line end."""
+    """Return the first position from *at* on that has no line end."""
     found = _NO_LINE_END.search(record, at)
     return found.start() if found else len(record)

@@ -94,13 +94,13 @@ def tensor_slice_dataset(node: FlexNode) -> Step:
 
 
 def _rows(x: Array) -> Iterator[Array]:
-    """Yield the rows of *x* as arrays, also for a vector of strings."""
+    """Yield the rows of *x* as arrays, even if the rows are single strings."""
     return (x[i : i + 1].reshape(x.shape[1:]) for i in range(len(x)))
 
 
 @operator("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2")
 def map_dataset(node: FlexNode) -> Step:
-    """Step that makes a dataset by calling a function with each element and captured inputs."""
+    """Step that makes a dataset by calling a function with each element and the captured inputs."""
     function = function_of(node)
     extra = 0 if node.op == "MapDataset" else 1  # the number of calls at a time, which is 1 here
 
@@ -201,7 +201,7 @@ def batch_dataset(node: FlexNode) -> Step:
 
 
 def _taken(elements: Iterator[Element]) -> list[Element]:
-    """Return all elements as a list, with a memory check for each element."""
+    """Return all elements as a list; the memory limit is checked for each element."""
     memory, rows = Taken("a batch of a dataset"), []
     for element in elements:
         memory.add(sum(getattr(x, "nbytes", 0) + _OVERHEAD for x in element))
@@ -210,7 +210,7 @@ def _taken(elements: Iterator[Element]) -> list[Element]:
 
 
 _OVERHEAD = 128
-"""Bytes of an array without its elements."""
+"""Number of bytes of an array without its elements."""
 
 
 def _stacked(column: tuple[Any, ...]) -> Array:
@@ -302,7 +302,7 @@ def zip_dataset(node: FlexNode) -> Step:
 
 @operator("PrefetchDataset", "OptionsDataset")
 def same_dataset(node: FlexNode) -> Step:
-    """Step that returns its input dataset; options such as prefetching have no effect."""
+    """Step that returns its input dataset, because options such as prefetching have no effect."""
     return lambda source, *_: dataset_of(source)
 
 

@@ -1,4 +1,4 @@
-"""CTC decoding: labels from a sequence network's scores (connectionist temporal classification).
+"""CTC decoding (connectionist temporal classification): labels from a network's scores.
 
 Source:
     core/kernels/ctc_decoder_ops.cc; core/util/ctc/ctc_decoder.h.
@@ -21,7 +21,10 @@ Array = NDArray[Any]
 
 @operator("CTCGreedyDecoder", types=(DataType.FLOAT32, DataType.FLOAT64))
 def ctc_greedy_decoder(node: FlexNode) -> Step:
-    """Step for the best label per time without blanks: indices, values, shape, -score."""
+    """Step that finds the best label per time: indices, values, shape, negative score.
+
+    Blanks are removed.
+    """
     merges = node.bool("merge_repeated", False)
     blank = node.int("blank_index", -1)
 

@@ -18,7 +18,7 @@ from delegraph_flex.numpy_executor.registry import operator
 
 @operator("Cholesky", types=WIDE)
 def cholesky(node: FlexNode) -> Step:
-    """Step for lower triangular l with l @ l^H = x; only the lower triangle of x is read.
+    """Step that computes lower triangular l with l @ l^H = x, from x's lower triangle only.
 
     A matrix that is not positive definite gives NaN, as in TensorFlow.
     """
@@ -45,7 +45,7 @@ def _cholesky_or_nan(x: NDArray[Any]) -> NDArray[Any]:
 
 @operator("Qr", types=WIDE)
 def qr(node: FlexNode) -> Step:
-    """Step for orthonormal q and upper triangular r with q @ r = x (Householder)."""
+    """Step that computes orthonormal q and upper triangular r with q @ r = x (Householder)."""
     is_full = node.bool("full_matrices", False)
     mode: Any = "complete" if is_full else "reduced"
 
@@ -62,7 +62,7 @@ def qr(node: FlexNode) -> Step:
 
 @operator("Svd", types=WIDE)
 def svd(node: FlexNode) -> Step:
-    """Step for singular values s, descending, and u and v with u @ diag(s) @ v^H = x.
+    """Step that computes descending singular values s, and u and v with u @ diag(s) @ v^H = x.
 
     A matrix with infinities or NaN gives NaN, as in TensorFlow.
     """
@@ -103,7 +103,7 @@ def _finite(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
 
 @operator("SelfAdjointEigV2", types=WIDE)
 def self_adjoint_eig(node: FlexNode) -> Step:
-    """Step for ascending eigenvalues, and eigenvectors; only the lower triangle is read."""
+    """Step that computes ascending eigenvalues, and eigenvectors, from the lower triangle only."""
 
     def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         _check_finite(x)
@@ -126,7 +126,7 @@ def _check_finite(x: NDArray[Any]) -> None:
 
 @operator("Lu", types=WIDE)
 def lu(node: FlexNode) -> Step:
-    """Step that computes LU factors, both in one matrix, and the permutation of the rows."""
+    """Step that computes both LU factors in one matrix, and the permutation of the rows."""
     dtype = node.type("output_idx_type", DataType.INT32).dtype
 
     def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -143,7 +143,8 @@ def lu(node: FlexNode) -> Step:
 def _eliminate(x: NDArray[Any], rows: NDArray[Any]) -> None:
     """Compute the LU factors of *x* in place, with pivoting, and permute *rows* likewise.
 
-    The pivot is the largest magnitude; LAPACK adds the parts of complex numbers instead.
+    The pivot is the element with the largest magnitude; LAPACK uses the sum of the parts of complex
+    numbers instead.
     """
     for k in range(len(x)):
         pivot = k + int(np.abs(x[k:, k]).argmax())

@@ -18,16 +18,16 @@ from delegraph_flex.numpy_executor.registry import NUMBERS, operator
 
 
 class Band(NamedTuple):
-    """Positions of diagonals' elements, in matrices and in the packed form.
+    """Positions of the elements of several diagonals, in matrices and in the packed form.
 
-    The packed form has a row for each diagonal, from the highest to the lowest, each as long as
-    the longest of them.
+    The packed form has a row for each diagonal, from the highest to the lowest; all rows have the
+    length of the longest diagonal.
 
     Attributes:
         shape: shape of the packed form; one dimension for a single diagonal.
-        packed: indices into it, after those of the batch.
+        packed: indices into the packed form, after those of the batch.
         rows: row of each packed element in the matrix.
-        columns: likewise.
+        columns: column of each packed element in the matrix.
     """
 
     shape: tuple[int, ...]
@@ -45,8 +45,8 @@ def band(rows: int, columns: int, low: int, high: int, align: str) -> Band:
         columns: number of columns of a matrix.
         low: lowest diagonal; negative below the main one.
         high: highest diagonal.
-        align: where in their rows diagonals above and below the main one stand:
-            ``"RIGHT_LEFT"``, ...
+        align: alignment in their rows of diagonals above and below the main one, such as
+            ``"RIGHT_LEFT"``.
     """
     above, below = align.split("_")
     spans = []  # diagonal, first row, length
@@ -174,7 +174,9 @@ def matrix_diag(node: FlexNode) -> Step:
 
 
 def _matrix_size(longest: int, low: int, high: int, rows: int, columns: int) -> tuple[int, int]:
-    """Return the size of matrices whose longest diagonal has length *longest*; -1 is computed.
+    """Return the size of matrices with a longest diagonal of length *longest*.
+
+    A *rows* or *columns* of -1 is computed.
 
     Raises:
         ValueError: a dimension is too small, or the diagonals would have to be longer.
@@ -234,7 +236,7 @@ def diag(node: FlexNode) -> Step:
 
 @operator("DiagPart", types=NUMBERS)
 def diag_part(node: FlexNode) -> Step:
-    """Step that returns the elements where both halves of the index are equal."""
+    """Step that returns the elements for which both halves of the index are equal."""
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
         half = x.ndim // 2

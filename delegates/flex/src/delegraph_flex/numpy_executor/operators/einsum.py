@@ -1,4 +1,4 @@
-"""Einsum: products and sums over labelled dimensions, by one matrix product."""
+"""Einsum: products and sums over labelled dimensions, computed by one matrix product."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ _TYPES = FLOATS | {
 _LETTERS = set(string.ascii_letters)
 
 Labels = tuple[str, ...]
-"""One for each dimension: a letter, or ``"0"``, ``"1"``, ... for those of an ellipsis, from the
-last one."""
+"""Labels of a tensor's dimensions: letters, or ``"0"``, ``"1"``, ... within an ellipsis.
+
+The dimensions of an ellipsis are numbered from the last one.
+"""
 
 
 @operator("Einsum", types=_TYPES)
 def einsum(node: FlexNode) -> Step:
     """Step that sums products of one or two tensors over the labels that the result lacks.
 
-    A label that an operand or the result has twice means the diagonal; ``...`` broadcasts.
+    A label that occurs twice in an operand or the result selects the diagonal; ``...`` broadcasts.
     """
     equation = node.text("equation")
     terms, result = _parsed(equation)
@@ -135,11 +137,11 @@ def _numbers(terms: Sequence[Labels]) -> list[list[int]]:
 def _double(
     operands: list[Labels], wanted: Labels, multiply: Product, is_half: bool
 ) -> Callable[..., NDArray[Any]]:
-    """Return the product of two operands as a batch of matrix products.
+    """Return the function that computes two operands' product by a batch of matrix products.
 
-    Every label is one of four kinds: of a batch (both operands and the result), free in one
-    operand, or summed over. A label that only one operand has, and not the result, is summed
-    away first, and so is a diagonal taken.
+    A label is a batch label (in both operands and the result), free in one of the operands, or
+    summed over. A label that only one operand has, and not the result, is summed first. Diagonals
+    are also taken first.
     """
     x_labels, y_labels = (tuple(dict.fromkeys(labels)) for labels in operands)
     x_kept, y_kept = (

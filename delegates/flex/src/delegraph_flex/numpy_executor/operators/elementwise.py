@@ -1,4 +1,4 @@
-"""Operators of one number: roots, logarithms, angles, roundings, and complex numbers' parts."""
+"""Operators of one number: roots, logarithms, angles, roundings, parts of complex numbers."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def population_count(node: FlexNode) -> Step:
 
 @operator("ClipByValue", types=REAL)
 def clip(node: FlexNode) -> Step:
-    """Step that clamps x between bounds, scalars or arrays of the shape of x.
+    """Step that clamps x between bounds, which are scalars or arrays of x's shape.
 
     Where the low bound is above the high bound, the low bound is the result.
     """

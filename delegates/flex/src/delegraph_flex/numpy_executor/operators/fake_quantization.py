@@ -1,4 +1,4 @@
-"""Floats rounded to the steps of a quantization.
+"""Operators that round floats to the steps of a quantization.
 
 Source:
     core/kernels/fake_quant_ops_functor.h, quantize_and_dequantize_op.cc,
@@ -22,7 +22,7 @@ from delegraph_flex.numpy_executor.rounding import half_away
 Floats = NDArray[np.float32]
 Array = NDArray[Any]
 Quantize = Callable[[Array, Array, Array, int], Array]
-"""Rounds an array to the steps of a quantization: from the array, least, most and bits."""
+"""Function that rounds an array to quantization steps, given least value, most value and bits."""
 
 _WIDE = (DataType.FLOAT32, DataType.FLOAT64)
 
@@ -70,7 +70,7 @@ def fake_quant_per_channel(node: FlexNode) -> Step:
 
 
 def _steps(node: FlexNode) -> tuple[np.float32, np.float32]:
-    """Return the first and the last step."""
+    """Return the numbers of the first and the last step."""
     bits = node.int("num_bits", 8)
     if not 2 <= bits <= 16:
         raise Unsupported(f"attribute 'num_bits' is {bits}, expected 2 to 16")
@@ -103,8 +103,7 @@ def _rounded(
 def quantize_and_dequantize(node: FlexNode) -> Step:
     """Step that rounds floats to the steps of a quantization which represents 0 exactly.
 
-    A range for each channel is taken as the version with bits in a tensor takes it; TensorFlow 2.21
-    refuses it here.
+    A range for each channel is treated as in version 3; TensorFlow 2.21 rejects it here.
     """
     mode = node.choice("round_mode", ("HALF_TO_EVEN", "HALF_UP"), "HALF_TO_EVEN")
     quantize = _quantize(node, np.rint if mode == "HALF_TO_EVEN" else _half_up)
@@ -114,7 +113,7 @@ def quantize_and_dequantize(node: FlexNode) -> Step:
 
 @operator("QuantizeAndDequantizeV3", types=_WIDE)
 def quantize_and_dequantize_v3(node: FlexNode) -> Step:
-    """Step that rounds floats to quantization steps, 0 exactly; the bit width is an input."""
+    """Step that rounds floats to quantization steps, including 0; the bit width is an input."""
     quantize = _quantize(node, np.rint)
 
     def run(x: Array, low: Array, high: Array, bits: Array) -> Array:
@@ -168,7 +167,7 @@ def _given(x: Array, low: Array, high: Array, axis: int) -> tuple[Array, Array]:
 
 
 def _found(x: Array, axis: int) -> tuple[Array, Array]:
-    """Return minimum and maximum of an array, or of each channel, ignoring NaN."""
+    """Return the minimum and maximum of an array, or of each channel, ignoring NaN."""
     axes = tuple(i for i in range(x.ndim) if i != axis)
     least = np.fmin.reduce(x, axes, keepdims=True, initial=np.inf)
     return least, np.fmax.reduce(x, axes, keepdims=True, initial=-np.inf)

@@ -37,7 +37,7 @@ def transform(node: FlexNode) -> Step:
 
 @operator("RFFT", "RFFT2D", "RFFT3D")
 def real_transform(node: FlexNode) -> Step:
-    """Step that transforms real input, cut to the lengths, into the half of the spectrum."""
+    """Step that transforms real input, cut to the given lengths, into half of the spectrum."""
     rank = _RANKS[node.op.removeprefix("RFFT")]
     dtype = node.type("Tcomplex").dtype
 

@@ -1,6 +1,7 @@
 """Random numbers of the gamma and Poisson distributions, equal to TensorFlow's bit for bit.
 
-Each number is found by rejection sampling in double precision, from its own part of the stream.
+Each number is drawn by rejection sampling in double precision, from its own part of the random
+stream.
 
 Source:
     core/kernels/random_op.cc, stateless_random_gamma_op.cc, random_poisson_op.cc.
@@ -26,10 +27,10 @@ from delegraph_flex.numpy_executor.registry import operator
 
 Array = NDArray[Any]
 Pairs = Iterator[list[float]]
-"""Two uniform numbers of each group of words in the stream."""
+"""Iterator over pairs of uniform numbers, one pair from each group of random words."""
 
 Draw = Callable[[Pairs, float], float]
-"""Draws one number, by the distribution's parameter."""
+"""Function that draws one number from uniform pairs, given the distribution's parameter."""
 
 _PAIRS = 4  # drawn at a time: enough for most numbers
 _STRETCH = 256  # groups of the stream that each number has for itself

@@ -1,4 +1,4 @@
-"""Operators that fetch elements or slices by index."""
+"""Operators that return elements or slices by index."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from delegraph_flex.numpy_executor.registry import operator
 
 @operator("Gather")
 def gather(node: FlexNode) -> Step:
-    """Step that takes slices of *params* along the first axis."""
+    """Step that returns slices of *params* along the first axis."""
 
     def run(params: NDArray[Any], indices: NDArray[Any]) -> Any:
         return _take(params, indices, 0)
@@ -34,7 +34,7 @@ def gather(node: FlexNode) -> Step:
 
 @operator("GatherV2")
 def gather_v2(node: FlexNode) -> Step:
-    """Step that takes slices of *params* along an axis, with leading batch dimensions."""
+    """Step that returns slices of *params* along an axis, with leading batch dimensions."""
     batch_dims = node.int("batch_dims", 0)
 
     def run(params: NDArray[Any], indices: NDArray[Any], axis: NDArray[Any]) -> Any:
@@ -82,7 +82,7 @@ def _take_in_batches(
 
 @operator("GatherNd")
 def gather_nd(node: FlexNode) -> Step:
-    """Step that takes elements or slices of *params*, by index tuples."""
+    """Step that returns elements or slices of *params*, by index tuples."""
     ignores = ignores_bad_indices(node)
 
     def run(params: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
@@ -108,10 +108,10 @@ def gather_nd(node: FlexNode) -> Step:
 
 @operator("UnravelIndex")
 def unravel_index(node: FlexNode) -> Step:
-    """Step that turns flat positions in an array into coordinates, ``[dimensions, n]``.
+    """Step that converts flat positions in an array to coordinates, ``[dimensions, n]``.
 
-    A negative position is taken as it is, and gives negative coordinates, as in TensorFlow.
-    Source: core/kernels/unravel_index_op.cc.
+    A negative position gives negative coordinates, as in TensorFlow. Source:
+    core/kernels/unravel_index_op.cc.
     """
 
     def run(indices: NDArray[Any], dims: NDArray[Any]) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """Gradients for training on a device: of filters, biases, pooling and normalization.
 
-Gradients of convolutions by their input are in ``transposed_convolutions``.
+Gradients of convolutions with respect to their input are in ``transposed_convolutions``.
 
 Source:
     core/kernels/conv_grad_filter_ops.cc, conv_grad_ops_3d.cc, depthwise_conv_grad_op.cc,
@@ -61,7 +61,7 @@ def conv3d_backprop_filter(node: FlexNode) -> Step:
 
 @operator("DepthwiseConv2dNativeBackpropFilter", types=FLOATS)
 def depthwise_conv2d_backprop_filter(node: FlexNode) -> Step:
-    """Step for a depthwise convolution's gradient by filters, ``[KH, KW, C, multiplier]``."""
+    """Step for a depthwise convolution's gradient with respect to its filters."""
 
     def gather(x: Array, dy: Array) -> Array:
         per_channel = dy.reshape(*x.shape, dy.shape[-1] // x.shape[-1])
@@ -90,8 +90,8 @@ def _of_filters(
 
     Args:
         sliding: geometry of the windows.
-        gather: makes one tap's gradient of what the tap reads and the output's gradient.
-        fits: whether the last two sizes of filters suit a number of output channels.
+        gather: computes one tap's gradient from the tap's input and the output's gradient.
+        fits: returns whether the last two sizes of filters fit a number of output channels.
     """
     axes = len(sliding.strides)
 
@@ -142,7 +142,7 @@ def max_pool_grad(node: FlexNode) -> Step:
 
 @operator("AvgPoolGrad", types=FLOATS)
 def average_pool_grad(node: FlexNode) -> Step:
-    """Step for the gradient of average pooling, from the input's shape and dy."""
+    """Step for the gradient of average pooling, from input shape and output gradient."""
     sliding = Sliding.of(node, 4, data_format="NHWC")
     kernel = spatial(node, "ksize", node.ints("ksize"), 4)
 
@@ -177,7 +177,7 @@ def fused_batch_norm_grad_v2(node: FlexNode) -> Step:
 
 @operator("FusedBatchNormGradV3", types=FLOATS - {DataType.FLOAT64})
 def fused_batch_norm_grad_v3(node: FlexNode) -> Step:
-    """Step for the gradients of a 2D or 3D batch normalization by input, scale and offset."""
+    """Step for the gradients of a 2D or 3D batch normalization: by input, scale and offset."""
     return _batch_norm_grad(node, ("NHWC", "NCHW", "NDHWC", "NCDHW"))
 
 

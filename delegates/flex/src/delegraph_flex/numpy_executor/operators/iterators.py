@@ -1,4 +1,4 @@
-"""Iterators: each has a position in a dataset, and returns one element after the other."""
+"""Iterators: each has a position in a dataset, and returns one element per call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _reader(handle: Any) -> Reader:
 
 @operator("IteratorV2")
 def iterator(node: FlexNode) -> Step:
-    """Step that returns the iterator which is shared under the name in the node's attributes."""
+    """Step that returns the iterator shared under the name in the node's attributes."""
     reader = shared(node, "iterator", lambda name: Reader())
     return lambda: reader
 
@@ -54,7 +54,7 @@ def anonymous_iterator(node: FlexNode) -> Step:
 
 @operator("AnonymousIteratorV2")
 def anonymous_iterator_with_deleter(node: FlexNode) -> Step:
-    """Step that returns a new iterator and its deleter, which are the same object."""
+    """Step that returns a new iterator and its deleter, which are the same object here."""
     return lambda: (reader := Reader(), reader)
 
 

@@ -17,7 +17,7 @@ from delegraph_flex.numpy_executor.registry import ALL, COMPLEX, REAL, operator
 Array = NDArray[Any]
 
 _MOST_AXES = 32
-"""More than any array of the model has."""
+"""Largest number of axes; no array of a model has more."""
 
 
 @operator("ConcatV2")
@@ -34,7 +34,7 @@ def concatenate_along_first(node: FlexNode) -> Step:
 
 @operator("ConcatOffset")
 def concatenation_offsets(node: FlexNode) -> Step:
-    """Step that computes where each of several arrays begins in their concatenation."""
+    """Step that computes the start of each of several arrays in their concatenation."""
 
     def run(axis: Array, *shapes: Array) -> list[Array]:
         at = axis_of(axis, shapes[0].size)
@@ -177,7 +177,7 @@ def broadcast_to(node: FlexNode) -> Step:
 
 @operator("Fill")
 def fill(node: FlexNode) -> Step:
-    """Step that fills a shape with a value."""
+    """Step that makes an array of a shape, filled with a value."""
 
     def run(dims: Array, value: Array) -> Array:
         result = np.empty(requested_shape(dims, value.dtype), value.dtype)
@@ -189,7 +189,7 @@ def fill(node: FlexNode) -> Step:
 
 @operator("Empty")
 def empty(node: FlexNode) -> Step:
-    """Step that returns an array of zeros or empty strings; TensorFlow leaves it uninitialized."""
+    """Step that returns an array of zeros or empty strings; TensorFlow's is uninitialized."""
     dtype, zero = node.type("dtype").dtype, zero_of(node.type("dtype"))
     return lambda dims: np.full(requested_shape(dims, dtype), zero, dtype)
 
@@ -209,7 +209,7 @@ def ones_like(node: FlexNode) -> Step:
 
 
 def zero_of(type: DataType) -> Any:
-    """Return the value that TensorFlow initializes arrays of *type* with: 0, or an empty string."""
+    """Return the initial value of arrays of *type* in TensorFlow: 0, or an empty string."""
     return b"" if type is DataType.STRING else type.dtype.type(0)
 
 

@@ -32,7 +32,7 @@ def check_square(x: NDArray[Any]) -> None:
 
 
 def check_equations(a: NDArray[Any], b: NDArray[Any]) -> None:
-    """Check that the right sides *b* fit the matrices *a* of an equation a x = b.
+    """Check that the right-hand sides *b* of equations a x = b fit the matrices *a*.
 
     Raises:
         ValueError: their batches or their numbers of rows differ.
@@ -72,7 +72,7 @@ def matrix_determinant(node: FlexNode) -> Step:
 
 @operator("LogMatrixDeterminant", types=WIDE)
 def log_matrix_determinant(node: FlexNode) -> Step:
-    """Step for the signs of determinants, and the logarithms of their magnitudes."""
+    """Step that computes the signs of determinants, and the logarithms of their magnitudes."""
 
     def run(x: NDArray[Any]) -> tuple[Any, Any]:
         check_square(x)
@@ -137,7 +137,7 @@ def _triangular_solve(lower: bool, flip: bool) -> Step:
 
 @operator("MatrixSolveLs", types=WIDE)
 def matrix_solve_least_squares(node: FlexNode) -> Step:
-    """Step for least squares solutions: by normal equations with a penalty, or by SVD."""
+    """Step that computes least squares solutions: by normal equations with a penalty, or by SVD."""
     is_fast = node.bool("fast", True)
 
     def run(a: NDArray[Any], b: NDArray[Any], penalty: NDArray[Any]) -> NDArray[Any]:
@@ -243,7 +243,7 @@ def function_of_matrix(node: FlexNode) -> Step:
 
 @operator("BandedTriangularSolve", types=WIDE)
 def banded_triangular_solve(node: FlexNode) -> Step:
-    """Step that solves a x = b for banded triangular a, of which only the diagonals are given.
+    """Step that solves a x = b for banded triangular a, given by its diagonals.
 
     Source: core/kernels/linalg/banded_triangular_solve_op.cc.
     """

@@ -39,7 +39,7 @@ def matmul(node: FlexNode) -> Step:
 def product(type: DataType) -> Product:
     """Return the function that multiplies batches of matrices of *type*; batches are broadcast.
 
-    Halves are multiplied in float32 and rounded once.
+    float16 matrices are multiplied in float32 and rounded once.
     """
     if type not in HALVES:
         return np.matmul
@@ -86,7 +86,7 @@ def _batch_matmul(node: FlexNode, multiply: Product, broadcasts: bool) -> Step:
 
 
 def _require_product(x: NDArray[Any], y: NDArray[Any]) -> None:
-    """Check that the product of matrices fits in memory; shapes that do not match pass."""
+    """Check that the product of matrices fits in memory; shapes that do not match are ignored."""
     if x.shape[-1] != y.shape[-2]:
         return
     try:

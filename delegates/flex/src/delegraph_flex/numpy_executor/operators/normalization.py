@@ -1,4 +1,4 @@
-"""Normalization by means, neighbours and sums, and biases.
+"""Normalizations (batch, local response, softmax), cross entropies, and biases.
 
 Source:
     core/kernels/fused_batch_norm_op.cc, lrn_op.cc, softmax_op_functor.h, bias_op.cc, xent_op.cc,
@@ -22,13 +22,13 @@ Array = NDArray[Any]
 
 @operator("FusedBatchNorm", types=(DataType.FLOAT32,))
 def fused_batch_norm(node: FlexNode) -> Step:
-    """Step of version 1 of batch normalization: results, means and variances."""
+    """Step of version 1 of batch normalization, which returns results, means and variances."""
     return _batch_norm(node, ("NHWC", "NCHW"), has_third_reserve=False)
 
 
 @operator("FusedBatchNormV2", types=FLOATS - {DataType.FLOAT64})
 def fused_batch_norm_v2(node: FlexNode) -> Step:
-    """Step of version 2 of batch normalization: results, means and variances."""
+    """Step of version 2 of batch normalization, which returns results, means and variances."""
     return _batch_norm(node, ("NHWC", "NCHW"), has_third_reserve=False)
 
 
@@ -40,7 +40,9 @@ def fused_batch_norm_v3(node: FlexNode) -> Step:
 
 
 def _batch_norm(node: FlexNode, formats: tuple[str, ...], has_third_reserve: bool) -> Step:
-    """Return the batch normalization; without training, reserved outputs are computed as in V1.
+    """Return the step of a batch normalization.
+
+    Without training, the reserved outputs are computed as in version 1.
 
     The reserved outputs are outputs 3 and 4: mean and variance.
     """
@@ -95,7 +97,7 @@ def _statistics(
 
 @operator("LRN", types=(DataType.FLOAT32, DataType.FLOAT16))
 def local_response_normalization(node: FlexNode) -> Step:
-    """Step that divides values by a power of the squares in neighbouring channels."""
+    """Step that divides values by a power of the sum of squares in neighbouring channels."""
     radius = node.int("depth_radius", 5)
     bias, alpha = (np.float32(node.float(name, 1.0)) for name in ("bias", "alpha"))
     beta = np.float32(node.float("beta", 0.5))
@@ -178,7 +180,7 @@ def _require_classes(logits: Array) -> None:
 
 @operator("SoftmaxCrossEntropyWithLogits", types=FLOATS, broadcasts=True)
 def softmax_cross_entropy(node: FlexNode) -> Step:
-    """Step for the cross entropy of label rows and softmax, and its gradient by the logits."""
+    """Step that computes the softmax cross entropy with label rows, and its gradient."""
 
     def run(logits: Array, labels: Array) -> list[Array]:
         if logits.ndim != 2 or labels.ndim != 2:
@@ -198,7 +200,7 @@ def softmax_cross_entropy(node: FlexNode) -> Step:
 
 @operator("SparseSoftmaxCrossEntropyWithLogits", types=FLOATS)
 def sparse_softmax_cross_entropy(node: FlexNode) -> Step:
-    """Step for the cross entropy of one label per row and softmax, and its gradient."""
+    """Step that computes the softmax cross entropy with one label per row, and its gradient."""
 
     def run(logits: Array, labels: Array) -> list[Array]:
         if logits.ndim != 2 or labels.shape != logits.shape[:1]:

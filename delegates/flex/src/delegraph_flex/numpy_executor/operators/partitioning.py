@@ -1,4 +1,4 @@
-"""Operators that distribute rows over several tensors, and operators that merge them again."""
+"""Operators that distribute rows over several tensors, and that merge them again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph_flex.numpy_executor.registry import operator
 
 @operator("DynamicPartition")
 def dynamic_partition(node: FlexNode) -> Step:
-    """Step that splits elements or slices by their partition numbers into one tensor each."""
+    """Step that distributes slices over several tensors, by their partition numbers."""
     count = node.int("num_partitions")
     if count < 1:
         raise Unsupported(f"num_partitions is {count}, expected at least 1")

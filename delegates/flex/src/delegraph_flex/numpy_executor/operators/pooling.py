@@ -1,4 +1,4 @@
-"""Pooling, patches and dilation: operators on windows that need no matrix product.
+"""Pooling, patches and dilation: operators on windows without a matrix product.
 
 Source:
     core/kernels/maxpooling_op.cc, avgpooling_op.cc, pooling_ops_3d.cc, dilation_ops.cc,
@@ -57,13 +57,13 @@ def max_pool_3d(node: FlexNode) -> Step:
 
 @operator("AvgPool", types=FLOATS)
 def average_pool(node: FlexNode) -> Step:
-    """Step that computes the mean of each window; positions in the padding do not count."""
+    """Step that computes the mean of each window; padding is not counted."""
     return _average_pool(node, 4, "NHWC")
 
 
 @operator("AvgPool3D", types=_3D)
 def average_pool_3d(node: FlexNode) -> Step:
-    """Step that computes the mean of each 3D window; positions in the padding do not count."""
+    """Step that computes the mean of each 3D window; padding is not counted."""
     return _average_pool(node, 5, "NDHWC")
 
 
@@ -151,13 +151,13 @@ def _reduced(
 
 
 def _positions(window: Window, tap: int, first: int, end: int) -> slice:
-    """Slice of the input positions that *tap* reads for the windows *first* to *end* - 1."""
+    """Return the slice of input positions that *tap* reads for windows *first* to *end* - 1."""
     start = first * window.stride + tap * window.dilation - window.before
     return slice(start, start + (end - first - 1) * window.stride + 1, window.stride)
 
 
 def inputs_of_windows(window: Window) -> NDArray[np.int64]:
-    """Return how many taps of each window fall inside the input: ``[output]``."""
+    """Return the number of taps of each window that lie inside the input: ``[output]``."""
     counts = np.zeros(window.output, np.int64)
     for tap in window.taps:
         counts[slice(*window.valid_outputs(tap))] += 1
@@ -166,7 +166,7 @@ def inputs_of_windows(window: Window) -> NDArray[np.int64]:
 
 @operator("MaxPoolWithArgmax", types=REAL)
 def max_pool_with_argmax(node: FlexNode) -> Step:
-    """Step for the maximum of each window, and the flat index of its first maximum."""
+    """Step that returns the maximum of each window, and the flat index of its first maximum."""
     sliding = Sliding.of(node, 4)
     kernel = spatial(node, "ksize", node.ints("ksize"), 4)
     index_dtype = node.type("Targmax", DataType.INT64).dtype
@@ -191,7 +191,7 @@ def max_pool_with_argmax(node: FlexNode) -> Step:
 
 
 def taps_inside(windows: Sequence[Window]) -> list[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Return, for each tap in order, the outputs whose tap is in the image, and its inputs."""
+    """Return, for each tap in order, the outputs whose tap is inside the image, and its inputs."""
     pairs = []
     for tap in product(*(window.taps for window in windows)):
         outputs, inputs = [slice(None)], [slice(None)]

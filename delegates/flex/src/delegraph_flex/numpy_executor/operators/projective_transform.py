@@ -1,4 +1,4 @@
-"""Images seen through a projective transformation.
+"""Projective transformations of images.
 
 Source:
     ProjectiveGenerator, core/kernels/image/image_ops.h.
@@ -76,7 +76,7 @@ def _check(images: NDArray[Any], transforms: Floats, size: NDArray[Any]) -> None
 
 
 def _places(t: Floats, result: NDArray[Any]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Source position of each pixel, ``[H, W]``, and whether the position is finite."""
+    """Return the source position of each pixel, ``[H, W]``, and whether the position is finite."""
     row, column = np.ogrid[: result.shape[0], : result.shape[1]]
     row, column = row.astype(np.float32), column.astype(np.float32)
     depth = t[6] * column + t[7] * row + _ONE
@@ -142,7 +142,7 @@ def _share(pair: list[Floats], first: Floats, second: Floats) -> Floats:
 
 
 def _read(image: NDArray[Any], y: Floats, x: Floats, value: Any) -> NDArray[Any]:
-    """Pixels of an image ``[H, W, C]`` at positions; *value* for positions outside the image."""
+    """Return pixels of an image ``[H, W, C]`` at positions; *value* for positions outside of it."""
     height, width = image.shape[:2]
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
     rows, columns = (np.where(inside, places, 0).astype(np.int64) for places in (y, x))

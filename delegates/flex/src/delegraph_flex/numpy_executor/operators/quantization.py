@@ -1,4 +1,4 @@
-"""Floats as integers of a quantization, and back.
+"""Operators that quantize floats to integers, and dequantize them.
 
 Source:
     core/kernels/quantize_op.cc, dequantize_op.cc, quantization_utils.h.
@@ -20,7 +20,7 @@ from delegraph_flex.numpy_executor.rounding import half_away
 
 Floats = NDArray[np.float32]
 Quantize = Callable[[Floats, Any, Any], tuple[Any, Any, Any]]
-"""Returns the integers, least and most of an array, least and most."""
+"""Function from an array and its least and most values to integers and the used range."""
 
 _TYPES = (DataType.QINT8, DataType.QUINT8, DataType.QINT16, DataType.QUINT16, DataType.QINT32)
 _MODES = ("MIN_COMBINED", "MIN_FIRST", "SCALED")

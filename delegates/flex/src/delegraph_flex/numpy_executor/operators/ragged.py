@@ -1,4 +1,4 @@
-"""Operators on ragged tensors, which store values and the row splits between them."""
+"""Operators on ragged tensors: values, and row splits (positions at which rows begin and end)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_splits(splits: NDArray[Any], count: int) -> None:
     """Check that *splits* are row splits of *count* values.
 
     Raises:
-        ValueError: the splits do not rise from 0 to *count*.
+        ValueError: the splits do not ascend from 0 to *count*.
     """
     if splits.ndim != 1 or not splits.size or splits[0] or splits[-1] != count:
         raise ValueError(f"row splits {splits.reshape(-1)[:9].tolist()} of {count} values")
@@ -32,7 +32,7 @@ def check_splits(splits: NDArray[Any], count: int) -> None:
 
 
 def check_nested(nested: Sequence[NDArray[Any]], values: NDArray[Any]) -> None:
-    """Check that nested row splits fit each other, and that the last ones fit the values.
+    """Check that nested row splits fit each other, and that the innermost ones fit the values.
 
     Raises:
         ValueError: the splits do not fit.
@@ -82,7 +82,7 @@ def _for_each(bound: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
 
 
 def _lengths(starts: NDArray[Any], limits: NDArray[Any], deltas: NDArray[Any]) -> NDArray[np.int64]:
-    """Return how many numbers each range has."""
+    """Return the number of elements in each range."""
     if (deltas == 0).any():
         raise ValueError("a delta is zero")
     wide: Any = np.int64 if starts.dtype.kind in "iu" else np.float64
@@ -95,7 +95,7 @@ def _lengths(starts: NDArray[Any], limits: NDArray[Any], deltas: NDArray[Any]) -
 
 @operator("RaggedGather")
 def ragged_gather(node: FlexNode) -> Step:
-    """Step that takes rows of a ragged tensor by index: row splits and values."""
+    """Step that returns rows of a ragged tensor by index, as row splits and values."""
     rank, out_rank = node.int("PARAMS_RAGGED_RANK"), node.int("OUTPUT_RAGGED_RANK")
     if rank < 1:
         raise Unsupported(f"PARAMS_RAGGED_RANK is {rank}, expected at least 1")
@@ -122,7 +122,7 @@ def ragged_gather(node: FlexNode) -> Step:
 
 
 def _even_splits(shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return the row splits of the last of some dimensions."""
+    """Return row splits for the last of several dense dimensions."""
     return np.arange(math.prod(shape[:-1]) + 1, dtype=dtype) * shape[-1]
 
 
@@ -202,7 +202,7 @@ def _row_of_each(splits: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _places_in_runs(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return the position of each element in its run of equal elements, counted from 0."""
+    """Return the position of each element in its run of equal elements, from 0."""
     starts = np.flatnonzero(np.diff(rows, prepend=-1)) if rows.size else np.zeros(0, np.intp)
     return _within(np.diff(starts, append=rows.size))
 
@@ -210,7 +210,7 @@ def _places_in_runs(rows: NDArray[Any]) -> NDArray[Any]:
 def _dense_shape(
     shape: NDArray[Any], first: int, columns: list[NDArray[Any]], values: NDArray[Any]
 ) -> tuple[int, ...]:
-    """Return the shape asked for; -1 is as long as the longest row."""
+    """Return the requested shape, with -1 replaced by the length of the longest row."""
     rank = len(columns) + values.ndim
     wanted = shape.tolist() if shape.ndim else [-1] * rank
     widths = [int(column.max(initial=-1)) + 1 for column in columns]

@@ -23,10 +23,13 @@ from delegraph_flex.numpy_executor.registry import operator
 
 Array = NDArray[Any]
 Weights = tuple[Array, Array, Array, Array, Array]
-"""Of an LSTM: the matrix, the peepholes of input, forget and output gate, the bias."""
+"""Weights of an LSTM: matrix, peepholes of input, forget and output gate, bias."""
 
 Cell = Callable[[Array, Array, Array, Weights], list[Array]]
-"""Returns i, cs, f, o, ci, co and h of one step, from x, cs, h of the step before, and weights."""
+"""Function that computes one LSTM step from x, the cell state cs, the output h, and weights.
+
+It returns the input gate i, cs, forget gate f, output gate o, cell input ci, cell output co and h.
+"""
 
 _TYPES = frozenset({DataType.FLOAT16, DataType.FLOAT32})
 
@@ -56,7 +59,7 @@ def block_lstm_v2(node: FlexNode) -> Step:
 
 
 def _block_lstm(cell: Cell) -> Step:
-    """Return the step of an LSTM over a sequence; time steps past ``seq_len_max`` give zeros."""
+    """Return the step of an LSTM over a sequence; times after ``seq_len_max`` give zeros."""
 
     def run(count: Array, x: Array, cs: Array, h: Array, *weights: Any) -> list[Array]:
         _check_lstm(x, 3, cs, h, weights)
@@ -80,7 +83,7 @@ def _lstm_cell(node: FlexNode, order: str, forget_bias: float, clip: float) -> C
     """Return the function that computes one time step of an LSTM.
 
     Args:
-        node: with the attributes, of which the version without a forget bias has no such one.
+        node: node with the attributes; it may lack the forget bias.
         order: order of the gates in matrix and bias.
         forget_bias: forget bias for a node without the attribute.
         clip: cell clip for a node without the attribute.

@@ -1,4 +1,4 @@
-"""Operators that reduce axes: sums, means, extremes, and positions of extremes."""
+"""Operators that reduce axes: sums, means, maxima, minima, and their positions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def product(node: FlexNode) -> Step:
 def mean(node: FlexNode) -> Step:
     """Step that computes the mean over axes.
 
-    Integers are summed with 64 bits and divided towards 0; 16-bit floats are summed as float32.
+    Integers are summed with 64 bits, and the division truncates towards 0; 16-bit floats are summed
+    as float32.
     """
     type = node.type("T")
     if type in INTEGERS:
@@ -134,7 +135,7 @@ def index_of_smallest(node: FlexNode) -> Step:
 
 
 def _reduction(reduce: Reduce, node: FlexNode, dtype: np.dtype[Any] | None = None) -> Step:
-    """Return the step of values and axes that calls *reduce*, and casts to *dtype* if given."""
+    """Return a step from values and axes that calls *reduce*, and converts to *dtype* if given."""
     keep = node.bool("keep_dims", False)
 
     def run(x: Array, axes: Array) -> Any:
@@ -147,7 +148,7 @@ def _reduction(reduce: Reduce, node: FlexNode, dtype: np.dtype[Any] | None = Non
 
 
 def _count(x: Array, axes: Axes) -> int:
-    """Return how many values each result is made of."""
+    """Return the number of values from which each result is computed."""
     count = 1
     for axis in axes:
         count *= x.shape[axis]

@@ -1,4 +1,4 @@
-"""Regular expressions, in RE2's language and in time that is linear in the text."""
+"""Regular expressions of RE2, in time that is linear in the length of the text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _compiled(pattern: bytes | str) -> Any:
 
 
 def _constant(node: FlexNode) -> Any:
-    """Return the compiled pattern of the attribute; an invalid pattern is rejected in prepare."""
+    """Return the compiled pattern of the attribute; an invalid pattern is an error in prepare."""
     try:
         return _compiled(node.bytes("pattern"))
     except ValueError as error:
@@ -99,7 +99,7 @@ def _replaced(x: Strings, pattern: Any, rewrite: bytes, globally: bool) -> NDArr
 
 @operator("RegexReplace")
 def replace(node: FlexNode) -> Step:
-    r"""Strings with matches of a pattern replaced; ``\1`` in the replacement is a group."""
+    r"""Step that replaces matches of a pattern in strings; ``\1`` in the replacement is a group."""
     globally = node.bool("replace_global", True)
 
     def run(x: Strings, pattern: NDArray[Any], rewrite: NDArray[Any]) -> NDArray[Any]:

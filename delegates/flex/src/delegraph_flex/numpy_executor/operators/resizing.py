@@ -27,7 +27,7 @@ _MOST_PIXELS = 1 << 24  # float32, in which positions are worked out, counts no 
 
 
 class Taps(NamedTuple):
-    """The two input positions that each output position mixes, and the weight of the second."""
+    """Two input positions for each output position, and the weight of the second."""
 
     low: NDArray[np.int64]
     high: NDArray[np.int64]
@@ -104,7 +104,7 @@ def resize_area(node: FlexNode) -> Step:
 def _covered(x: NDArray[Any], axis: int, new: int, scale: np.float32) -> Floats:
     """Return weighted sums of the old pixels under each new pixel along *axis*.
 
-    TensorFlow adds in this order, in float32.
+    The order of the sums, in float32, is TensorFlow's.
     """
     first, last = (np.arange(start, start + new).astype(np.float32) * scale for start in (0, 1))
     begin, end = np.floor(first).astype(np.int64), np.ceil(last).astype(np.int64)
@@ -120,7 +120,7 @@ def _covered(x: NDArray[Any], axis: int, new: int, scale: np.float32) -> Floats:
 
 
 def _share(pixel: NDArray[np.int64], first: Floats, last: Floats, scale: np.float32) -> Floats:
-    """Return how much of each old pixel lies between *first* and *last*."""
+    """Return the share of each old pixel that lies between *first* and *last*."""
     low, high = pixel.astype(np.float32), (pixel + 1).astype(np.float32)
     begun = np.where(high > last, scale, high - first)
     whole = np.where(high > last, last - low, np.float32(1))
@@ -155,7 +155,7 @@ def _scale(old: int, new: int, align: bool) -> np.float32:
 
 
 def _places(old: int, new: int, align: bool, half: bool) -> Floats:
-    """Positions of the new pixels in the old image, along one axis."""
+    """Return the positions of the new pixels in the old image, along one axis."""
     place = np.arange(new, dtype=np.float32)
     if half:
         return (place + np.float32(0.5)) * _scale(old, new, align) - np.float32(0.5)
@@ -188,7 +188,7 @@ def _between(first: Floats, second: Floats, share: Floats) -> Floats:
 
 @cache
 def _cubic_table(a: float) -> tuple[Floats, Floats]:
-    """Weights of pixels by distance: a table for distances in [0, 1], and one for [1, 2]."""
+    """Return tables of pixel weights by distance: for distances in [0, 1], and in [1, 2]."""
     x = np.arange(_TABLE_STEPS + 1) / _TABLE_STEPS
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     x = x + 1
@@ -201,7 +201,8 @@ def _cubic_taps(
 ) -> tuple[list[NDArray[np.int64]], list[Floats]]:
     """Return four pixels for each position, and their weights.
 
-    Keys' weights, -0.5, count nothing outside the image; the others repeat the pixels at the edges.
+    With Keys' weights (-0.5), pixels outside of the image have weight 0; otherwise the pixels at
+    the edges are repeated.
     """
     near, far = _cubic_table(-0.5 if is_keys else -0.75)
     low = np.floor(places).astype(np.int64)

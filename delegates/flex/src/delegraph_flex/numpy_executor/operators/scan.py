@@ -1,4 +1,4 @@
-"""Running sums, products and the like, along an axis."""
+"""Cumulative sums and products along an axis, and similar operators."""
 
 from __future__ import annotations
 

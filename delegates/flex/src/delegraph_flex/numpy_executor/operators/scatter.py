@@ -1,4 +1,4 @@
-"""Operators that write, add or compare elements or slices at indices (scatter)."""
+"""Scatter: operators that write, add or compare elements or slices at indices."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def scatter_nd(node: FlexNode) -> Step:
 
 @operator(*_UPDATES)
 def tensor_scatter(node: FlexNode) -> Step:
-    """Step that returns a copy of a tensor with updates combined at indices, for instance added."""
+    """Step that returns a copy of a tensor with updates applied at indices, such as added."""
     ignores, combine = ignores_bad_indices(node), _UPDATES[node.op]
 
     def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:
@@ -57,7 +57,7 @@ def tensor_scatter(node: FlexNode) -> Step:
 
 @operator("TensorScatterUpdate")
 def tensor_scatter_update(node: FlexNode) -> Step:
-    """Step that returns a copy of a tensor with slices replaced; of equal indices the last wins."""
+    """Step that returns a copy of a tensor with slices replaced; the last of equal indices wins."""
     ignores = ignores_bad_indices(node)
 
     def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:
@@ -67,7 +67,7 @@ def tensor_scatter_update(node: FlexNode) -> Step:
 
 
 def _comparable(updates: NDArray[Any], combine: np.ufunc) -> NDArray[Any]:
-    """Return *updates* for maximum or minimum with each NaN replaced by a value without effect."""
+    """Return *updates* for a maximum or minimum, with NaN replaced by a value without effect."""
     if combine not in (np.maximum, np.minimum) or updates.dtype.kind in "iub":
         return updates
     worst = -np.inf if combine is np.maximum else np.inf
@@ -108,7 +108,7 @@ def _scatter(
 
 @operator("InplaceUpdate", "InplaceAdd", "InplaceSub")
 def inplace(node: FlexNode) -> Step:
-    """Step that sets, increases or decreases rows of a copy; indices wrap around."""
+    """Step that sets, increases or decreases rows in a copy; indices wrap around."""
     combine = {"InplaceAdd": np.add, "InplaceSub": np.subtract}.get(node.op)
 
     def run(x: NDArray[Any], i: NDArray[Any], v: NDArray[Any]) -> NDArray[Any]:

@@ -18,13 +18,13 @@ from delegraph_flex.numpy_executor.operators.strings import joiner
 from delegraph_flex.numpy_executor.registry import NUMBERS, REAL, operator
 
 Scale = Callable[[NDArray[Any]], NDArray[Any]]
-"""What a sum is divided by, from the number of its rows."""
+"""Function from the numbers of rows of segments to the divisors of their sums."""
 
 _SCALES: dict[str, Scale | None] = {"Sum": None, "Mean": np.asarray, "SqrtN": np.sqrt}
 
 
 _MANY = 1 << 14
-"""So many elements are sorted by segment first, so that whole rows are combined."""
+"""Number of elements from which they are first sorted by segment, to combine whole rows."""
 
 
 @operator("SegmentSum", "SegmentProd", "SegmentMean", types=NUMBERS)
@@ -61,7 +61,7 @@ def _starts(ids: NDArray[Any]) -> NDArray[np.intp]:
     """Return the index of the first row of each segment.
 
     Raises:
-        ValueError: the numbers decrease, or are negative.
+        ValueError: segment ids decrease, or are negative.
     """
     steps = ids[1:] - ids[:-1]
     if ids[0] < 0 or (steps < 0).any():
@@ -70,7 +70,7 @@ def _starts(ids: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _reduced(reduce: np.ufunc, data: NDArray[Any], starts: NDArray[np.intp]) -> NDArray[Any]:
-    """Return each segment reduced to a row; ``reduceat`` is slow on long rows."""
+    """Return each segment reduced to a row, without ``reduceat``, which is slow on long rows."""
     if data.ndim == 1 or data.size < 128 * starts.size:
         made: NDArray[Any] = reduce.reduceat(data, starts, axis=0, dtype=data.dtype)
         return made
@@ -82,7 +82,7 @@ def _reduced(reduce: np.ufunc, data: NDArray[Any], starts: NDArray[np.intp]) -> 
 
 
 def _counts(starts: NDArray[np.intp], end: int) -> NDArray[np.intp]:
-    """Return how many rows each segment has."""
+    """Return the number of rows in each segment."""
     counts = np.empty_like(starts)
     counts[:-1], counts[-1] = starts[1:] - starts[:-1], end - starts[-1]
     return counts
@@ -95,7 +95,7 @@ def _filled(data: NDArray[Any], rows: int, value: Any) -> NDArray[Any]:
 
 
 def _divided(sums: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
-    """Return sums / by, in the type of the sums; integers are cut towards zero."""
+    """Return sums / by, in the type of the sums; integers are truncated towards zero."""
     divisor = by.reshape(-1, *[1] * (sums.ndim - 1))
     if sums.dtype.kind in "iu":
         signs = np.sign(sums)
@@ -215,7 +215,7 @@ def sparse_segment(node: FlexNode) -> Step:
 
 
 def _precise(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return 16-bit floats as float32, the type in which they are summed."""
+    """Return 16-bit floats as float32, in which they are summed."""
     return rows.astype(np.float32) if rows.dtype.itemsize == 2 else rows
 
 

@@ -1,4 +1,4 @@
-"""SentencePiece models: text as numbers of pieces, and back."""
+"""SentencePiece models: convert text to numbers of pieces, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 class SentencePieceModel:
-    """A loaded SentencePiece model; handles of models refer to this object."""
+    """A loaded SentencePiece model, which is its own handle."""
 
     def __init__(self, serialised: bytes) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Operators that make ranges and one-hot vectors, or find positions among boundaries."""
+"""Operators that make ranges and one-hot vectors, or find positions between boundaries."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def one_hot(node: FlexNode) -> Step:
 
 @operator("Bucketize")
 def bucketize(node: FlexNode) -> Step:
-    """Step for the number of boundaries up to each value, as int32."""
+    """Step that returns the number of boundaries not above each value, as int32."""
     boundaries = np.array(node.floats("boundaries"), np.float32)
     if (boundaries[1:] < boundaries[:-1]).any():
         raise Unsupported("attribute 'boundaries' is not sorted")

@@ -28,7 +28,7 @@ Rows = list[set[Any]]
 
 @operator("DenseToDenseSetOperation", "DenseToSparseSetOperation", "SparseToSparseSetOperation")
 def set_operation(node: FlexNode) -> Step:
-    """Step for a set operation along the last dimension; the result is sparse and sorted."""
+    """Step that computes a set operation along the last dimension; the result is sparse, sorted."""
     combine = _OPERATIONS[node.choice("set_operation", sorted(_OPERATIONS))]
     validates = node.bool("validate_indices", True)
     split = 1 if node.op.startswith("Dense") else 3
@@ -46,7 +46,7 @@ def set_operation(node: FlexNode) -> Step:
 
 @operator("SetSize")
 def set_size(node: FlexNode) -> Step:
-    """Step for the number of different elements in each set of a sparse tensor."""
+    """Step that returns the number of different elements in each set of a sparse tensor."""
     validates = node.bool("validate_indices", True)
 
     def run(*inputs: NDArray[Any]) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """Operators that read or change shapes, and operators that return their inputs unchanged.
 
-What only changes a shape returns a view of what it is given.
+Operators that only change the shape return a view of their input.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def broadcast_shapes(node: FlexNode) -> Step:
 
 @operator("BroadcastGradientArgs")
 def broadcast_axes(node: FlexNode) -> Step:
-    """Step for the axes over which each gradient of a broadcast operator is summed."""
+    """Step that returns the axes over which each gradient of a broadcast operator is summed."""
 
     def run(x: Array, y: Array) -> list[Array]:
         shape = np.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist()))
@@ -195,7 +195,8 @@ def broadcast_axes(node: FlexNode) -> Step:
 def bitcast(node: FlexNode) -> Step:
     """Step that reinterprets bytes as elements of another type.
 
-    Smaller elements make a last dimension; for larger ones the last dimension has to be the ratio.
+    Smaller elements add a last dimension. For larger elements, the last dimension must equal the
+    ratio of the sizes, and is removed.
     """
     source, target = node.type("T").dtype, node.type("type").dtype
     ratio = target.itemsize // source.itemsize
@@ -228,7 +229,7 @@ def _itself(x: Array) -> Array:
 def _filled_in(shape: list[int], of: tuple[int, ...]) -> list[int]:
     """Return *shape* with -1 replaced by the size that gives as many elements as *of* has.
 
-    Where the new shape has a 0, zeros count in neither.
+    If the new shape has a 0, dimensions of 0 are ignored in both shapes.
     """
     if min(shape) < -1 or shape.count(-1) > 1:
         raise ValueError(f"shape {shape} has negative dimensions other than a single -1")

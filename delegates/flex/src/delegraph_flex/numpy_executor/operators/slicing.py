@@ -1,4 +1,4 @@
-"""Operators that take parts of an array, or change the order of its elements."""
+"""Operators that return parts of an array, or change the order of its elements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Index = tuple[slice | int | EllipsisType | None, ...]
 
 @operator("Slice")
 def slice_(node: FlexNode) -> Step:
-    """Step that takes a block by its first element and size; a size of -1 means to the end."""
+    """Step that returns a block, given its start and size; a size of -1 extends to the end."""
 
     def run(x: Array, begin: Array, size: Array) -> Array:
         if not len(begin) == len(size) == x.ndim:
@@ -192,16 +192,16 @@ _BACKWARDS = slice(None, None, -1)
 
 
 def _part(x: Array, index: Any) -> Array:
-    """Return ``x[index]`` as an array; an *index* that ends with ``...`` never gives a scalar."""
+    """Return ``x[index]`` as an array, never as a scalar; *index* must end with ``...``."""
     part: Array = x[index]
     return part
 
 
 class StridedIndex:
-    """Makes the NumPy index of a strided slice.
+    """Makes the NumPy index for a strided slice.
 
-    Masks have one bit for each position of begin, end and strides. NumPy clamps and counts from
-    the end as TensorFlow does, so only the masks need work.
+    Masks have one bit for each position of begin, end and strides. NumPy clamps indices and counts
+    from the end as TensorFlow does, so only the masks must be converted.
 
     Source:
         tensorflow/core/util/strided_slice_op.cc, ValidateStridedSliceOp.
@@ -221,7 +221,7 @@ class StridedIndex:
         """Return the index into an array of *shape*.
 
         Raises:
-            ValueError: a stride of 0, an element outside, or more positions than axes.
+            ValueError: a stride is 0, an element is outside, or there are more positions than axes.
         """
         index: list[slice | int | EllipsisType | None] = []
         parts = zip(begin.tolist(), end.tolist(), strides.tolist(), strict=True)

@@ -17,9 +17,9 @@ from delegraph_flex.numpy_executor.registry import REAL, operator
 
 @operator("TopK", types=REAL)
 def top_k(node: FlexNode) -> Step:
-    """Step for the k largest numbers of each row, descending, and their positions.
+    """Step that returns the k largest numbers of each row, descending, and their positions.
 
-    Of equal numbers the first comes first.
+    Equal numbers keep their order.
     """
     k = node.int("k")
     return lambda x: _largest(x, k, np.dtype(np.int32))
@@ -27,16 +27,16 @@ def top_k(node: FlexNode) -> Step:
 
 @operator("TopKV2", types=REAL)
 def top_k_v2(node: FlexNode) -> Step:
-    """Step for the k largest numbers of each row, descending, and their positions; k is an input.
+    """Step that returns the k largest numbers of each row and their positions; k is an input.
 
-    With ``sorted`` false TensorFlow leaves the order open; here it is the same.
+    The order is descending, even with ``sorted`` false, for which TensorFlow defines no order.
     """
     dtype = node.type("index_type", DataType.INT32).dtype
     return lambda x, k: _largest(x, scalar(k, "k"), dtype)
 
 
 _LONG = 256
-"""In longer rows the largest are found before they are sorted."""
+"""Row length above which the largest numbers are found before they are sorted."""
 
 
 def _largest(x: NDArray[Any], k: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -75,7 +75,7 @@ def _first_of_many(x: NDArray[Any], k: int) -> NDArray[np.intp]:
 
 @operator("NthElement", types=REAL)
 def nth_element(node: FlexNode) -> Step:
-    """Step for the n-th smallest or n-th largest number of each row."""
+    """Step that returns the n-th smallest or n-th largest number of each row."""
     is_reverse = node.bool("reverse", False)
 
     def run(x: NDArray[Any], n: NDArray[Any]) -> NDArray[Any]:
@@ -119,7 +119,7 @@ def _is_among(predictions: NDArray[Any], targets: NDArray[Any], k: int) -> NDArr
 
 @operator("LowerBound", "UpperBound")
 def bound(node: FlexNode) -> Step:
-    """Step that finds the insertion positions of values in sorted rows, before or after equals."""
+    """Step that finds the insertion positions of values in sorted rows, before or after ties."""
     side: Any = "left" if node.op == "LowerBound" else "right"
     dtype = node.type("out_type", DataType.INT32).dtype
 
@@ -159,7 +159,7 @@ def isotonic_regression(node: FlexNode) -> Step:
 
 
 def _falling_stretches(row: list[float]) -> tuple[list[float], list[int]]:
-    """Return sums and counts of runs of neighbours, merged until the means of runs decrease.
+    """Return sums and counts of runs of neighbours, merged until the runs' means decrease.
 
     >>> _falling_stretches([3, 1, 2])
     ([3, 3], [1, 2])

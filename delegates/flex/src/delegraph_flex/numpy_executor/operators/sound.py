@@ -40,7 +40,7 @@ _CHUNKS_BEFORE_FORMAT = (
 
 @operator("AudioSpectrogram")
 def audio_spectrogram(node: FlexNode) -> Step:
-    """Step for a spectrogram of overlapping windows: ``[channels, windows, frequencies]``."""
+    """Step that computes spectra of overlapping windows: ``[channels, windows, frequencies]``."""
     size, stride = node.int("window_size"), node.int("stride")
     if size < 2 or stride < 1 or size > 1 << 24:
         raise Unsupported(f"attributes 'window_size' and 'stride' are {size} and {stride}")
@@ -63,7 +63,7 @@ def audio_spectrogram(node: FlexNode) -> Step:
 
 @operator("Mfcc")
 def mfcc(node: FlexNode) -> Step:
-    """Step for cepstral coefficients of a spectrogram: ``[channels, windows, count]``."""
+    """Step that computes cepstral coefficients of spectra: ``[channels, windows, count]``."""
     upper = node.float("upper_frequency_limit", 4000.0)
     lower = node.float("lower_frequency_limit", 20.0)
     bands = node.int("filterbank_channel_count", 40)
@@ -93,8 +93,9 @@ def mfcc(node: FlexNode) -> Step:
 def _mel_shares(size: int, rate: int, lower: float, upper: float, bands: int) -> Doubles | None:
     """Return the share of each of *size* frequencies in each band: ``[size, bands]``.
 
-    Bands are triangles of equal width on the mel scale, whose feet stand under their neighbours'
-    tips. None if the upper limit is beyond the last frequency: then TensorFlow computes zeros.
+    Bands are triangles of equal width on the mel scale, each of which ends under the peaks of its
+    neighbours. The result is None if the upper limit is above the last frequency; TensorFlow then
+    computes zeros.
     """
     step = 0.5 * rate / (size - 1)  # Hz
     first, last = int(1.5 + lower / step), int(upper / step)
@@ -152,7 +153,7 @@ def _read_wav(data: bytes) -> tuple[NDArray[np.int16], int]:
     """Return the samples, ``[samples, channels]``, and the sample rate.
 
     Raises:
-        ValueError: no WAV file of 16-bit integers.
+        ValueError: *data* is no WAV file of 16-bit integers.
     """
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
         raise ValueError(f"the file begins with {data[:12]!r}, expected RIFF....WAVE")
@@ -179,7 +180,7 @@ def _read_wav(data: bytes) -> tuple[NDArray[np.int16], int]:
 
 
 def _chunks(data: bytes) -> Any:
-    """Yield name, start and size of each chunk."""
+    """Yield name, start and size of each chunk of a WAV file."""
     at = 12
     while at < len(data):
         if at + 8 > len(data):

@@ -84,7 +84,7 @@ def _resolved(dims: list[int], count: int) -> list[int]:
 def sparse_fill_empty_rows(node: FlexNode) -> Step:
     """Step that adds a default element to each empty row.
 
-    It returns indices, values, which rows were empty, and the new place of each element.
+    It returns indices, values, a flag for each empty row, and the new position of each element.
     """
 
     def run(
@@ -112,7 +112,7 @@ def sparse_fill_empty_rows(node: FlexNode) -> Step:
 
 @operator("SparseFillEmptyRowsGrad", types=NUMBERS)
 def sparse_fill_empty_rows_gradient(node: FlexNode) -> Step:
-    """Step for the gradients of the values and of the default."""
+    """Step that computes the gradients of the values and of the default, for filled empty rows."""
 
     def run(places: NDArray[Any], grad: NDArray[Any]) -> list[Any]:
         check_rank(grad, 1, "gradient")
@@ -139,7 +139,7 @@ def sparse_reorder(node: FlexNode) -> Step:
 
 @operator("SparseSlice")
 def sparse_slice(node: FlexNode) -> Step:
-    """Step that cuts a block out of a sparse tensor, by start and size, up to the tensor's end."""
+    """Step that returns a block of a sparse tensor, by start and size, up to the tensor's end."""
 
     def run(
         indices: NDArray[Any],
@@ -190,10 +190,10 @@ def sparse_concat(node: FlexNode) -> Step:
 
 
 def _joined_ends(shapes: list[list[int]], axis: int) -> list[int]:
-    """Return where each tensor ends along the concatenated axis.
+    """Return the end of each tensor along the concatenated axis.
 
     Raises:
-        ValueError: other dimensions differ, or 64 bits cannot hold the last end.
+        ValueError: other dimensions differ, or the last end exceeds 64 bits.
     """
     others = [shape[:axis] + shape[axis + 1 :] for shape in shapes]
     if any(other != others[0] for other in others):

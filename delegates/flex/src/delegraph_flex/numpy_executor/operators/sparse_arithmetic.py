@@ -1,4 +1,4 @@
-"""Sums, products and shares of sparse tensors: indices [n, rank], values [n], a shape [rank]."""
+"""Sums, products and softmax of sparse tensors: indices [n, rank], values [n], shape [rank]."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sparse_add(node: FlexNode) -> Step:
 
 
 def _merged(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows of *a* and *b* of each index of the sum; -1 where one of them has no row.
+    """Return, for each index of the sum, its rows in *a* and *b*; -1 if one of them lacks it.
 
     >>> _merged(np.array([[0], [2]]), np.array([[2], [5]]))
     (array([ 0,  1, -1]), array([-1,  0,  1]))
@@ -95,7 +95,7 @@ def _merged_as_they_come(
 
 
 def _magnitude(values: NDArray[Any]) -> NDArray[Any]:
-    """Return absolute values without overflow: that of -128 in INT8 is 128, as in C++."""
+    """Return absolute values without overflow: of INT8 -128 it is 128, as in C++."""
     is_small = values.dtype in (np.int8, np.int16)
     magnitude: NDArray[Any] = np.abs(values.astype(np.int32) if is_small else values)
     return magnitude
@@ -130,7 +130,7 @@ def sparse_softmax(node: FlexNode) -> Step:
 
 @operator("SparseTensorDenseMatMul")
 def sparse_tensor_dense_matmul(node: FlexNode) -> Step:
-    """Step that multiplies a sparse by a dense matrix, either optionally as its adjoint."""
+    """Step that multiplies a sparse by a dense matrix; either may be replaced by its adjoint."""
     adjoint_a, adjoint_b = node.bool("adjoint_a", False), node.bool("adjoint_b", False)
 
     def run(
@@ -157,7 +157,7 @@ def sparse_tensor_dense_matmul(node: FlexNode) -> Step:
 
 @operator("SparseReduceSum", types=NUMBERS - {DataType.BFLOAT16, DataType.FLOAT16})
 def sparse_reduce_sum(node: FlexNode) -> Step:
-    """Step that sums a sparse tensor over some axes to a dense one."""
+    """Step that sums a sparse tensor over some axes; the result is dense."""
     keeps = node.bool("keep_dims", False)
 
     def run(

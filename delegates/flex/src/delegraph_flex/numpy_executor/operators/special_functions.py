@@ -1,4 +1,4 @@
-"""Special functions of mathematics, each computed by a ufunc of SciPy."""
+"""Special functions of mathematics, each computed by a function of SciPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from delegraph_flex.numpy_executor.registry import FLOATS, operator
 def _but(
     function: Callable[..., Any], *exceptions: tuple[Callable[..., Any], float]
 ) -> Callable[..., Any]:
-    """Return *function*, with a value of TensorFlow's where a condition holds; the last wins."""
+    """Return *function* with TensorFlow's values where conditions hold; the last condition wins."""
 
     def run(*arrays: NDArray[Any]) -> Any:
         result = function(*arrays)
@@ -68,7 +68,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 _MANY = 1024
-"""From so many elements on, a few passes over all are faster than a call for each."""
+"""Number of elements from which a few passes over all are faster than a call for each."""
 _BLOCK = 1 << 14
 _ERF_END = 3.92
 _ERF = (
@@ -90,9 +90,12 @@ _ERF = (
     -0.180108562,
     0.360736821,
 )
-"""Coefficients of erf(x) / x, highest power first, in u: x² between 0 and 3.92² spread to [-1, 1].
+"""Coefficients of erf(x) / x in u, highest power first; u is x², scaled to [-1, 1].
 
-Made by interpolation at Chebyshev points; in float32 it is within 2e-7 of the truth.
+The range of x is 0 to 3.92. The coefficients come from interpolation at Chebyshev points; the error
+in float32 is below 2e-7.
+
+Larger x are clamped.
 """
 
 
@@ -117,7 +120,7 @@ def _erf(x: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @operator(*_FUNCTIONS, types=FLOATS, broadcasts=True)
 def special_function(node: FlexNode) -> Step:
-    """Step that computes a special function of each element; halves use float32."""
+    """Step that computes a special function of each element; 16-bit floats use float32."""
     return _of_type(_FUNCTIONS[node.op], node.type("T"))
 
 
@@ -146,7 +149,7 @@ def _of_type(function: Callable[..., Any], type: DataType) -> Step:
 
 
 def _polygamma(order: NDArray[Any], x: NDArray[Any]) -> Any:
-    """Return a derivative of digamma; NaN at poles and for orders that are no whole number."""
+    """Return a derivative of digamma; NaN at poles, and for orders that are no whole numbers."""
     n = np.asarray(order, np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         sign = np.where(n % 2 == 0, -1.0, 1.0)

@@ -1,9 +1,8 @@
 """Random numbers from a stream that continues from call to call.
 
-With seeds, of which one is not 0, a node's numbers are those that TensorFlow gives for a kernel of
-its own: the same in every interpreter, call after call. Without, the operating system gives the
-seeds. A node's place in its stream is kept with the interpreter, so a new allocation of memory goes
-on where the last call ended.
+With seeds that are not both 0, a node's numbers equal those of a separate TensorFlow kernel, in
+every interpreter and at every call. Without seeds, the operating system provides them. The
+interpreter keeps each node's position in its stream, so numbers continue after a new allocation.
 
 Source:
     core/kernels/random_op.cc, multinomial_op.cc, random_shuffle_op.cc.

@@ -1,6 +1,6 @@
 """Random numbers as a function of a seed, equal to TensorFlow's bit for bit.
 
-Normal numbers need a logarithm, a sine and a cosine. As TensorFlow does, they ask the C library.
+Normal numbers need a logarithm, a sine and a cosine; the C library computes them, as in TensorFlow.
 
 Source:
     core/kernels/stateless_random_ops.cc and stateless_random_ops_v2.cc.
@@ -31,7 +31,7 @@ from delegraph_flex.numpy_executor.random_classes import draw_classes
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
 
 Draw = Callable[[Philox, int], NDArray[Any]]
-"""Draws that many numbers from a place in the stream."""
+"""Function that draws a number of values from a position in the stream."""
 
 _PHILOX, _AUTOMATIC = 1, 3
 _INTEGERS = {
@@ -56,7 +56,7 @@ def result_type(node: FlexNode, name: str, default: DataType, types: Any) -> np.
 
 
 def place(key: NDArray[Any], counter: NDArray[Any], alg: NDArray[Any]) -> Philox:
-    """Return the Philox generator at the position that key and counter give."""
+    """Return the Philox generator at the position given by key and counter."""
     if np.ndim(alg) or int(alg) not in (_PHILOX, _AUTOMATIC):
         raise ValueError(f"algorithm is {alg}, expected {_PHILOX} (Philox) or {_AUTOMATIC}")
     if key.shape != (1,) or counter.ndim != 1 or len(counter) < 2:
@@ -124,7 +124,7 @@ def stateless_truncated_normal_v2(node: FlexNode) -> Step:
 
 
 def integers(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return integers of all bits: ``[count]``."""
+    """Return integers with all bits random: ``[count]``."""
     words = flat_long_words(random, count) if dtype.itemsize == 8 else flat_words(random, count)
     numbers: NDArray[Any] = words.view(dtype)
     return numbers
@@ -136,7 +136,7 @@ def integers_between(
     """Return integers in [low, high): ``[count]``, of the dtype of the limits.
 
     Raises:
-        ValueError: the limits are no scalars, or leave no room.
+        ValueError: the limits are no scalars, or the range is empty.
     """
     dtype = np.asarray(low).dtype
     if np.ndim(low) or np.ndim(high):
@@ -154,14 +154,14 @@ def integers_between(
 
 @operator("StatelessRandomUniformFullInt")
 def stateless_random_uniform_full_int(node: FlexNode) -> Step:
-    """Step that draws integers of all bits from a seed."""
+    """Step that draws integers with all bits random, from a seed."""
     dtype = result_type(node, "dtype", DataType.UINT64, _INTEGERS)
     return _seeded(partial(integers, dtype=dtype))
 
 
 @operator("StatelessRandomUniformFullIntV2")
 def stateless_random_uniform_full_int_v2(node: FlexNode) -> Step:
-    """Step that draws integers of all bits from key, counter and algorithm."""
+    """Step that draws integers with all bits random, from key, counter and algorithm."""
     dtype = result_type(node, "dtype", DataType.UINT64, _INTEGERS)
     return _placed(partial(integers, dtype=dtype))
 

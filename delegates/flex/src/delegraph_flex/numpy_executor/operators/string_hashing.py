@@ -38,9 +38,9 @@ def fast_bucket(node: FlexNode) -> Step:
 
 @operator("Fingerprint")
 def fingerprint(node: FlexNode) -> Step:
-    """Step for the FarmHash of each item along the first axis, 8 bytes; strings are hashed first.
+    """Step that returns the 8-byte FarmHash of each item along the first axis.
 
-    Source: core/kernels/fingerprint_op.cc.
+    Strings are hashed first. Source: core/kernels/fingerprint_op.cc.
     """
 
     def run(data: NDArray[Any], method: NDArray[Any]) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""Strings of numbers, and of base 64."""
+"""Conversions between strings and numbers, and to and from base 64."""
 
 from __future__ import annotations
 

@@ -41,13 +41,13 @@ def _by_encoding(
 
 @operator("StringLower")
 def lower(node: FlexNode) -> Step:
-    """Step that converts strings to lower case, ASCII letters or all."""
+    """Step that converts strings to lower case, ASCII letters only or all letters."""
     return _by_encoding(node, str.lower, bytes.lower)
 
 
 @operator("StringUpper")
 def upper(node: FlexNode) -> Step:
-    """Step that converts strings to upper case, ASCII letters or all."""
+    """Step that converts strings to upper case, ASCII letters only or all letters."""
     return _by_encoding(node, str.upper, bytes.upper)
 
 
@@ -68,14 +68,14 @@ def character_starts(value: bytes) -> list[int]:
 
 @operator("StringLength")
 def length(node: FlexNode) -> Step:
-    """Step for the lengths of strings, in bytes or UTF-8 characters."""
+    """Step that returns the lengths of strings, in bytes or UTF-8 characters."""
     if _unit(node) == "BYTE":
         return each(len, np.int32)
     return each(lambda value: len(character_starts(value)), np.int32)
 
 
 def joiner(separator: bytes) -> Callable[[Collection[bytes]], bytes]:
-    """Return the function that joins strings, and checks the memory of all its results together."""
+    """Return the function that joins strings; it checks the memory of all its results together."""
     taken = Taken("joined text")
 
     def join(parts: Collection[bytes]) -> bytes:
@@ -140,7 +140,7 @@ def _axis(axis: int, rank: int) -> int:
 
 @operator("Substr")
 def substring(node: FlexNode) -> Step:
-    """Step for substrings, by position and length in bytes or UTF-8 characters."""
+    """Step that returns substrings, by position and length in bytes or UTF-8 characters."""
     in_bytes = _unit(node) == "BYTE"
 
     def one(value: bytes, position: int, count: int) -> bytes:

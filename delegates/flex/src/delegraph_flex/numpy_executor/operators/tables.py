@@ -1,4 +1,4 @@
-"""Tables from keys to values, shared by all subgraphs of an interpreter."""
+"""Look-up tables from keys to values, shared by all subgraphs of an interpreter."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Table:
         key_type: type of the keys.
         value_type: type of the values.
         value_shape: shape of one value; () for scalar values.
-        is_mutable: whether it can be written to again; else once.
-        items: the entries; None for a table before its initialisation.
+        is_mutable: whether it can be changed; otherwise it can be filled once.
+        items: mapping from keys to values; None before initialisation.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Table:
     items: dict[Any, Any] | None = field(default=None)
 
     def contents(self) -> dict[Any, Any]:
-        """Entries of the table, from key to value.
+        """Return a mapping from the keys of the table to their values.
 
         Raises:
             ValueError: the table is not initialised.

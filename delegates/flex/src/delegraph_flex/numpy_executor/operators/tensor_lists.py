@@ -1,4 +1,4 @@
-"""Lists of tensors, as loops use them; every operator returns a new list.
+"""Lists of tensors, which loops use; every operator returns a new list.
 
 Source:
     tensorflow/core/kernels/list_kernels.{h,cc}.
@@ -29,9 +29,10 @@ class TensorList:
 
     Attributes:
         type: type of the elements.
-        shape: that all elements have, -1 where they differ; None when not even the rank is known.
-        items: the elements; None for one that was never set.
-        most: number of elements it may have; below 0 for any.
+        shape: shape that all elements share, -1 for dimensions that differ; None if even the rank
+            is unknown.
+        items: the elements; None for an element that was never set.
+        most: largest number of elements; below 0 means no limit.
     """
 
     type: DataType
@@ -62,7 +63,7 @@ def zeros(type: DataType, shape: Shape) -> Array:
     """Return zeros of *shape*, the value of a list element that was never set.
 
     Raises:
-        ValueError: its shape is not known.
+        ValueError: the shape is not fully known.
     """
     if shape is None or -1 in shape:
         raise ValueError(f"an element that was never set has the unknown shape {shape}")

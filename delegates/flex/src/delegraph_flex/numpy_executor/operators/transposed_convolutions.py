@@ -1,4 +1,4 @@
-"""Gradients of convolutions by their input; models use them as transposed convolutions.
+"""Gradients of convolutions with respect to their input, used as transposed convolutions.
 
 Source:
     core/kernels/conv_grad_input_ops.cc, conv_grad_ops_3d.cc, depthwise_conv_grad_op.cc.
@@ -26,12 +26,12 @@ from delegraph_flex.numpy_executor.registry import FLOATS, operator
 from delegraph_flex.numpy_executor.windows import Sliding, inside, tap_index
 
 Spread = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
-"""Returns what one tap adds, of the gradient and the tap's weights."""
+"""Function from the gradient and one tap's weights to the values that the tap adds."""
 
 
 @operator("Conv2DBackpropInput", types=FLOATS | {DataType.INT32})
 def conv2d_backprop_input(node: FlexNode) -> Step:
-    """Step for a transposed convolution to the sizes in input 0; filters ``[KH, KW, C, O]``."""
+    """Step for a transposed convolution with filters ``[KH, KW, C, O]``; input 0 is the size."""
     sliding = Sliding.of(node, 4, data_format="NHWC")
     require_no_dilations(sliding)
     return _sized(node, sliding)
@@ -83,7 +83,7 @@ def _sized(node: FlexNode, sliding: Sliding) -> Step:
 def _gradient(
     node: FlexNode, sliding: Sliding, spread: Spread
 ) -> Callable[[Sequence[int], NDArray[Any], NDArray[Any]], NDArray[Any]]:
-    """Return the step of the gradient, from the input's shape, filters and dy."""
+    """Return the step of the gradient, from the input's shape, filters and output gradient."""
     dtype = node.type("T").dtype
     compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
     spatial = len(sliding.strides)

@@ -1,4 +1,4 @@
-"""Text between encodings, and as code points."""
+"""Conversions of text between encodings, and to and from code points."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _codec(node: FlexNode, name: str) -> str:
 
 
 def _decoder(node: FlexNode, encoding: str) -> Callable[[bytes], Iterator[tuple[int, int]]]:
-    """Return the function from bytes to code points and where each starts."""
+    """Return the function from bytes to code points, each with its start position."""
     errors = node.choice("errors", ("strict", "replace", "ignore"), "replace")
     replacement = node.int("replacement_char", 0xFFFD)
     control = node.bool("replace_control_characters", False)
@@ -53,7 +53,7 @@ def _decoder(node: FlexNode, encoding: str) -> Callable[[bytes], Iterator[tuple[
 
 
 def _decoded(value: bytes, encoding: str) -> Iterator[tuple[int, int]]:
-    """Yield the code points and the byte position of each; -1 for invalid bytes."""
+    """Yield the code points, each with its byte position; -1 for invalid bytes."""
     start = 0
     while start < len(value):
         try:
@@ -96,7 +96,7 @@ def decode_with_offsets(node: FlexNode) -> Step:
 
 @operator("UnicodeEncode")
 def encode(node: FlexNode) -> Step:
-    """Step that encodes code points, divided by splits, as strings."""
+    """Step that encodes code points, divided by row splits, as strings."""
     codec = _OUTPUT_CODECS[node.choice("output_encoding", tuple(_OUTPUT_CODECS))]
     errors = node.choice("errors", ("strict", "replace", "ignore"), "replace")
     replacement = node.int("replacement_char", 0xFFFD)
@@ -140,14 +140,14 @@ def transcode(node: FlexNode) -> Step:
 
 @operator("UnicodeScript")
 def script(node: FlexNode) -> Step:
-    """Step for the script of each code point, as the number in the library ICU; -1 if unknown."""
+    """Step that returns the script of each code point, as ICU's number; -1 if unknown."""
     starts, numbers = _scripts()
     return lambda points: numbers[np.searchsorted(starts, points, "right")]
 
 
 @cache
 def _scripts() -> tuple[Array, Array]:
-    """Return the starts of runs of code points of one script, and the runs' script numbers."""
+    """Return the starts of runs of code points with the same script, and the scripts' numbers."""
     text = files("delegraph_flex").joinpath("unicode_scripts.txt").read_text(encoding="utf-8")
     runs = [line.split() for line in text.splitlines() if not line.startswith("#")]
     starts = np.array([int(start, 16) for start, _ in runs], np.int32)
@@ -189,4 +189,4 @@ def whitespace_tokenize(node: FlexNode) -> Step:
 
 
 _NO_BLANKS = [0x1C, 0x1D, 0x1E, 0x1F]
-"""Separators that Python counts among blanks and Unicode does not."""
+"""Separators that Python counts as blanks and Unicode does not."""

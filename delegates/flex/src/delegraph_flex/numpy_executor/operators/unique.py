@@ -1,4 +1,4 @@
-"""Operators on values without repetitions, and on differences of lists."""
+"""Operators that remove repeated values, or compute differences of lists."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from delegraph_flex.numpy_executor.indices import axis_of
 from delegraph_flex.numpy_executor.registry import operator
 
 Parts = tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]
-"""Where each value occurs first, which of them every element is, and how often each occurs."""
+"""First position of each distinct value, number of each element's value, and counts."""
 
 
 @operator("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
 def unique(node: FlexNode) -> Step:
-    """Step for the distinct values or slices in order of occurrence, their indices and counts."""
+    """Step that returns distinct values or slices in order of occurrence, indices, and counts."""
     dtype = node.type("out_idx", DataType.INT32).dtype
     has_counts = "Counts" in node.op
 
@@ -65,7 +65,7 @@ def _parts_of_keys(x: NDArray[Any]) -> Parts:
 
 @operator("ListDiff")
 def list_diff(node: FlexNode) -> Step:
-    """Step for the elements of a list that a second list lacks, and their positions."""
+    """Step that returns the elements of a list that a second list lacks, and their positions."""
     dtype = node.type("out_idx", DataType.INT32).dtype
 
     def run(x: NDArray[Any], y: NDArray[Any]) -> list[NDArray[Any]]:

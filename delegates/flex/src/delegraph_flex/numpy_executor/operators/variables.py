@@ -1,4 +1,4 @@
-"""Variables: tensors under a name, shared by all subgraphs of an interpreter."""
+"""Variables: named tensors, shared by all subgraphs of an interpreter."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Variable:
         name: name in the variable's handle.
         type: type of the variable's values.
         shape: declared shape, with -1 for unknown dimensions.
-        value: None before anything is assigned.
+        value: present value; None before the first assignment.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Variable:
     value: Array | None = None
 
     def read(self) -> Array:
-        """Current value of the variable.
+        """Return the present value of the variable.
 
         Raises:
             ValueError: the variable has no value yet.
@@ -54,7 +54,7 @@ class Variable:
 def shared(node: FlexNode, kind: str, make: Any) -> Any:
     """Return the resource of a node's container and name; call *make* if there is none yet.
 
-    A resource without a name belongs to the node alone.
+    A resource without a name belongs to its node only.
     """
     container = node.bytes("container", b"").decode(errors="replace")
     name = node.bytes("shared_name", b"").decode(errors="replace")
