@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Move: TypeAlias = "Callable[[NDArray[Any], NDArray[Any]], object]"
-"""Fills its second argument, an array of the output's shape, from its first."""
+"""Function that fills its second argument, of the output's shape, from its first."""
 
 
 def values_of(tensor: Tensor) -> NDArray[Any]:

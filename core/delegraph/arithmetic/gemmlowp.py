@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Raw: TypeAlias = "NDArray[np.signedinteger[Any]]"
-"""Integers of a Qm.n format, int16 or int32."""
+"""Array of integers in a Qm.n format, int16 or int32."""
 
 _EXP_MINUS_EIGHTH = 1895147668  # exp(-1/8), Q0.31
 _ONE_THIRD = 715827883  # Q0.31

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 Integers: TypeAlias = "NDArray[np.int64]"
 UnaryFunction: TypeAlias = "Callable[[Integers], NDArray[Any]]"
-"""Maps stored integers to stored integers (or bools), element by element."""
+"""Function from stored integers to stored integers (or bools), element by element."""
 BinaryFunction: TypeAlias = "Callable[[Integers, Integers], NDArray[Any]]"
-"""The same for two operands, which broadcast."""
+"""Function from two arrays of stored integers, which broadcast, to stored integers (or bools)."""
 RealFunction: TypeAlias = "Callable[[NDArray[Any]], NDArray[Any]]"
-"""A function of real numbers, element by element, that keeps their dtype."""
+"""Function of real numbers, element by element, that keeps their dtype."""
 
 Made = TypeVar("Made")
 

@@ -33,7 +33,7 @@ _MANY_WEIGHTS = 1 << 18
 """Number of weights from which their matrices take a megabyte, worth saving."""
 
 Plan: TypeAlias = "tuple[tuple[NDArray[Any], ...], Requantize]"
-"""One matrix ``[K, O / groups]`` for each group, and what makes stored integers of products."""
+"""One matrix ``[K, O / groups]`` per group, and the requantisation of the products."""
 
 
 class QuantizedProduct:

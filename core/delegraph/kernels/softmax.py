@@ -146,7 +146,7 @@ def _is_close(scale: float, expected: float) -> bool:
 
 
 def _int16(x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the evaluation of int16 SOFTMAX."""
+    """Return the function that computes int16 SOFTMAX."""
     from delegraph.arithmetic.int16_softmax import int16_softmax
 
     require_zero_points(0, x, y)

@@ -31,7 +31,7 @@ def command() -> None:
 @json_option
 @diagnosis_options
 def list_(as_json: bool) -> None:
-    """List what is kept, by delegate and version."""
+    """List the cached data, by delegate and version."""
     from delegraph.delegation.cache_entries import cache_folder
 
     folder, groups = str(cache_folder()), _groups(None)
@@ -123,7 +123,7 @@ def warm(
 
 
 def _groups(delegates: tuple[str, ...] | None) -> Groups:
-    """Return the cache entries by delegate and version, for some delegates or for all (None)."""
+    """Return the cache entries by delegate and version, for the given delegates or all (None)."""
     from delegraph.delegation.cache_entries import cache_entries
 
     found: Groups = defaultdict(list)

@@ -180,7 +180,7 @@ def _activation(node: Node) -> int:
 
 
 def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
-    """Return the evaluation of a NumPy operation and its fused activation; integers wrap round."""
+    """Return the function for a NumPy operation and its fused activation; integers wrap."""
     make = _maker(operation, _limits(activation, y.dtype))
     return TensorEval(make, make(a, b, y))
 

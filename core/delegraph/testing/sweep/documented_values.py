@@ -112,7 +112,7 @@ def _has_least_over_minus_1(call: _Call) -> bool:
 
 
 def _is_beyond_32_bits(call: _Call) -> bool:
-    """Whether sums of a product of integers are scaled by so much that hardly any fits."""
+    """Return whether an integer product is scaled so much that hardly any sum fits in 32 bits."""
     if call.op not in _CONVOLUTIONS:
         return False
     scales = call.scales()[1:] if call.op == "TRANSPOSE_CONV" else call.scales()

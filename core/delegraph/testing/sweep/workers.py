@@ -40,7 +40,7 @@ from delegraph.testing.sweep.judging import (
 )
 
 PATIENCE = 30
-"""Seconds of waiting that a second of processor time may become on a busy machine."""
+"""Seconds of waiting that are allowed for a second of processor time, on a busy machine."""
 
 RENEWED = 20_000
 """Number of cases after which a worker process is replaced by a new one."""

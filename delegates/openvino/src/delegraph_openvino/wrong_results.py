@@ -14,7 +14,10 @@ UNCHECKED = (
     "EMBEDDING_", "GATHER", "ONE_HOT", "REVERSE_SEQUENCE", "SCATTER_", "SEGMENT_", "SPARSE_",
     "UNSORTED_",
 )  # fmt: skip
-"""How operators begin whose indices OpenVINO does not check, where TFLite raises an error."""
+"""Beginnings of the names of operators whose indices OpenVINO does not check.
+
+TFLite raises an error for an index out of range.
+"""
 
 NEAR_CONVOLUTIONS = "OpenVINO moves transpositions across it, as CONV_2D makes them, and goes wrong"
 WRONG = {
