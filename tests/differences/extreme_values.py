@@ -24,8 +24,7 @@ from delegraph.schema.options import (
     TransposeConvOptions,
     UniqueOptions,
 )
-from delegraph.testing import constant, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed, tensor
 from delegraph.testing.recurrent_layers import state
 from differences.difference import Sides, difference
 from differences.operators import of_one

@@ -13,9 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from delegraph.errors import DelegraphError
-from delegraph.schema import tables
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.schema import read_model, tables, write_model
 from delegraph.testing.sweep.judging import Fault
 from fuzz.copies import Copy
 

@@ -6,7 +6,7 @@ import pytest
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding, TensorType
 from delegraph.schema.options import Conv2DOptions
-from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, operator_case, tensor
 from delegraph.testing.convolution_operands import (
     FLOAT,
     HYBRID,
@@ -20,7 +20,6 @@ from delegraph.testing.convolution_operands import (
     UINT8,
     operands,
 )
-from delegraph.testing.operator_case import fed, operator_case
 from support.agreement import assert_agrees, assert_both_refuse
 
 KINDS = {

@@ -8,7 +8,7 @@ import pytest
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import DepthwiseConv2DOptions
-from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, tensor
 from delegraph.testing.convolution_operands import (
     FLOAT,
     HYBRID_CHANNELS,
@@ -19,7 +19,6 @@ from delegraph.testing.convolution_operands import (
     UINT8,
     operands,
 )
-from delegraph.testing.operator_case import fed
 from support.agreement import assert_agrees, assert_both_refuse
 
 KINDS = {

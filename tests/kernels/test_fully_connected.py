@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegraph import Interpreter, TensorType
 from delegraph.errors import NodeError
 from delegraph.schema import tables
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat as Format
-from delegraph.schema.enums import TensorType
 from delegraph.schema.options import FullyConnectedOptions
-from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, tensor
 from delegraph.testing.convolution_operands import (
     FLOAT,
     HYBRID,
@@ -26,7 +25,6 @@ from delegraph.testing.convolution_operands import (
     UINT8,
     operands,
 )
-from delegraph.testing.operator_case import fed
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.official import official_outputs
 

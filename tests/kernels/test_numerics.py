@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
-from delegraph.runtime.op_resolver import OpResolverType
-from delegraph.schema.enums import Padding, TensorType
+from delegraph import Interpreter, OpResolverType, TensorType
+from delegraph.schema.enums import Padding
 from delegraph.schema.options import (
     AddOptions,
     Conv2DOptions,
@@ -22,7 +21,7 @@ from delegraph.schema.options import (
     SoftmaxOptions,
     TransposeConvOptions,
 )
-from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing import DIFFERENCES, constant, delegraph_outputs, one_op_model, tensor
 from delegraph.testing.convolution_operands import (
     INT4_CHANNELS,
     INT8,
@@ -32,7 +31,6 @@ from delegraph.testing.convolution_operands import (
     Kind,
     operands,
 )
-from delegraph.testing.reference_numerics import DIFFERENCES
 from support.official import official_outputs
 
 

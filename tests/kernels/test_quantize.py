@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delegraph.testing import constant, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 from support.quantized_pairs import LIMITS, every_value, random_floats, random_integers
 

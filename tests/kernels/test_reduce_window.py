@@ -10,8 +10,7 @@ from delegraph.schema.options import (
     ReduceWindowOptions,
     StablehloReduceWindowOptions,
 )
-from delegraph.testing import constant, delegraph_outputs, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed, tensor
 from delegraph.testing.subgraphs import Graph, Op, model_of
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.official import official_outputs

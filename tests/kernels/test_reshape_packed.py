@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
+from delegraph.schema import read_model, write_model
 from delegraph.schema.options import ExpandDimsOptions, ReshapeOptions
-from delegraph.schema.reader import read_model
 from delegraph.schema.tables import Buffer
-from delegraph.schema.writer import write_model
 from delegraph.testing import constant, graph_model, tensor
 
 

@@ -6,7 +6,7 @@ import pytest
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding, TensorType
 from delegraph.schema.options import TransposeConvOptions
-from delegraph.testing import constant
+from delegraph.testing import constant, fed
 from delegraph.testing.convolution_operands import (
     FLOAT,
     HYBRID,
@@ -18,7 +18,6 @@ from delegraph.testing.convolution_operands import (
     UINT8,
     operands,
 )
-from delegraph.testing.operator_case import fed
 from support.agreement import assert_agrees, assert_both_refuse
 
 KINDS = {

@@ -8,10 +8,8 @@ import pytest
 
 import delegraph.memory
 from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
-from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
-from delegraph.memory.declared_graph import DeclaredGraph
-from delegraph.memory.records import TensorUsageRecord
-from delegraph.memory.usage import usage_records
+from delegraph.memory import ArenaPlanner, DeclaredGraph, TensorUsageRecord, usage_records
+from delegraph.memory.arena_planner import PlanNode, TensorKind
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 

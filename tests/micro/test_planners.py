@@ -5,14 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delegraph.errors import ArgumentError, StateError
-from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord
-from delegraph.memory.verifier import verify_plan
-from delegraph.micro.plan_map import memory_plan_text
-from delegraph.micro.planners import (
+from delegraph.memory import OffsetsAssignment, TensorUsageRecord, verify_plan
+from delegraph.micro import (
     BufferPlan,
     GreedyMemoryPlanner,
     LinearMemoryPlanner,
     NonPersistentMemoryPlannerShim,
+    memory_plan_text,
 )
 
 

@@ -8,12 +8,11 @@ from delegraph import (
     Capabilities,
     Claim,
     Interpreter,
+    OpResolverType,
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
-from delegraph.runtime.op_resolver import OpResolverType
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.schema import read_model, write_model
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
 
 TYPES = ("FLOAT32", "INT8", "BOOL")

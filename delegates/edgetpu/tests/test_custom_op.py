@@ -21,8 +21,7 @@ from delegraph import Interpreter, Limits
 from delegraph.errors import ArgumentError, NodeError, TimeLimitError
 from delegraph.schema import read_model, write_model
 from delegraph.schema.options import LessOptions, WhileOptions
-from delegraph.testing import cases, constant, one_op_model, subgraphs_model, tensor
-from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing import OperatorCase, cases, constant, one_op_model, subgraphs_model, tensor
 from delegraph_edgetpu import edgetpu_custom_op, statistics
 from delegraph_edgetpu.custom_options import CUSTOM_OP, write_custom_options
 

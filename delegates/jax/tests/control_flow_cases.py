@@ -15,8 +15,7 @@ from delegraph.schema.options import (
     WhileOptions,
 )
 from delegraph.schema.table import Table
-from delegraph.testing import TensorDef, constant, tensor
-from delegraph.testing.operator_case import OperatorCase, graph_case
+from delegraph.testing import OperatorCase, TensorDef, constant, graph_case, tensor
 from delegraph.testing.random_operands import RandomOperands
 from delegraph.testing.subgraphs import Graph, Op
 

@@ -11,9 +11,8 @@ import pytest
 pytest.importorskip("jax", reason="JAX is not installed here")
 
 from chain_model import chain
-from delegraph import Interpreter, OpResolverType
+from delegraph import DelegraphError, Interpreter, OpResolverType
 from delegraph.delegation.compiled_partition import CUSTOM_OP
-from delegraph.errors import DelegraphError
 from delegraph.graph import parse_model
 from delegraph.native import LiteRtInterpreter
 from delegraph.tools import compile_model

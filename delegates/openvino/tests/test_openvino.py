@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter, load_delegate
+from delegraph import ActivationFunctionType, Interpreter, load_delegate
 from delegraph.errors import NodeError
-from delegraph.schema.enums import ActivationFunctionType
 from delegraph.schema.options import (
     AddOptions,
     Conv2DOptions,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from delegraph.schema.options import LeakyReluOptions
-from delegraph.testing import delegraph_outputs, one_op_model, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import delegraph_outputs, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 from support.quantized_pairs import LIMITS, every_value, random_floats
 

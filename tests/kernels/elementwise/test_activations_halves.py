@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegraph import Interpreter, TensorType
 from delegraph.graph.dtypes import NUMPY_DTYPES
-from delegraph.schema.enums import TensorType
 from delegraph.testing import one_op_model, tensor
 from support.official import official_outputs
 

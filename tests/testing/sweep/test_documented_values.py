@@ -20,9 +20,8 @@ from delegraph.schema.options import (
     UniqueOptions,
 )
 from delegraph.schema.writer import write_model
-from delegraph.testing import constant, tensor
+from delegraph.testing import constant, fed, operator_case, tensor
 from delegraph.testing.one_op import one_op_records
-from delegraph.testing.operator_case import fed, operator_case
 from delegraph.testing.operator_cases.quantizing import sparse_rows, with_blocks
 from delegraph.testing.recurrent_layers import state
 from delegraph.testing.sweep.comparison import CORE, Comparison

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from delegraph import SimpleDelegateKernelInterface
-from delegraph.delegation.rules import PlacementRule
-from delegraph.delegation.tolerance import Tolerance
+from delegraph.delegation import PlacementRule, Tolerance
 from delegraph.errors import ArgumentError
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools import Setup, diff

@@ -12,13 +12,12 @@ import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.testing import one_op_model, tensor
-from delegraph.tools import PictureFile, Setup, evaluate_classification
+from delegraph.tools import PictureFile, Setup, evaluate_classification, preset
 from delegraph.tools.evaluation.classification import (
     ClassificationTask,
     best_classes,
     metadata_labels,
 )
-from delegraph.tools.evaluation.presets import preset
 from support.corpus import CORPUS, corpus_file, needs_corpus
 from support.described_models import of_tensor, with_metadata
 from support.faulty_delegate import Faulty, first_output

@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 from delegraph.errors import ArgumentError
-from delegraph.tools.evaluation.average_precision import Tally
+from delegraph.tools import Detections, GroundTruth, Tally, TfliteDefinition, TruePicture
 from delegraph.tools.evaluation.coco_precision import FIGURES, CocoPrecision, coco_precision
-from delegraph.tools.evaluation.detections import Detections
-from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
-from delegraph.tools.evaluation.tflite_matching import TfliteDefinition
 from support.coco_reference import as_pycocotools, made_up_with_crowds
 from support.made_up_detections import SIDE, found, made_up, true_picture, truth
 

@@ -8,9 +8,8 @@ import pytest
 from numpy.typing import ArrayLike
 
 from delegraph import Interpreter
-from delegraph.graph.loader import load_model, parse_model
+from delegraph.graph import SubgraphSpec, load_model, parse_model
 from delegraph.graph.metadata import BoxLayout, ModelMetadata, TensorMetadata, read_metadata
-from delegraph.graph.model import SubgraphSpec
 from delegraph.schema.options import ArgMaxOptions
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph.tools.pictures import picture_as_input
