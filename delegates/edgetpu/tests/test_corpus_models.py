@@ -10,9 +10,9 @@ import pytest
 
 import delegraph_edgetpu
 from compiled_models import outputs_of
-from corpus import corpus_file, needs_corpus
 from delegraph import Interpreter
 from delegraph.tools import random_values
+from support.corpus import corpus_file, needs_corpus
 
 pytestmark = needs_corpus
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -290,3 +292,14 @@ def test_older_runtimes_lack_operators(op: str, since: int) -> None:
     reasons = broken(op, inputs, [q(4)], runtime=since - 1)
     assert f"{op} needs runtime version {since}, limit {since - 1}" in map(str, reasons)
     assert reasons[0].status is Status.VERSION
+
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def test_table_of_operators_is_that_of_the_rules() -> None:
+    text = README.read_text(encoding="utf-8")
+    section = text[text.index("### What maps") : text.index("### The executable")]
+    rows = re.findall(r"^\| (`[A-Z].*?) \|.*\| (\d+) \|$", section, re.M)
+    said = {name: int(runtime) for names, runtime in rows for name in re.findall(r"`(.*?)`", names)}
+    assert said == {name: rule.runtime for name, rule in RULES.items() if name != "DEQUANTIZE"}

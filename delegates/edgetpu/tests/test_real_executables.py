@@ -15,7 +15,6 @@ from compiled_models import (
     outputs_of,
     random_inputs,
 )
-from corpus import CORPUS, corpus_file, needs_corpus
 from delegraph import (
     DelegateContext,
     DelegateParams,
@@ -35,6 +34,7 @@ from delegraph_edgetpu.description import describe_options
 from delegraph_edgetpu.executable import RealExecutable, parse
 from delegraph_edgetpu.real_executables import Layer, explain_refusal, read_real
 from real_packages import EXECUTION_ONLY, executable, package, small_package
+from support.corpus import CORPUS, corpus_file, needs_corpus
 
 
 def real(content: bytes) -> RealExecutable:

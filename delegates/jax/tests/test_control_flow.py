@@ -186,9 +186,7 @@ def test_bodies_are_compiled_once(
 
     monkeypatch.setattr(kernel, "compiled", recorded)
     with host(
-        model_content=loop(),
-        experimental_delegates=[JaxDelegate(JaxOptions())],
-        cache_dir=tmp_path,
+        model_content=loop(), experimental_delegates=[JaxDelegate(JaxOptions())], cache_dir=tmp_path
     ) as interpreter:
         run(interpreter, [1, 2])
     assert found == [(1, 2)]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as litert
 from numpy.typing import NDArray
 
+from delegated import assert_near, delegated, is_taken, levels, run
 from delegraph import Interpreter
 from delegraph.schema import options as o
 from delegraph.schema import read_model, write_model
@@ -23,12 +23,8 @@ from delegraph.schema.options import (
 )
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 from delegraph.testing.operator_cases.quantizing import with_blocks
-from delegraph.testing.outputs import outputs_of
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
-from delegraph_numba_cpu.options import NumbaCpuOptions
+from support.official import official_outputs
 
-LEVELS = [level.name for level in supported_levels()]
 SAME, VALID = Padding.SAME, Padding.VALID
 
 
@@ -95,37 +91,18 @@ def dense_model(
     )
 
 
-def run(interpreter: Interpreter, x: NDArray[np.float32]) -> NDArray[np.float32]:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    index = interpreter.get_output_details()[0]["index"]
-    result: NDArray[np.float32] = interpreter.get_tensor(index)
-    return result
-
-
-def delegated(model: bytes, level: str = "auto", threads: int = 1) -> Interpreter:
-    """Return an interpreter with the delegate."""
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=threads, cpu=level))
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
-    interpreter.allocate_tensors()
-    return interpreter
-
-
 def assert_agrees(
     model: bytes, x: NDArray[np.float32], level: str = "auto", threads: int = 1
 ) -> None:
     """Check that results differ by no more than 1e-5 of the largest, and who computed them."""
     expected = run(Interpreter(model_content=model), x)
-    interpreter = delegated(model, level, threads)
-    assert all(node.delegate == "numba_cpu" for node in interpreter.placement.nodes)
+    interpreter = delegated(model, level, num_threads=threads)
+    assert is_taken(interpreter)
     for _ in range(2):
-        found = run(interpreter, x)
-        largest = float(np.abs(expected).max(initial=1e-3))
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * largest)
+        assert_near(run(interpreter, x), expected, 1e-3)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("is_per_channel", [False, True])
 @pytest.mark.parametrize("outputs", [1, 15, 16, 17, 33, 48, 64, 83])
 def test_convolutions_have_any_number_of_outputs(
@@ -136,7 +113,7 @@ def test_convolutions_have_any_number_of_outputs(
     assert_agrees(model, floats(shape), level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("channels", [3, 64])
 @pytest.mark.parametrize("is_per_channel", [False, True])
 def test_pointwise_convolutions(level: str, channels: int, is_per_channel: bool) -> None:
@@ -165,7 +142,7 @@ def test_windows_as_large_as_each_image() -> None:
     assert_agrees(conv_model(shape, 21, padding=VALID), floats(shape))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("rows", [1, 2, 6, 7, 13, 31])
 @pytest.mark.parametrize("outputs", [3, 16, 40, 80])
 @pytest.mark.parametrize("is_asymmetric", [False, True])
@@ -178,7 +155,7 @@ def test_each_row_of_a_matrix_has_a_scale(
     assert_agrees(model, x, level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("channels", [1, 15, 16, 40])
 @pytest.mark.parametrize("multiplier", [1, 3])
 def test_depthwise_convolutions(level: str, channels: int, multiplier: int) -> None:
@@ -208,7 +185,7 @@ def test_four_bit_weights() -> None:
     assert_agrees(dense_model((3, 16), 20, kind="INT4"), floats((3, 16)))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("rows", [1, 2, 13])
 @pytest.mark.parametrize("outputs", [3, 16, 40, 150])
 @pytest.mark.parametrize("depth", [5, 37, 64])
@@ -235,7 +212,7 @@ def blocks_model(rows: int, depth: int, outputs: int, size: int, kind: str = "IN
     return write_model(with_blocks(records, 1, scales.astype(np.float16), size))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("rows", [1, 2, 13])
 @pytest.mark.parametrize(("outputs", "depth", "size"), [(3, 8, 8), (40, 96, 32), (150, 192, 64)])
 def test_blocks_of_weights_have_scales(
@@ -248,11 +225,8 @@ def test_blocks_of_weights_have_scales(
 @pytest.mark.parametrize("threads", [1, 2])
 def test_products_with_blocks_are_those_of_the_official_kernel(threads: int) -> None:
     model, x = blocks_model(2, 256, 520, 32), floats((2, 256))
-    resolver = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    official = litert.Interpreter(model_content=model, experimental_op_resolver_type=resolver)
-    (expected,) = outputs_of(official, [x])
-    (found,) = outputs_of(delegated(model, threads=threads), [x])
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    (expected,) = official_outputs(model, [x])
+    assert_near(run(delegated(model, num_threads=threads), x), expected)
 
 
 def test_a_bias_is_not_needed_and_scales_may_differ() -> None:
@@ -267,7 +241,7 @@ def test_large_images_are_quantised_in_pieces(threads: int) -> None:
     assert_agrees(dense_model((1, 50_003), 70), floats((1, 50_003)), threads=threads)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("sign", [1, -1])
 def test_halves_round_away_from_zero(level: str, sign: int) -> None:
     row = sign * (np.arange(-126, 128, dtype=np.float32) / 2)
@@ -364,7 +338,7 @@ def test_convolutions_of_pictures_that_are_resized_again_and_again(
     for height, width in ((8, 8), (2, 2), (3, 3), (5, 5), (1, 1), (7, 7), (2, 5), (8, 8)):
         x = floats((2, height, width, 4), seed=height)
         x[1] *= 1e-3  # each picture of a batch is quantised by itself
-        found, expected = (outputs_of(interpreter, [x])[0] for interpreter in (ours, theirs))
+        found, expected = (run(interpreter, x) for interpreter in (ours, theirs))
         assert found.shape == (2, 2 * height, 2 * width, 6)
         for mine, official in zip(found, expected, strict=True):
             np.testing.assert_allclose(mine, official, rtol=0, atol=1e-5 * np.abs(official).max())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import levels
 from delegraph import Interpreter
 from delegraph.errors import ModelError
 from delegraph.schema import options as o
@@ -17,7 +18,7 @@ from delegraph.testing.operator_case import OperatorCase
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.lowering.elementwise.elementwise_sin_cos import quarter_turns
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from test_elementwise import Watched, check, float_case, levels, results
+from test_elementwise import Watched, check, float_case, results
 
 OPTIONS: dict[str, Any] = {"ADD": o.AddOptions, "SUB": o.SubOptions, "MUL": o.MulOptions}
 

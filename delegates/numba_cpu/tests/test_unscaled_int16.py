@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegated import levels
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema import options as o
@@ -15,7 +16,6 @@ from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from test_elementwise import levels
 
 A = np.int16([-32768, -300, -1, 0, 1, 2, 182, 32767] * 5).reshape(1, 4, 5, 2)
 B = np.int16([-1, 300, 3, 5, -7, 32767, 182, 2] * 5).reshape(1, 4, 5, 2)

@@ -27,12 +27,7 @@ from delegraph.schema.options import (
 )
 from delegraph.schema.tables import Buffer
 from delegraph.testing import cases, constant, delegraph_outputs, fed, operator_case, tensor
-from delegraph.testing.conformance.trials import (
-    Outputs,
-    all_answers,
-    open_interpreter,
-    trials_of,
-)
+from delegraph.testing.conformance.trials import Outputs, all_answers, open_interpreter, trials_of
 from delegraph.testing.operator_case import OperatorCase
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.library.cpu import supported_levels

@@ -176,9 +176,9 @@ def test_an_axis_after_a_convolution_is_the_one_of_the_model() -> None:
 
 def test_a_partition_with_other_outputs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As OpenVINO has made them of TILE and others, until it was refused."""
-    read = program._read
+    read = program.read_network
     two = graph_model([("ABS", "x", "y"), ("NEG", "x", "z")], inputs="x", outputs="y z")
-    monkeypatch.setattr(program, "_read", lambda content: read(two))
+    monkeypatch.setattr(program, "read_network", lambda content: read(two))
     interpreter = opened(CHAIN)
     assert reasons(interpreter) == {
         "OpenVINO's outputs are float32[4], float32[4], expected float32[4]"
