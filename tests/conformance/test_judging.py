@@ -57,7 +57,7 @@ def test_a_child_that_dies_is_replaced():
     with Judge() as judge:
         task = Task(case.model(), case.steps)
         assert judge(task).kind == "same"
-        judge._process.kill()
+        judge.process.kill()
         assert judge(task).kind == "crashes"
         assert judge(task).kind == "same"
 

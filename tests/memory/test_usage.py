@@ -114,7 +114,7 @@ def test_records_tell_what_the_arena_planner_plans_for():
         planner.execute_allocations(0, len(graph.nodes) - 1)
         planned = {
             tensor: (block.size, block.first_node, min(block.last_node, len(graph.nodes) - 1))
-            for tensor, block in planner._allocations.items()
+            for tensor, block in planner.allocations.items()
         }
         assert rows(graph, keep_inputs=True, root_of=planner.shared_root) == planned
         shared += graph.num_tensors - len(planned)

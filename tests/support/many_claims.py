@@ -18,7 +18,7 @@ from delegraph.testing.registered_operators import REGISTERED_OPERATORS
 TYPES = ("FLOAT32", "INT8", "BOOL")
 OPERATORS = sorted(REGISTERED_OPERATORS)[::2]
 CAPABILITIES = Capabilities(
-    [Claim(op, [type, "INT32"], "broadcast") for op in OPERATORS for type in TYPES],
+    [Claim(op, [type, "INT32"], "broadcast") for op in OPERATORS for type in TYPES]
 )
 
 

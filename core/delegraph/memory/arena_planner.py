@@ -47,6 +47,9 @@ class ArenaPlanner:
         tighten: plan as Delegraph's runtime does: nothing is overwritten in place that another
             node reads afterwards, and a smaller plan is searched for where TFLite's takes clearly
             more than it must.
+
+    Attributes:
+        allocations: block of each tensor that has its own place, by the tensor's index.
     """
 
     def __init__(
@@ -85,14 +88,14 @@ class ArenaPlanner:
 
     def placed(self, kind: TensorKind) -> list[Allocation]:
         """Return the present blocks of all tensors of one arena, ordered by tensor."""
-        blocks = (self._allocations[tensor] for tensor in sorted(self._allocations))
+        blocks = (self.allocations[tensor] for tensor in sorted(self.allocations))
         return [b for b in blocks if b.size and self._graph.tensor_kind(b.tensor) is kind]
 
     def reset_allocations(self) -> None:
         """Take every tensor's place away; lifetimes and buffers are kept."""
         self._arena.clear_plan()
         self._persistent_arena.clear_plan()
-        self._allocations: dict[int, Allocation] = {}
+        self.allocations: dict[int, Allocation] = {}
         self._last_active_node = NEVER
 
     def plan_allocations(self) -> None:
@@ -166,7 +169,7 @@ class ArenaPlanner:
         arena = self._arena if kind is TensorKind.ARENA_RW else self._persistent_arena
         if not arena.committed:
             return None
-        buffer, offset, _ = arena.resolve(self._allocations[root])
+        buffer, offset, _ = arena.resolve(self.allocations[root])
         return buffer, offset, size
 
     def reset_allocations_after(self, node: int) -> list[int]:
@@ -176,14 +179,14 @@ class ArenaPlanner:
         """
         reset = [
             tensor
-            for tensor, allocation in self._allocations.items()
+            for tensor, allocation in self.allocations.items()
             if allocation.first_node > node
             and self._graph.tensor_kind(tensor) is TensorKind.ARENA_RW
         ]
         for tensor in reset:
-            del self._allocations[tensor]
+            del self.allocations[tensor]
         if self._last_active_node > node:  # persistent blocks get in the way here, as in TFLite
-            self._arena.activate_at(self._allocations.values(), node)
+            self._arena.activate_at(self.allocations.values(), node)
         else:
             self._arena.purge_after(node)
         self._last_active_node = node
@@ -298,7 +301,7 @@ class ArenaPlanner:
             self._arena.reset_allocations()
         elif tensors:
             self._arena.purge_before(first)
-        begins = not self._allocations
+        begins = not self.allocations
         for tensor in tensors:
             if not self._shares(tensor):
                 self._place_tensor(tensor)
@@ -348,24 +351,24 @@ class ArenaPlanner:
         first = self._alloc_node[tensor]
         if self._graph.tensor_kind(tensor) is TensorKind.ARENA_RW:
             last = self._dealloc_node[tensor]
-            self._allocations[tensor] = self._arena.allocate(size, tensor, first, last)
+            self.allocations[tensor] = self._arena.allocate(size, tensor, first, last)
         elif size and not self._room(tensor):
             block = self._persistent_arena.allocate(size, tensor, first, NEVER)
-            self._allocations[tensor] = block
+            self.allocations[tensor] = block
 
     def _tighten_arena(self) -> None:
         kind_of = self._graph.tensor_kind
         blocks = [
             block
-            for tensor, block in self._allocations.items()
+            for tensor, block in self.allocations.items()
             if block.size and kind_of(tensor) is TensorKind.ARENA_RW
         ]
         if smaller := tightened(blocks, self._alignment):
             self._arena.replan(smaller)
-            self._allocations.update((block.tensor, block) for block in smaller)
+            self.allocations.update((block.tensor, block) for block in smaller)
 
     def _room(self, tensor: int) -> int:
-        allocation = self._allocations.get(tensor)
+        allocation = self.allocations.get(tensor)
         return 0 if allocation is None else allocation.size
 
 

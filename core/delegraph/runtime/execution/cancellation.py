@@ -40,29 +40,30 @@ class Cancellation:
         word: ``[1], int32``, the same memory for good; not zero: stop as soon as you can.
         reason: the same, where nanoseconds count: it is read before each node. A reader that finds
             the word set finds the reason set, or else the word is the reason.
+        watch: measures the time of a call; None without a time limit.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:
         self.word: NDArray[np.int32] = np.zeros(1, np.int32)
         self.reason = 0
         self._time_limit = time_limit
-        self._watch = None if time_limit is None else _Watch(self._time_is_up, time_limit)
+        self.watch = None if time_limit is None else _Watch(self._time_is_up, time_limit)
 
     @property
     def is_timed(self) -> bool:
         """Whether calls have a time limit."""
-        return self._watch is not None
+        return self.watch is not None
 
     def begin(self) -> None:
         """Clear old stop requests and start the time limit of a new call."""
         self.forget()
-        if self._watch is not None:
-            self._watch.begin()
+        if self.watch is not None:
+            self.watch.begin()
 
     def forget(self) -> None:
         """Stop the time limit and clear the stop request, at the end of a call or for cleanup."""
-        if self._watch is not None:
-            self._watch.end()
+        if self.watch is not None:
+            self.watch.end()
         self.word[0] = self.reason = 0
 
     def request(self) -> None:
@@ -91,8 +92,8 @@ class Cancellation:
 
     def close(self) -> None:
         """Stop the thread that watches the time limit."""
-        if self._watch is not None:
-            self._watch.close()
+        if self.watch is not None:
+            self.watch.close()
 
 
 class NestedCancellation(Cancellation):
@@ -104,7 +105,7 @@ class NestedCancellation(Cancellation):
 
     def __init__(self, outer: StopRequest) -> None:  # without super: nothing here is its own
         self._outer = outer
-        self._watch = None
+        self.watch = None
         self.word = outer.word
 
     @property
@@ -138,7 +139,7 @@ class _Watch:
 
     def __init__(self, time_is_up: Callable[[], None], seconds: float) -> None:
         self._time_is_up = WeakMethod(time_is_up)  # of the holder; no reference cycle
-        self._seconds = seconds
+        self.seconds = seconds
         self._deadline = inf  # of the call that runs
         self._thread: threading.Thread | None = None
         self._looking: set[threading.Thread] = set()
@@ -146,7 +147,7 @@ class _Watch:
 
     def begin(self) -> None:
         """Start the time of a call."""
-        self._deadline = monotonic() + self._seconds
+        self._deadline = monotonic() + self.seconds
         thread = self._thread
         if thread is None or not thread.is_alive():  # not alive: in a child, after a fork
             self._thread = threading.Thread(

@@ -106,6 +106,7 @@ class IsolatedProcess:
     Attributes:
         child: the one that lives; None when there is none.
         facts: what the delegate says of itself, see ``served.py``; empty while it is not known.
+        timeout: seconds that a run may take; None for no limit.
 
     Raises:
         ArgumentError: this system cannot do it.
@@ -119,7 +120,7 @@ class IsolatedProcess:
         self.source = source
         self.child: Child | None = None
         self.facts: Mapping[str, Any] = {}
-        self._timeout = timeout
+        self.timeout = timeout
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._deaths = 0
@@ -243,7 +244,7 @@ class IsolatedProcess:
 
         Otherwise a late reply would be taken for the reply to the next message.
         """
-        own = {"eval": self._timeout, "free": CLOSE_TIMEOUT}
+        own = {"eval": self.timeout, "free": CLOSE_TIMEOUT}
         seconds = own.get(phase, START_TIMEOUT)
         deadline = None if seconds is None else monotonic() + seconds
 
