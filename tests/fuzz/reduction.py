@@ -95,9 +95,7 @@ def _simpler_graphs(graph: tables.SubGraph) -> Iterator[tables.SubGraph]:
             yield graph.replace(**{name: (*items[:at], *items[at + 1 :])})
 
 
-def _plainer_tensors(
-    tensors: tuple[tables.Tensor, ...],
-) -> Iterator[tuple[tables.Tensor, ...]]:
+def _plainer_tensors(tensors: tuple[tables.Tensor, ...]) -> Iterator[tuple[tables.Tensor, ...]]:
     for at, tensor in enumerate(tensors):
         for plain in (
             tensor.replace(quantization=None),

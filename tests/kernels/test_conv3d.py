@@ -27,13 +27,7 @@ def options(stride=(1, 1, 1), dilation=(1, 1, 1), padding=Padding.SAME, act=Act.
 
 @pytest.mark.parametrize("padding", [Padding.SAME, Padding.VALID])
 @pytest.mark.parametrize(
-    "given",
-    [
-        {},
-        {"stride": (1, 2, 3)},
-        {"dilation": (2, 1, 3)},
-        {"act": Act.RELU},
-    ],
+    "given", [{}, {"stride": (1, 2, 3)}, {"dilation": (2, 1, 3)}, {"act": Act.RELU}]
 )
 @pytest.mark.parametrize("bias", [False, True])
 def test_boxes(given, padding, bias):

@@ -14,13 +14,7 @@ from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat as Format
 from delegraph.schema.options import FullyConnectedOptions
 from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
-from support.convolutions import (
-    KINDS,
-    KINDS_OF_ONE_SCALE,
-    TOLERANCE,
-    assert_kind_agrees,
-    operands,
-)
+from support.convolutions import KINDS, KINDS_OF_ONE_SCALE, TOLERANCE, assert_kind_agrees, operands
 from support.official import official_outputs
 
 KINDS = [*KINDS, *KINDS_OF_ONE_SCALE]

@@ -186,11 +186,7 @@ def test_another_count_of_labels_is_refused(setup: Setup, pictures: list[Picture
     ],
 )
 def test_models_that_are_no_classifiers_are_refused(
-    tmp_path: Path,
-    pictures: list[PictureFile],
-    inputs: list[Any],
-    outputs: list[Any],
-    message: str,
+    tmp_path: Path, pictures: list[PictureFile], inputs: list[Any], outputs: list[Any], message: str
 ) -> None:
     path = tmp_path / "other.tflite"
     kinds = [tensor(shape) for shape in inputs]
@@ -222,10 +218,7 @@ def test_a_picture_that_cannot_be_decoded_is_listed(
 
 # -- real models and pictures ------------------------------------------------------------------
 
-REAL = [
-    "test_data__mobilenet_v1_0.25_128_quant",
-    "support__mobilenet_v1_0.25_224_1_default_1",
-]
+REAL = ["test_data__mobilenet_v1_0.25_128_quant", "support__mobilenet_v1_0.25_224_1_default_1"]
 
 
 def corpus_pictures(setup: Setup, labels: list[str]) -> list[PictureFile]:

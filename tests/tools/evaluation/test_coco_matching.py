@@ -14,9 +14,7 @@ UNIT = (0.0, 0.0, 1.0, 1.0)
 
 
 def mean(
-    truths: Sequence[TruePicture],
-    answers: Sequence[Detections],
-    drawn: np.ndarray | None = None,
+    truths: Sequence[TruePicture], answers: Sequence[Detections], drawn: np.ndarray | None = None
 ) -> float:
     return Tally(CocoDefinition(), truths, answers).average_precisions(drawn).mean
 

@@ -59,10 +59,7 @@ def test_a_class_that_was_only_found_does_not_count_for_coco() -> None:
 
 def test_a_crowd_is_no_object_for_coco_and_what_lies_in_it_no_miss() -> None:
     crowd = true_picture(
-        1,
-        np.array([UNIT, (0.0, 0.0, 0.5, 0.5)]),
-        np.array([1, 1]),
-        np.array([True, False]),
+        1, np.array([UNIT, (0.0, 0.0, 0.5, 0.5)]), np.array([1, 1]), np.array([True, False])
     )
     answer = found(((0.5, 0.5, 0.6, 0.6), 1, 0.95), ((0.0, 0.0, 0.5, 0.5), 1, 0.9))
     assert official([crowd], [answer]) == pytest.approx(51 / 101 / 2)

@@ -109,10 +109,7 @@ def test_a_class_beyond_the_labels_has_none() -> None:
 
 
 def test_labels_and_threshold_are_the_models_own() -> None:
-    said = [
-        TensorMetadata(2, value_labels=("ant", "bee")),
-        TensorMetadata(3, score_threshold=0.6),
-    ]
+    said = [TensorMetadata(2, value_labels=("ant", "bee")), TensorMetadata(3, score_threshold=0.6)]
     found = seen(POSTPROCESS, [BOXES, CLASSES, SCORES, [3]], said=said)
     assert found.boxes is not None
     assert [box.label for box in found.boxes] == ["ant"]
