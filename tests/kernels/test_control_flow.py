@@ -18,6 +18,7 @@ from delegraph.schema.options import (
 )
 from delegraph.testing import constant, delegraph_outputs, tensor
 from delegraph.testing.operator_case import texts
+from delegraph.testing.outputs import outputs_of
 from delegraph.testing.subgraphs import Graph, Op, model_of
 from support.official import official_outputs
 
@@ -182,13 +183,7 @@ def test_call_once_runs_at_the_first_invoke_only():
     assign = Op("ASSIGN_VARIABLE", [inner, start], [])
     model = model_of(main, Graph([], [], [Op("VAR_HANDLE", [], [inner], name), assign]))
     interpreter = Interpreter(model_content=model)
-    interpreter.allocate_tensors()
-    results = []
-    for _ in range(3):
-        interpreter.set_tensor(0, F(3))
-        interpreter.invoke()
-        results.append(float(interpreter.get_tensor(interpreter.get_output_details()[0]["index"])))
-    assert results == [6, 18, 54]
+    assert [float(outputs_of(interpreter, [F(3)])[0]) for _ in range(3)] == [6, 18, 54]
 
 
 @pytest.mark.parametrize(

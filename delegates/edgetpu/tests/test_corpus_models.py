@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import delegraph_edgetpu
-from compiled_models import outputs_of
 from delegraph import Interpreter
+from delegraph.testing.outputs import outputs_of
 from delegraph.tools import random_values
 from support.corpus import corpus_file, needs_corpus
 

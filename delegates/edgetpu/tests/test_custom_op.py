@@ -8,20 +8,13 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
-from compiled_models import (
-    DIGITS,
-    addition,
-    compiled,
-    convolution,
-    executable_of,
-    outputs_of,
-    random_inputs,
-)
+from compiled_models import DIGITS, addition, compiled, convolution, executable_of, random_inputs
 from delegraph import Interpreter, Limits
 from delegraph.errors import ArgumentError, NodeError, TimeLimitError
 from delegraph.schema import read_model, write_model
 from delegraph.schema.options import LessOptions, WhileOptions
 from delegraph.testing import OperatorCase, cases, constant, one_op_model, subgraphs_model, tensor
+from delegraph.testing.outputs import outputs_of
 from delegraph_edgetpu import edgetpu_custom_op, statistics
 from delegraph_edgetpu.custom_options import CUSTOM_OP, write_custom_options
 

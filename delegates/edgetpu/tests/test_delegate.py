@@ -11,12 +11,12 @@ from compiled_models import (
     compiled_records,
     convolution,
     executable_of,
-    outputs_of,
     random_inputs,
 )
 from delegraph import Interpreter, TensorType, load_delegate
 from delegraph.errors import NodeError, PluginError, PluginOptionError
 from delegraph.schema import write_model
+from delegraph.testing.outputs import outputs_of
 from delegraph_edgetpu import statistics
 from delegraph_edgetpu.custom_options import write_custom_options
 

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from compiled_models import compiled, outputs_of, random_inputs
+from compiled_models import compiled, random_inputs
 from delegraph import CustomOp, Interpreter
 from delegraph.errors import ArgumentError, StateError
 from delegraph.testing import graph_model, tensor
+from delegraph.testing.outputs import outputs_of
 from delegraph_edgetpu import (
     PipelinedModelRunner,
     PipelineError,

@@ -7,14 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compiled_models import (
-    addition,
-    compiled,
-    convolution,
-    executable_of,
-    outputs_of,
-    random_inputs,
-)
+from compiled_models import addition, compiled, convolution, executable_of, random_inputs
 from delegraph import (
     DelegateContext,
     DelegateParams,
@@ -28,6 +21,7 @@ from delegraph import (
 from delegraph.errors import DelegateError, NodeError
 from delegraph.graph import load_model
 from delegraph.testing import TensorDef, graph_model, tensor
+from delegraph.testing.outputs import outputs_of
 from delegraph_edgetpu import ExecutableError, edgetpu_custom_op, statistics
 from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options, write_custom_options
 from delegraph_edgetpu.description import describe_options

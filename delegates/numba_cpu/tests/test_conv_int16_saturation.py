@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import LEVELS, delegate, levels
 from delegraph.arithmetic import quantize_multiplier
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import (
@@ -17,10 +18,6 @@ from delegraph.schema.options import (
 )
 from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
-from delegraph_numba_cpu.options import NumbaCpuOptions
-
-LEVELS = [level.name for level in supported_levels()]
 
 POWERS = (20, 30, 31, 33, 40, 44, 46)
 FAR = (47, 48, 55, 62)
@@ -29,7 +26,7 @@ W = np.int8([7, -3])
 
 
 def delegates_of(level: str) -> list[NumbaCpuDelegate]:
-    return [] if level == "core" else [NumbaCpuDelegate(NumbaCpuOptions(cpu=level))]  # type: ignore[arg-type]  # a name of a level
+    return [] if level == "core" else [delegate(level)]
 
 
 def biases(powers: tuple[int, ...]) -> list[int]:
@@ -130,7 +127,7 @@ def wide_model(op: str, y_scale: float) -> tuple[bytes, NDArray[np.int16]]:
     return model, np.full((1, 1, 1, depth), 32767, np.int16)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("y_scale", [1e-5, 100.0, 30000.0])
 @pytest.mark.parametrize("op", ["CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL"])
 def test_wide_sums_without_wide_bias_are_the_cores(op: str, y_scale: float, level: str) -> None:

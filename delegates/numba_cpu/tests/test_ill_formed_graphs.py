@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegated import delegated
 from delegraph import Interpreter
 from delegraph.errors import NodeError
 from delegraph.schema.options import (
@@ -20,8 +21,6 @@ from delegraph.schema.options import (
     WhereOptions,
 )
 from delegraph.testing import constant, delegraph_outputs, graph_model, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
 SHAPE = constant(np.array([64, 64], np.int32))
 MANY = (4096,)
@@ -29,9 +28,7 @@ MANY = (4096,)
 
 def interpreter_of(nodes: list[Any], tensors: dict[str, Any]) -> Interpreter:
     content = graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
-    return Interpreter(
-        model_content=content, delegates=[NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))]
-    )
+    return delegated(content, num_threads=1)
 
 
 def owners(interpreter: Interpreter) -> list[str | None]:

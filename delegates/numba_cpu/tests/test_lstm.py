@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegated import Array, assert_near, delegated, levels, run
+from delegated import Array, assert_near, delegate, delegated, levels, run
 from delegraph import Interpreter, Rejection
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import UnidirectionalSequenceLSTMOptions
@@ -21,8 +21,6 @@ from delegraph.testing.recurrent_layers import (
     lstm_weights,
     state,
 )
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.options import NumbaCpuOptions
 from single_operator import Alone
 
 KINDS = ["float", "hybrid", "int8"]
@@ -221,7 +219,7 @@ def test_reference_numerics_are_left_to_the_core() -> None:
     interpreter = Interpreter(
         model_content=case.model(),
         numerics="reference",
-        experimental_delegates=[NumbaCpuDelegate(NumbaCpuOptions())],
+        experimental_delegates=[delegate()],
     )
     assert interpreter.placement.nodes[0].rejections["numba_cpu"].constraint == "numerics"
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import delegated
 from delegraph import Interpreter
 from delegraph.errors import NodeError
 from delegraph.schema.enums import TensorType
@@ -19,8 +20,6 @@ from delegraph.schema.options import (
     StridedSliceOptions,
 )
 from delegraph.testing import constant, graph_model, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
 CONV = Conv2DOptions(stride_h=1, stride_w=1)
 DEPTHWISE = DepthwiseConv2DOptions(stride_h=1, stride_w=1, depth_multiplier=1)
@@ -65,9 +64,7 @@ def run(interpreter: Interpreter, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def interpreters(content: bytes) -> tuple[Interpreter, Interpreter]:
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))
-    ours = Interpreter(model_content=content, experimental_delegates=[delegate])
-    theirs = Interpreter(model_content=content)
+    ours, theirs = delegated(content, num_threads=1), Interpreter(model_content=content)
     assert [node.delegate for node in ours.placement.nodes] == [None, "numba_cpu"]
     for interpreter in (ours, theirs):
         interpreter.allocate_tensors()
@@ -138,8 +135,7 @@ def test_dimensions_that_follow_from_a_shape_follow_each_resize() -> None:
             "y": tensor((1, 1, 7), shape_signature=(-1, 1, 7)),
         },
     )
-    delegate = NumbaCpuDelegate(NumbaCpuOptions())
-    interpreter = Interpreter(model_content=content, delegates=[delegate])
+    interpreter = delegated(content)
     assert "FILL" in str(interpreter.placement.to_json())
     (x,) = interpreter.get_input_details()
     for steps in (1, 5, 5, 2, 1):
