@@ -101,10 +101,11 @@ class Layers:
         kernel: tuple[int, int] = (3, 3),
         stride: int = 1,
         dilation: int = 1,
+        padding: Padding = SAME,
         groups: int = 1,
         **given: Any,
     ) -> Layers:
-        options = Conv2DOptions(**window((stride,) * 2, (dilation,) * 2, **given))
+        options = Conv2DOptions(**window((stride,) * 2, (dilation,) * 2, padding, **given))
         weight = self._weights((outputs, *kernel, channels // groups), 0)
         return self._add("CONV_2D", weight, outputs, options)
 
@@ -114,10 +115,11 @@ class Layers:
         kernel: tuple[int, int] = (3, 3),
         stride: int = 1,
         dilation: int = 1,
+        padding: Padding = SAME,
         multiplier: int = 1,
         **given: Any,
     ) -> Layers:
-        fields = window((stride,) * 2, (dilation,) * 2, **given)
+        fields = window((stride,) * 2, (dilation,) * 2, padding, **given)
         options = DepthwiseConv2DOptions(depth_multiplier=multiplier, **fields)
         weight = self._weights((1, *kernel, channels * multiplier), 3)
         return self._add("DEPTHWISE_CONV_2D", weight, channels * multiplier, options)
