@@ -11,16 +11,9 @@ from numpy.typing import NDArray
 
 from delegated import Array, assert_near, delegated, is_taken, levels, run
 from delegraph import Interpreter
+from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
-from delegraph.schema.options import (
-    AddOptions,
-    BatchMatMulOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    TransposeConvOptions,
-)
 from delegraph.testing import TensorDef, constant, graph_model, one_op_model, tensor
 from support.convolutions import window
 
@@ -46,7 +39,7 @@ def conv_model(
     groups: int = 1,
     **given: Any,
 ) -> bytes:
-    options = Conv2DOptions(**window(stride, **given))
+    options = o.Conv2DOptions(**window(stride, **given))
     weight = constant(values((outputs, *kernel, shape[3] // groups)))
     inputs = [tensor(shape), weight, constant(values((outputs,)))]
     return one_op_model("CONV_2D", inputs, [tensor((1, 1, 1, outputs))], options)
@@ -56,7 +49,7 @@ def depthwise_model(
     shape: tuple[int, ...], multiplier: int = 1, kernel: tuple[int, int] = (3, 3), **given: Any
 ) -> bytes:
     outputs = shape[3] * multiplier
-    options = DepthwiseConv2DOptions(depth_multiplier=multiplier, **window(**given))
+    options = o.DepthwiseConv2DOptions(depth_multiplier=multiplier, **window(**given))
     weight = constant(values((1, *kernel, outputs)))
     inputs = [tensor(shape), weight, constant(values((outputs,)))]
     return one_op_model("DEPTHWISE_CONV_2D", inputs, [tensor((1, 1, 1, outputs))], options)
@@ -69,7 +62,7 @@ def dense_model(shape: tuple[int, ...], outputs: int, has_bias: bool = True, **o
         "FULLY_CONNECTED",
         [tensor(shape), weight, bias],
         [tensor((1, outputs))],
-        FullyConnectedOptions(**options),
+        o.FullyConnectedOptions(**options),
     )
 
 
@@ -162,7 +155,7 @@ def transposed_model(
     has_bias: bool = True,
 ) -> bytes:
     act = Act.RELU if has_bias else Act.NONE
-    options = TransposeConvOptions(**window(stride, None, padding, act))
+    options = o.TransposeConvOptions(**window(stride, None, padding, act))
     weight = constant(values((output[3], *kernel, shape[3])))
     inputs = [constant(np.array(output, np.int32)), weight, tensor(shape)]
     if has_bias:
@@ -216,7 +209,7 @@ def test_batches_of_matrices(left: tuple[int, ...], right: tuple[int, ...], leve
         x, w = values(left), values(right, 1)
         x = np.ascontiguousarray(x.swapaxes(-1, -2)) if adj_x else x
         w = np.ascontiguousarray(w.swapaxes(-1, -2)) if adj_y else w
-        options = BatchMatMulOptions(adj_x=adj_x, adj_y=adj_y)
+        options = o.BatchMatMulOptions(adj_x=adj_x, adj_y=adj_y)
         rank = max(len(left), len(right))
         y = tensor((1,) * rank)
         computed = one_op_model("BATCH_MATMUL", [tensor(x.shape), tensor(w.shape)], [y], options)
@@ -258,7 +251,7 @@ def test_batches_can_be_resized() -> None:
 
 def test_computed_weights_are_refused() -> None:
     inputs = [tensor((1, 4, 4, 3)), tensor((8, 1, 1, 3)), constant(values((8,)))]
-    options = Conv2DOptions(stride_h=1, stride_w=1)
+    options = o.Conv2DOptions(stride_h=1, stride_w=1)
     model = one_op_model("CONV_2D", inputs, [tensor((1, 4, 4, 8))], options)
     assert not is_taken(delegated(model))
 
@@ -305,7 +298,9 @@ def layers_model(shape: tuple[int, ...], *layers: str) -> tuple[bytes, tuple[int
             tensors[f"w{i}"] = constant(np.array(sizes, np.int32))
             nodes.append(("PAD", f"{last} w{i}", out))
         elif kind == "add":
-            nodes.append(("ADD", f"{last} {marked}", out, AddOptions(fused_activation_function=1)))
+            nodes.append(
+                ("ADD", f"{last} {marked}", out, o.AddOptions(fused_activation_function=1))
+            )
         else:
             nodes.append(_layer(tensors, kind, [int(n) for n in numbers], channels, i, last, out))
             channels = int(numbers[0]) if kind != "depthwise" else channels
@@ -323,7 +318,7 @@ def _layer(  # type: ignore[no-untyped-def]  # a node of the graph
     lead, end = (1, outputs) if kind == "depthwise" else (outputs, channels)
     tensors[f"w{i}"] = constant(0.3 * values((lead, kernel, kernel, end), i))
     tensors[f"b{i}"] = constant(values((outputs,), i))
-    options = (DepthwiseConv2DOptions if kind == "depthwise" else Conv2DOptions)(
+    options = (o.DepthwiseConv2DOptions if kind == "depthwise" else o.Conv2DOptions)(
         **window((stride, stride), (1, 1), (SAME, VALID)[is_valid], (Act.NONE, Act.RELU6)[i % 2])
     )
     op = "DEPTHWISE_CONV_2D" if kind == "depthwise" else "CONV_2D"

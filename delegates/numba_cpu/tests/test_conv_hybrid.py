@@ -15,12 +15,6 @@ from delegraph.schema import options as o
 from delegraph.schema import read_model, write_model
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding, TensorType
-from delegraph.schema.options import (
-    AddOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-)
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 from delegraph.testing.operator_cases.quantizing import with_blocks
 from support.official import official_outputs
@@ -56,7 +50,7 @@ def conv_model(
     weight = weights((outputs, *kernel, shape[3] // groups), is_per_channel, kind)
     inputs = [tensor(shape), weight, constant(floats((outputs,)))]
     given = {"padding": SAME, "stride_h": 1, "stride_w": 1, **options}
-    return one_op_model("CONV_2D", inputs, [tensor((1, 1, 1, outputs))], Conv2DOptions(**given))
+    return one_op_model("CONV_2D", inputs, [tensor((1, 1, 1, outputs))], o.Conv2DOptions(**given))
 
 
 def depthwise_model(
@@ -70,7 +64,7 @@ def depthwise_model(
         "DEPTHWISE_CONV_2D",
         inputs,
         [tensor((1, 1, 1, outputs))],
-        DepthwiseConv2DOptions(depth_multiplier=multiplier, **given),
+        o.DepthwiseConv2DOptions(depth_multiplier=multiplier, **given),
     )
 
 
@@ -87,7 +81,7 @@ def dense_model(
     if has_bias:
         inputs.append(constant(floats((outputs,))))
     return one_op_model(
-        "FULLY_CONNECTED", inputs, [tensor((1, outputs))], FullyConnectedOptions(**options)
+        "FULLY_CONNECTED", inputs, [tensor((1, outputs))], o.FullyConnectedOptions(**options)
     )
 
 
@@ -249,7 +243,7 @@ def test_halves_round_away_from_zero(level: str, sign: int) -> None:
     eye = constant(np.eye(len(row), dtype=np.int8), scale=[1.0], axis=0)
     model = one_op_model(
         "FULLY_CONNECTED", [tensor((1, len(row))), eye], [tensor((1, len(row)))],
-        FullyConnectedOptions(),
+        o.FullyConnectedOptions(),
     )  # fmt: skip
     halves = np.trunc(row + np.copysign(np.float32(0.5), row))
     np.testing.assert_array_equal(run(delegated(model, level), row[np.newaxis])[0], halves)
@@ -271,13 +265,13 @@ def test_what_is_not_covered_has_a_reason(model: bytes, constraint: str | None) 
 
 def test_neighbours_are_not_fused_as_those_of_float_weights_are() -> None:
     shape = (1, 6, 6, 16)
-    valid = Conv2DOptions(padding=VALID, stride_h=1, stride_w=1)
-    depthwise = DepthwiseConv2DOptions(padding=SAME, stride_h=1, stride_w=1, depth_multiplier=1)
+    valid = o.Conv2DOptions(padding=VALID, stride_h=1, stride_w=1)
+    depthwise = o.DepthwiseConv2DOptions(padding=SAME, stride_h=1, stride_w=1, depth_multiplier=1)
     model = graph_model(
         [
             ("PAD", "x pads", "padded"),
             ("CONV_2D", "padded weight bias", "a", valid),
-            ("ADD", "a x", "sum", AddOptions()),
+            ("ADD", "a x", "sum", o.AddOptions()),
             ("CONV_2D", "sum point bias", "b", valid),
             ("DEPTHWISE_CONV_2D", "b taps bias", "c", depthwise),
             ("CONV_2D", "c point bias", "y", valid),
@@ -323,7 +317,12 @@ def resized_conv_model(resize: str, is_per_channel: bool) -> bytes:
         ("STRIDED_SLICE", "shape first end step", "sides", o.StridedSliceOptions()),
         ("MUL", "sides two", "size", o.MulOptions()),
         (resize, "x size", "large", sizes(half_pixel_centers=True)),
-        ("CONV_2D", "large weight bias", "y", Conv2DOptions(padding=SAME, stride_h=1, stride_w=1)),
+        (
+            "CONV_2D",
+            "large weight bias",
+            "y",
+            o.Conv2DOptions(padding=SAME, stride_h=1, stride_w=1),
+        ),
     ]
     return graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
 

@@ -13,14 +13,9 @@ from numpy.typing import NDArray
 from delegated import LEVELS, delegated, is_taken, run
 from delegraph import Interpreter
 from delegraph.arithmetic import fixed_point_scaling
+from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
-from delegraph.schema.options import (
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    TransposeConvOptions,
-)
 from delegraph.testing import TensorDef, constant, graph_model, tensor
 from delegraph_numba_cpu.instructions.conv_int8 import HEADER
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
@@ -105,7 +100,7 @@ class Layers:
         groups: int = 1,
         **given: Any,
     ) -> Layers:
-        options = Conv2DOptions(**window((stride,) * 2, (dilation,) * 2, padding, **given))
+        options = o.Conv2DOptions(**window((stride,) * 2, (dilation,) * 2, padding, **given))
         weight = self._weights((outputs, *kernel, channels // groups), 0)
         return self._add("CONV_2D", weight, outputs, options)
 
@@ -120,13 +115,13 @@ class Layers:
         **given: Any,
     ) -> Layers:
         fields = window((stride,) * 2, (dilation,) * 2, padding, **given)
-        options = DepthwiseConv2DOptions(depth_multiplier=multiplier, **fields)
+        options = o.DepthwiseConv2DOptions(depth_multiplier=multiplier, **fields)
         weight = self._weights((1, *kernel, channels * multiplier), 3)
         return self._add("DEPTHWISE_CONV_2D", weight, channels * multiplier, options)
 
     def dense(self, depth: int, outputs: int, **options: Any) -> Layers:
         weight = self._weights((outputs, depth), 0)
-        return self._add("FULLY_CONNECTED", weight, outputs, FullyConnectedOptions(**options))
+        return self._add("FULLY_CONNECTED", weight, outputs, o.FullyConnectedOptions(**options))
 
     def transposed(
         self,
@@ -136,7 +131,7 @@ class Layers:
         padding: Padding,
     ) -> Layers:
         weight = self._weights((shape[3], *kernel, self.shape[3]), 0)
-        options = TransposeConvOptions(padding=padding, stride_h=stride, stride_w=stride)
+        options = o.TransposeConvOptions(padding=padding, stride_h=stride, stride_w=stride)
         return self._add("TRANSPOSE_CONV", weight, shape[3], options, shape=shape)
 
     def assert_agrees(self, level: str = "auto", threads: int = 1, *, exact: bool = True) -> None:
@@ -315,11 +310,11 @@ def test_multipliers_too_small_for_one_exact_product(
     channels = 70 if op == "CONV_2D" else 71
     in_scale, scale = (factor * 2.0**-23 for factor in factors)
     images = np.arange(-128, 128, dtype=np.int8).reshape(1, 16, 16, 1)
-    options: Any = Conv2DOptions(padding=SAME, stride_h=1, stride_w=1)
+    options: Any = o.Conv2DOptions(padding=SAME, stride_h=1, stride_w=1)
     shape, axis = (channels, 1, 1, 1), 0
     if op != "CONV_2D":
         images = np.repeat(images, channels, axis=3)
-        options = DepthwiseConv2DOptions(padding=SAME, stride_h=1, stride_w=1, depth_multiplier=1)
+        options = o.DepthwiseConv2DOptions(padding=SAME, stride_h=1, stride_w=1, depth_multiplier=1)
         shape, axis = (1, 1, 1, channels), 3
     bias = np.full(channels, accumulator - 5, np.int32)
     model = graph_model(
@@ -350,7 +345,7 @@ def test_multipliers_too_small_for_exact_arithmetic_are_refused() -> None:
     weight = constant(np.full((4, 1, 1, 9000), 127, np.int8), scale=[1e-10] * 4)
     bias = constant(np.zeros(4, np.int32), scale=[1e-10] * 4)
     model = graph_model(
-        [("CONV_2D", "x w b", "y", Conv2DOptions(padding=SAME, stride_h=1, stride_w=1))],
+        [("CONV_2D", "x w b", "y", o.Conv2DOptions(padding=SAME, stride_h=1, stride_w=1))],
         inputs="x",
         outputs="y",
         tensors={

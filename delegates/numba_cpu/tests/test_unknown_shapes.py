@@ -11,18 +11,12 @@ from numpy.typing import NDArray
 from delegated import delegated
 from delegraph import Interpreter
 from delegraph.errors import NodeError
+from delegraph.schema import options as o
 from delegraph.schema.enums import TensorType
-from delegraph.schema.options import (
-    ConcatenationOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    ShapeOptions,
-    StridedSliceOptions,
-)
 from delegraph.testing import constant, graph_model, tensor
 
-CONV = Conv2DOptions(stride_h=1, stride_w=1)
-DEPTHWISE = DepthwiseConv2DOptions(stride_h=1, stride_w=1, depth_multiplier=1)
+CONV = o.Conv2DOptions(stride_h=1, stride_w=1)
+DEPTHWISE = o.DepthwiseConv2DOptions(stride_h=1, stride_w=1, depth_multiplier=1)
 
 
 def model(op: str, kind: str, weight_kind: str) -> bytes:
@@ -108,10 +102,10 @@ def test_dimensions_that_follow_from_a_shape_follow_each_resize() -> None:
     """As where a layer over time, with any number of steps, makes room for its outputs."""
     nodes: list[Any] = [
         ("TRANSPOSE", "x time_first", "steps"),
-        ("SHAPE", "steps", "shape", ShapeOptions(out_type=TensorType.INT32)),
-        ("STRIDED_SLICE", "shape begin end stride", "n", StridedSliceOptions(shrink_axis_mask=1)),
+        ("SHAPE", "steps", "shape", o.ShapeOptions(out_type=TensorType.INT32)),
+        ("STRIDED_SLICE", "shape begin end stride", "n", o.StridedSliceOptions(shrink_axis_mask=1)),
         ("RESHAPE", "n one", "ns"),
-        ("CONCATENATION", "ns rest", "dims", ConcatenationOptions()),
+        ("CONCATENATION", "ns rest", "dims", o.ConcatenationOptions()),
         ("FILL", "dims value", "y"),
     ]
     content = graph_model(

@@ -18,14 +18,8 @@ from numpy.typing import NDArray
 from delegated import delegate, levels
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
+from delegraph.schema import options as o
 from delegraph.schema.enums import TensorType
-from delegraph.schema.options import (
-    ArgMaxOptions,
-    ArgMinOptions,
-    GatherOptions,
-    Pool2DOptions,
-    ReducerOptions,
-)
 from delegraph.schema.tables import Buffer
 from delegraph.testing import cases, constant, delegraph_outputs, fed, operator_case, tensor
 from delegraph.testing.conformance.trials import Outputs, all_answers, open_interpreter, trials_of
@@ -63,8 +57,8 @@ FLOATS = {
 
 
 ARG_OPTIONS = {
-    "ARG_MAX": ArgMaxOptions(output_type=TensorType.INT32),
-    "ARG_MIN": ArgMinOptions(output_type=TensorType.INT32),
+    "ARG_MAX": o.ArgMaxOptions(output_type=TensorType.INT32),
+    "ARG_MIN": o.ArgMinOptions(output_type=TensorType.INT32),
 }
 
 
@@ -217,7 +211,7 @@ def test_rows_with_nan_have_the_positions_of_the_core(op: str, length: int) -> N
 def test_the_largest_of_windows_with_nan_are_those_of_the_core(channels: int, level: str) -> None:
     random = np.random.default_rng(channels)
     x = random.choice(np.float32([np.nan, np.inf, -np.inf, 1, 2]), (2, 5, 5, channels))
-    options = Pool2DOptions(stride_h=1, stride_w=1, filter_height=2, filter_width=2)
+    options = o.Pool2DOptions(stride_h=1, stride_w=1, filter_height=2, filter_width=2)
     case = operator_case("MAX_POOL_2D", [fed(x)], [tensor(x.shape)], options)
     assert_as_the_core(case, level=level)
 
@@ -237,7 +231,7 @@ def test_what_follows_the_last_nan_is_reduced(length: int, op: str, level: str) 
     for shape, axes in layouts:
         given = [fed(random.choice(few, shape)), constant(np.array(axes, np.int32))]
         kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
-        case = operator_case(op, given, [tensor(kept)], ReducerOptions(keep_dims=False))
+        case = operator_case(op, given, [tensor(kept)], o.ReducerOptions(keep_dims=False))
         assert_as_the_core(case, level=level, num_threads=1)
 
 
@@ -255,7 +249,7 @@ def test_the_extreme_of_nothing_is_that_of_the_core(type: str, op: str) -> None:
     scale = 0.5 if "8" in type else None
     x = fed(np.zeros((3, 0), type.lower()), scale=scale)
     given = [x, constant(np.array([1], np.int32))]
-    case = operator_case(op, given, [tensor((3,), type, scale=scale)], ReducerOptions())
+    case = operator_case(op, given, [tensor((3,), type, scale=scale)], o.ReducerOptions())
     assert_as_the_core(case, num_threads=1)
 
 
@@ -263,7 +257,7 @@ def test_the_extreme_of_nothing_is_that_of_the_core(type: str, op: str) -> None:
 @pytest.mark.parametrize("index", [-1, 4, 2**31 - 1, -(2**31)])
 def test_an_index_out_of_range_is_refused_as_by_the_core(given: Any, index: int) -> None:
     x, where = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([0, index], np.int32)
-    case = operator_case("GATHER", [fed(x), given(where)], [tensor((2, 3))], GatherOptions())
+    case = operator_case("GATHER", [fed(x), given(where)], [tensor((2, 3))], o.GatherOptions())
     arrays = list(case.steps[0])
     for delegates in ([], ["numba_cpu"]):
         with pytest.raises(DelegraphError, match=str(index)):

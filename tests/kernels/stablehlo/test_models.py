@@ -3,14 +3,8 @@
 import numpy as np
 import pytest
 
+from delegraph.schema import options as o
 from delegraph.schema.enums import StablehloComparisonDirection as Direction
-from delegraph.schema.options import (
-    StablehloBroadcastInDimOptions,
-    StablehloCompareOptions,
-    StablehloDotGeneralOptions,
-    StablehloReduceOptions,
-    StablehloWhileOptions,
-)
 from delegraph.testing import constant, delegraph_outputs, tensor
 from delegraph.testing.subgraphs import Graph, Op, model_of
 
@@ -23,8 +17,8 @@ def body(op):
 def reduced_and_repeated(x, start, subgraph, shape):
     """Return the operators that reduce rows of *x* and repeat the results, and their result."""
     row, result = tensor(shape[:1]), tensor(shape)
-    reduce = StablehloReduceOptions(dimensions=(1,), body_subgraph_index=subgraph)
-    repeat = StablehloBroadcastInDimOptions(broadcast_dimensions=(0,))
+    reduce = o.StablehloReduceOptions(dimensions=(1,), body_subgraph_index=subgraph)
+    repeat = o.StablehloBroadcastInDimOptions(broadcast_dimensions=(0,))
     ops = [
         Op("STABLEHLO_REDUCE", [x, constant(np.float32(start))], [row], reduce),
         Op("STABLEHLO_BROADCAST_IN_DIM", [row], [result], repeat),
@@ -37,7 +31,7 @@ def test_a_dense_layer_with_softmax():
     x, weight = rng.normal(size=(4, 6)).astype(np.float32), rng.normal(size=(6, 5))
     shape = (4, 5)
     given, logits, centred, odds, y = tensor((4, 6)), *(tensor(shape) for _ in range(4))
-    product = StablehloDotGeneralOptions(
+    product = o.StablehloDotGeneralOptions(
         lhs_contracting_dimensions=(1,), rhs_contracting_dimensions=(0,)
     )
     find_largest, largest = reduced_and_repeated(logits, -np.inf, 1, shape)
@@ -61,11 +55,13 @@ def test_a_dense_layer_with_softmax():
 def test_the_body_runs_while_the_condition_holds(count, total):
     """Sum up the numbers below *count*: (i, s) becomes (i + 1, s + i) while i < count."""
     i, s, i_end, s_end = (tensor((), "INT64") for _ in range(4))
-    options = StablehloWhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    options = o.StablehloWhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
     main = Graph([i, s], [i_end, s_end], [Op("STABLEHLO_WHILE", [i, s], [i_end, s_end], options)])
     j, limit, is_below = tensor((), "INT64"), constant(np.int64(count)), tensor((), "BOOL")
     unused = tensor((), "INT64")
-    less = StablehloCompareOptions(comparison_direction=Direction.STABLEHLO_COMPARISON_DIRECTION_LT)
+    less = o.StablehloCompareOptions(
+        comparison_direction=Direction.STABLEHLO_COMPARISON_DIRECTION_LT
+    )
     condition = Graph(
         [j, unused], [is_below], [Op("STABLEHLO_COMPARE", [j, limit], [is_below], less)]
     )

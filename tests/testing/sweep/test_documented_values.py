@@ -9,16 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType, TensorType
-from delegraph.schema.options import (
-    ArgMaxOptions,
-    Conv2DOptions,
-    FullyConnectedOptions,
-    LocalResponseNormalizationOptions,
-    MatrixDiagOptions,
-    RNNOptions,
-    UniqueOptions,
-)
 from delegraph.schema.writer import write_model
 from delegraph.testing import constant, fed, operator_case, tensor
 from delegraph.testing.one_op import one_op_records
@@ -42,23 +34,23 @@ def quantize(*values: float) -> SweepCase:
 
 
 def arg_max(x: Any) -> SweepCase:
-    options = ArgMaxOptions(output_type=TensorType.INT32)
+    options = o.ArgMaxOptions(output_type=TensorType.INT32)
     return swept("ARG_MAX", [fed(x), constant(np.int32(1))], ["INT32"], options)
 
 
 def convolution(type_: Any) -> SweepCase:
     image, bias = fed(np.ones((1, 2, 2, 1), np.float32)), constant(np.zeros(1, np.float32))
     inputs = [image, constant(np.ones((1, 1, 1, 1), type_)), bias]
-    return swept("CONV_2D", inputs, ["FLOAT32"], Conv2DOptions(stride_w=1, stride_h=1))
+    return swept("CONV_2D", inputs, ["FLOAT32"], o.Conv2DOptions(stride_w=1, stride_h=1))
 
 
 def product(x: Any) -> SweepCase:
     weight = constant(np.int8([[1, 2]]), scale=0.5)
-    return swept("FULLY_CONNECTED", [fed(x), weight], ["FLOAT32"], FullyConnectedOptions())
+    return swept("FULLY_CONNECTED", [fed(x), weight], ["FLOAT32"], o.FullyConnectedOptions())
 
 
 def local_response(x: Any) -> SweepCase:
-    options = LocalResponseNormalizationOptions(bias=1.0, alpha=1.0, beta=0.5)
+    options = o.LocalResponseNormalizationOptions(bias=1.0, alpha=1.0, beta=0.5)
     return swept("LOCAL_RESPONSE_NORMALIZATION", [fed(x[None, None])], ["FLOAT32"], options)
 
 
@@ -69,7 +61,7 @@ def quotient(b: int) -> SweepCase:
 def recurrent(x: Any) -> SweepCase:
     weights = constant(np.ones((1, 2), np.float32)), constant(np.ones((1, 1), np.float32))
     inputs = [fed(x), *weights, constant(np.zeros(1, np.float32)), state(1, 1)]
-    options = RNNOptions(fused_activation_function=ActivationFunctionType.RELU6)
+    options = o.RNNOptions(fused_activation_function=ActivationFunctionType.RELU6)
     return swept("RNN", inputs, ["FLOAT32"], options, version=3)
 
 
@@ -84,14 +76,14 @@ def widened(*, by_blocks: bool) -> SweepCase:
 def by_blocks(outputs: int) -> SweepCase:
     x, weights = np.ones((2, 64), np.float32), np.ones((outputs, 64), np.int8)
     inputs = [tensor(x.shape), constant(weights, "INT4")]
-    y, options = tensor((2, outputs)), FullyConnectedOptions()
+    y, options = tensor((2, outputs)), o.FullyConnectedOptions()
     records = one_op_records("FULLY_CONNECTED", inputs, [y], options)
     model = write_model(with_blocks(records, 1, np.ones((outputs, 2), np.float16), 32))
     return SweepCase("FULLY_CONNECTED", model, ((x,),))
 
 
 def unique(x: Any) -> SweepCase:
-    return swept("UNIQUE", [fed(x[0])], ["FLOAT32", "INT32"], UniqueOptions())
+    return swept("UNIQUE", [fed(x[0])], ["FLOAT32", "INT32"], o.UniqueOptions())
 
 
 def scaled_sum(scale: float) -> SweepCase:
@@ -99,7 +91,7 @@ def scaled_sum(scale: float) -> SweepCase:
     weight = constant(np.ones((1, 1, 1, 1), np.int8), scale=[scale], zero_point=[0])
     inputs = [image, weight, constant(np.int32([2000]), scale=[0.5])]
     y = tensor((), "INT8", scale=0.5, zero_point=0)
-    return swept("CONV_2D", inputs, [y], Conv2DOptions(stride_w=1, stride_h=1))
+    return swept("CONV_2D", inputs, [y], o.Conv2DOptions(stride_w=1, stride_h=1))
 
 
 def sparse_product(type_: str) -> SweepCase:
@@ -110,12 +102,12 @@ def sparse_product(type_: str) -> SweepCase:
     weight = replace(weight, quantization=constant(values, **quantized).quantization)
     inputs = [fed(np.ones((1, 4), type_.lower()), **quantized), weight]
     y = tensor((), type_, **quantized)
-    return swept("FULLY_CONNECTED", inputs, [y], FullyConnectedOptions(), version=9)
+    return swept("FULLY_CONNECTED", inputs, [y], o.FullyConnectedOptions(), version=9)
 
 
 def matrix(type_: Any) -> SweepCase:
     x = fed(np.ones(2, type_))
-    return swept("MATRIX_DIAG", [x], [x.definition.type.name], MatrixDiagOptions())
+    return swept("MATRIX_DIAG", [x], [x.definition.type.name], o.MatrixDiagOptions())
 
 
 CASES: dict[str, tuple[SweepCase, SweepCase]] = {
