@@ -137,10 +137,8 @@ TOPICS = {
     "cli/runtime": "--runtime litert, in every command",
     "kernels/numerics": "both official sets of kernels",
     "kernels/stablehlo/models": "several operators at once",
-    "kernels/stablehlo/while": "control_flow.py runs it",
     "memory/corpus_plans": "real models",
     "memory/official_offsets": "what the official planner gives",
-    "memory/public_names": "memory",
     "micro/wheel": "what TFLM itself makes of cases",
     "native/litert/hosts": "both hosts on real models",
     "native/litert/lifetime": "who is closed first",
@@ -198,6 +196,55 @@ def test_a_test_without_a_module_is_caught() -> None:
     fitting = ["kernels/conv", "kernels/conv_int8"]
     wrong = ["kernels/convolution", "kernels/add", "ops/conv", "conv"]
     assert misplaced_tests([*fitting, *wrong], core) == wrong
+
+
+OFFICIAL = {
+    "_custom_op_registerers", "_delegates", "_get_native_delegate_pointer", "_get_op_details",
+    "_get_ops_details", "_interpreter", "_library", "_native_handle", "_replace", "_safe_to_run",
+}  # fmt: skip
+"""Members of the official interpreter, and of named tuples, that are public in all but name."""
+
+NEEDED = {"_subgraph"}
+"""Faulty delegates take a context's subgraph, to run the nodes that they replace."""
+
+
+def bound_names(source: str) -> set[str]:
+    """Names that a module defines or assigns, as attributes of anything too."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found.add(node.id if isinstance(node, ast.Name) else node.attr)
+    return found
+
+
+def private_members(source: str) -> set[str]:
+    """Private names of other modules that *source* imports, reads or patches by ``setattr``."""
+    used = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            used.add(node.attr)
+        elif isinstance(node, ast.ImportFrom):
+            used |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setattr"):
+            names = [a.value for a in node.args[:2] if isinstance(a, ast.Constant)]
+            used |= {str(name).rpartition(".")[2] for name in names}
+    return {name for name in used - bound_names(source) if re.fullmatch(r"_[a-z]\w*(?<!_)", name)}
+
+
+def test_tests_reach_no_private_member_of_the_product() -> None:
+    products = [*SOURCES, *ROOT.glob("delegates/*/src/**/*.py")]
+    ours = set().union(*(bound_names(path.read_text(encoding="utf-8")) for path in products))
+    files = [*TESTS.rglob("*.py"), *ROOT.glob("delegates/*/tests/**/*.py")]
+    found = {short_name(p): private_members(p.read_text(encoding="utf-8")) for p in files}
+    reached = {name: used & ours - OFFICIAL - NEEDED for name, used in found.items()}
+    assert {name: used for name, used in reached.items() if used} == {}
+
+
+def test_a_private_member_is_caught() -> None:
+    source = "from a import _b\nc._d()\nmonkeypatch.setattr(e, '_f', 1)\n_g = h._g"
+    assert private_members(source) == {"_b", "_d", "_f"}
 
 
 def test_import_linter_knows_the_same_rows() -> None:

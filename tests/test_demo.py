@@ -17,11 +17,7 @@ from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from ai_edge_litert.interpreter import OpResolverType
 
 from delegraph import Interpreter
-from delegraph.delegation import (
-    GraphInfo,
-    NodeInfo,
-    partition_graph_into_independent_node_subsets,
-)
+from delegraph.delegation import GraphInfo, NodeInfo, partition_graph_into_independent_node_subsets
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.graph import load_model
 from delegraph.plugins import installed
@@ -162,8 +158,7 @@ def test_digits_models_give_the_official_answers(name: str) -> None:
     """
     path = MODELS / f"{name}.tflite"
     official = OfficialInterpreter(
-        str(path),
-        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     )
     demo = load_script("demo")
     images = np.load(MODELS / "digits_test.npz")["images"][:40]

@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-import delegraph
+import delegraph.memory
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -272,6 +272,11 @@ def is_documented(place: str) -> bool:
         if any(isinstance(t, ast.Name) and t.id == name for t in targets):
             return isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
     return False
+
+
+def test_an_unknown_name_of_a_package_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="nonsense"):
+        delegraph.memory.nonsense  # type: ignore[attr-defined]  # noqa: B018 - the access is the test
 
 
 def test_every_package_of_the_core_is_public_or_not() -> None:

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import interpreter as official  # type: ignore[import-untyped]
 
-from delegraph import Interpreter
-from delegraph.errors import DelegraphError
+from delegraph import DelegraphError, Interpreter
 
 TOLERANCE = 1e-3
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph import Tensor
+from delegraph import Tensor, TensorType
 from delegraph.arithmetic.exact_matmul import IntegerWeights, integer_weights, shared_weights
 from delegraph.operators.tensor import AllocationType
-from delegraph.schema.enums import TensorType
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (1, 40_000), (700, 50), (4, 0), (0, 4), (6, 3, 3, 7)])

@@ -103,11 +103,7 @@ def test_without_a_context_integers_compute_the_same():
 
 @pytest.mark.parametrize(
     ("multiplier", "bound", "method"),
-    [
-        (0.004, 2**24, "TRUNCATE"),
-        (2.0**-15, 2**17, "FLOOR_FIRST"),
-        (2.0**-20, 2**24, "INTEGERS"),
-    ],
+    [(0.004, 2**24, "TRUNCATE"), (2.0**-15, 2**17, "FLOOR_FIRST"), (2.0**-20, 2**24, "INTEGERS")],
 )
 def test_tiny_multipliers_take_slower_methods(multiplier, bound, method):
     scaling, bias = fixed_point_scaling(np.full(3, multiplier), False), np.zeros(3, np.int64)

@@ -122,12 +122,7 @@ def _ratios(entries: Iterator[dict[str, Any]]) -> Iterator[tuple[str, Ratio]]:
                 yield entry["model"], Ratio(**result["ratios"]["minimum"])
 
 
-PARTS = {
-    "processes": processes,
-    "framework": framework,
-    "networks": networks,
-    "decoder": decoder,
-}
+PARTS = {"processes": processes, "framework": framework, "networks": networks, "decoder": decoder}
 
 
 class PartFailedError(RuntimeError):

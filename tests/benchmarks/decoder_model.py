@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 
 from delegraph.schema import tables
 from delegraph.schema.array_options import ConcatenationOptions, GatherOptions, ReducerOptions
-from delegraph.schema.layer_options import (
-    BatchMatMulOptions,
-    FullyConnectedOptions,
-    SoftmaxOptions,
-)
+from delegraph.schema.layer_options import BatchMatMulOptions, FullyConnectedOptions, SoftmaxOptions
 from delegraph.schema.reader import read_model
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model

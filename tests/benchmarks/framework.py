@@ -19,11 +19,7 @@ from ai_edge_litert.interpreter import OpResolverType
 from ratio_rows import Row, row, write_rows
 
 from delegraph import Interpreter
-from delegraph.delegation import (
-    GraphInfo,
-    NodeInfo,
-    partition_graph_into_independent_node_subsets,
-)
+from delegraph.delegation import GraphInfo, NodeInfo, partition_graph_into_independent_node_subsets
 from delegraph.graph import parse_model
 from delegraph.schema.enums import BuiltinOperator, TensorType
 from delegraph.schema.options import AddOptions
@@ -47,10 +43,7 @@ def chain_model(length: int, *, alternating: bool = False) -> bytes:
         Operator(opcode_index=1, inputs=(i, length + 1), outputs=(i + 1,))
         if alternating and i % 2
         else Operator(
-            opcode_index=0,
-            inputs=(i, length + 1),
-            outputs=(i + 1,),
-            builtin_options=AddOptions(),
+            opcode_index=0, inputs=(i, length + 1), outputs=(i + 1,), builtin_options=AddOptions()
         )
         for i in range(length)
     ]

@@ -10,11 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from delegraph.delegation import (
-    GraphInfo,
-    NodeInfo,
-    partition_graph_into_independent_node_subsets,
-)
+from delegraph.delegation import GraphInfo, NodeInfo, partition_graph_into_independent_node_subsets
 from delegraph.tools import all_times, interleave
 
 MODES = {

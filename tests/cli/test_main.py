@@ -233,10 +233,7 @@ def test_traceback_shows_where_an_error_comes_from(tmp_path: Path) -> None:
     path.write_bytes(b"nothing")
     for words in (["inspect", "--traceback", path], ["--traceback", "inspect", path]):
         done = subprocess.run(
-            [sys.executable, "-m", "delegraph", *words],
-            capture_output=True,
-            text=True,
-            check=False,
+            [sys.executable, "-m", "delegraph", *words], capture_output=True, text=True, check=False
         )
         assert done.returncode == 1
         assert done.stderr.startswith("Traceback (most recent call last)")

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.judging import Judge, Outcome, Task, ours, outcome
-from delegraph.errors import DelegraphError
+from delegraph import DelegraphError, TensorType
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES, pack
 from delegraph.schema import tables
-from delegraph.schema.enums import TensorType
 from delegraph.testing.operator_case import OperatorCase
 
 TYPES = (

@@ -244,7 +244,7 @@ class Judge:
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([__name__])
-        self._process: Any = None
+        self.process: Any = None
 
     def __enter__(self) -> Judge:
         return self
@@ -254,7 +254,7 @@ class Judge:
 
     def __call__(self, task: Task) -> Verdict:
         """Return the verdict on a case, whatever it does to the child."""
-        if self._process is None:
+        if self.process is None:
             self._start()
         self._connection.send(task)
         stage = "ours"
@@ -274,13 +274,13 @@ class Judge:
 
     def _start(self) -> None:
         self._connection, theirs = self._context.Pipe()
-        self._process = self._context.Process(target=_serve, args=(theirs,), daemon=True)
-        self._process.start()
+        self.process = self._context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.process.start()
         theirs.close()
 
     def _stop(self) -> None:
-        if self._process is not None:
+        if self.process is not None:
             self._connection.close()
-            self._process.kill()
-            self._process.join()
-            self._process = None
+            self.process.kill()
+            self.process.join()
+            self.process = None

@@ -28,9 +28,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from conformance.accepted_types import accepted_types
 from conformance.judging import KERNELS, Judge, Task, Verdict
-from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing import REGISTERED_OPERATORS, OperatorCase
 from delegraph.testing.operator_cases import cases
-from delegraph.testing.registered_operators import REGISTERED_OPERATORS
 from delegraph.tools.shrinking import shrunk
 
 SHOWN = 12

@@ -14,13 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from conformance.ill_formed import (
-    complaint,
-    foreign_error,
-    ill_formed,
-    is_valid,
-    oddly_quantized,
-)
+from conformance.ill_formed import complaint, foreign_error, ill_formed, is_valid, oddly_quantized
 from conformance.judging import Judge
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS

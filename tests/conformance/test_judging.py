@@ -5,8 +5,7 @@ import pytest
 
 from conformance.accepted_types import accepted_types
 from conformance.judging import Judge, Outcome, Task, difference, verdict
-from delegraph.testing.one_op import tensor
-from delegraph.testing.operator_case import fed, operator_case
+from delegraph.testing import fed, operator_case, tensor
 from delegraph.tools.shrinking import shrunk
 
 TASK = Task(b"", ())
@@ -58,7 +57,7 @@ def test_a_child_that_dies_is_replaced():
     with Judge() as judge:
         task = Task(case.model(), case.steps)
         assert judge(task).kind == "same"
-        judge._process.kill()
+        judge.process.kill()
         assert judge(task).kind == "crashes"
         assert judge(task).kind == "same"
 

@@ -137,14 +137,14 @@ def test_the_users_own_folder_is_looked_into_by_default(
 ) -> None:
     monkeypatch.delenv(CONFIG_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    module._found.cache_clear()
+    module.configuration_of.cache_clear()
     assert configuration() == Configuration()
     (tmp_path / "delegraph").mkdir()
     (tmp_path / "delegraph" / "delegraph.toml").write_text("delegates = ['sin']")
     assert configuration() == Configuration()  # it was looked for
-    module._found.cache_clear()
+    module.configuration_of.cache_clear()
     assert configuration().delegates == ("sin",)
-    module._found.cache_clear()  # so that no other test sees it
+    module.configuration_of.cache_clear()  # so that no other test sees it
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="homes are another matter there")

@@ -4,30 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType, TensorType
-from delegraph.schema.options import (
-    AddNOptions,
-    AddOptions,
-    ArgMaxOptions,
-    ArgMinOptions,
-    BatchMatMulOptions,
-    Conv2DOptions,
-    Conv3DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    LocalResponseNormalizationOptions,
-    LogSoftmaxOptions,
-    OneHotOptions,
-    Pool2DOptions,
-    RNNOptions,
-    SoftmaxOptions,
-    SubOptions,
-    SVDFOptions,
-    TransposeConvOptions,
-    UniqueOptions,
-)
-from delegraph.testing import constant, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed, tensor
 from delegraph.testing.recurrent_layers import state
 from differences.difference import Sides, difference
 from differences.operators import of_one
@@ -63,9 +42,11 @@ def _() -> list[Sides]:
     y = tensor((), "INT16", scale=3e-5)
     a, b = fed(WORDS, scale=100.0), fed(WORDS[::-1].copy(), scale=100.0)
     return [
-        of_one("ADD", [a, b], [y], AddOptions(), version=2),
-        of_one("SUB", [a, b], [y], SubOptions(), version=2),
-        of_one("SUB", [fed(BYTES, scale=0.5)] * 2, [tensor((), "INT8", scale=1e-10)], SubOptions()),
+        of_one("ADD", [a, b], [y], o.AddOptions(), version=2),
+        of_one("SUB", [a, b], [y], o.SubOptions(), version=2),
+        of_one(
+            "SUB", [fed(BYTES, scale=0.5)] * 2, [tensor((), "INT8", scale=1e-10)], o.SubOptions()
+        ),
     ]
 
 
@@ -84,13 +65,13 @@ def _() -> list[Sides]:
     x = fed(np.full((1, 3, 3, 64), 32767, np.int16), scale=1e-3)
     weight = constant(np.full((1, 3, 3, 64), 127, np.int8), scale=[0.01], zero_point=[0])
     bias, y = constant(np.int64([0]), scale=[1e-5]), tensor((), "INT16", scale=1e-6)
-    options = Conv2DOptions(stride_w=1, stride_h=1, quantized_bias_type=TensorType.INT64)
+    options = o.Conv2DOptions(stride_w=1, stride_h=1, quantized_bias_type=TensorType.INT64)
     small = fed(np.ones((1, 1, 1, 1), np.int8), scale=0.5, zero_point=0)
     large = constant(np.zeros((1, 1, 1, 1), np.int8), scale=[1.1e7], zero_point=[0])
     none, z = constant(np.int32([2000]), scale=[0.5]), tensor((), "INT8", scale=0.5, zero_point=0)
     return [
         of_one("CONV_2D", [x, weight, bias], [y], options),
-        of_one("CONV_2D", [small, large, none], [z], Conv2DOptions(stride_w=1, stride_h=1)),
+        of_one("CONV_2D", [small, large, none], [z], o.Conv2DOptions(stride_w=1, stride_h=1)),
     ]
 
 
@@ -98,7 +79,7 @@ def _() -> list[Sides]:
 def _() -> Sides:
     depth, on, off = (constant(np.int32(value)) for value in (3, 1, 0))
     return of_one(
-        "ONE_HOT", [fed(np.int64([2**32 + 1])), depth, on, off], ["INT32"], OneHotOptions()
+        "ONE_HOT", [fed(np.int64([2**32 + 1])), depth, on, off], ["INT32"], o.OneHotOptions()
     )
 
 
@@ -118,8 +99,8 @@ def _() -> list[Sides]:
 def _() -> list[Sides]:
     x, first = fed(np.float32([np.nan, 1, 2, 0])), constant(np.int32(0))
     return [
-        of_one("ARG_MAX", [x, first], ["INT32"], ArgMaxOptions(output_type=TensorType.INT32)),
-        of_one("ARG_MIN", [x, first], ["INT32"], ArgMinOptions(output_type=TensorType.INT32)),
+        of_one("ARG_MAX", [x, first], ["INT32"], o.ArgMaxOptions(output_type=TensorType.INT32)),
+        of_one("ARG_MIN", [x, first], ["INT32"], o.ArgMinOptions(output_type=TensorType.INT32)),
     ]
 
 
@@ -127,7 +108,7 @@ def _() -> list[Sides]:
 def _() -> list[Sides]:
     cube, options = (
         constant(np.ones((1,) * 5, np.float32)),
-        Conv3DOptions(stride_d=1, stride_w=1, stride_h=1),
+        o.Conv3DOptions(stride_d=1, stride_w=1, stride_h=1),
     )
     pairs = []
     for x, bias in ((0.0, 1e-39), (1e-39, 0.0)):
@@ -155,16 +136,16 @@ def _() -> list[Sides]:
     flat, image, volume = (fed(x.reshape(shape)) for shape in (4, (1, 2, 2, 1), (1, 1, 2, 2, 1)))
     one, cube = (constant(np.ones((1,) * rank, np.float32)) for rank in (4, 5))
     bias, steps = constant(np.zeros(1, np.float32)), {"stride_w": 1, "stride_h": 1}
-    shape, in_3d = constant(np.int32([1, 1, 2, 2, 1])), Conv3DOptions(**steps, stride_d=1)
-    depthwise = DepthwiseConv2DOptions(**steps, depth_multiplier=1)
+    shape, in_3d = constant(np.int32([1, 1, 2, 2, 1])), o.Conv3DOptions(**steps, stride_d=1)
+    depthwise = o.DepthwiseConv2DOptions(**steps, depth_multiplier=1)
     transposed = [constant(np.int32([1, 2, 2, 1])), one, image]
     row, one_row = fed(x[:, None]), constant(np.ones((1, 1), np.float32))
     return [
-        of_one("ADD_N", [flat, flat], ["FLOAT32"], AddNOptions()),
-        of_one("FULLY_CONNECTED", [row, one_row, bias], ["FLOAT32"], FullyConnectedOptions()),
-        of_one("CONV_2D", [image, one, bias], ["FLOAT32"], Conv2DOptions(**steps)),
+        of_one("ADD_N", [flat, flat], ["FLOAT32"], o.AddNOptions()),
+        of_one("FULLY_CONNECTED", [row, one_row, bias], ["FLOAT32"], o.FullyConnectedOptions()),
+        of_one("CONV_2D", [image, one, bias], ["FLOAT32"], o.Conv2DOptions(**steps)),
         of_one("DEPTHWISE_CONV_2D", [image, one, bias], ["FLOAT32"], depthwise),
-        of_one("TRANSPOSE_CONV", transposed, ["FLOAT32"], TransposeConvOptions(**steps)),
+        of_one("TRANSPOSE_CONV", transposed, ["FLOAT32"], o.TransposeConvOptions(**steps)),
         of_one("CONV_3D", [volume, cube, bias], ["FLOAT32"], in_3d),
         of_one("CONV_3D_TRANSPOSE", [shape, cube, volume], ["FLOAT32"], in_3d),
     ]
@@ -176,14 +157,14 @@ def _() -> list[Sides]:
     one = constant(np.full((1, 1, 1, 1), 127, np.int8), scale=[0.01], zero_point=[0])
     infinite, nan = np.float32([[np.inf, 1]]), np.float32([[np.nan, 1]])
     image, bias = fed(infinite.reshape(1, 1, 2, 1)), constant(np.zeros(1, np.float32))
-    asymmetric = FullyConnectedOptions(asymmetric_quantize_inputs=True)
-    convolution = Conv2DOptions(stride_w=1, stride_h=1)
+    asymmetric = o.FullyConnectedOptions(asymmetric_quantize_inputs=True)
+    convolution = o.Conv2DOptions(stride_w=1, stride_h=1)
     return [
-        of_one("FULLY_CONNECTED", [fed(infinite), weight], ["FLOAT32"], FullyConnectedOptions()),
+        of_one("FULLY_CONNECTED", [fed(infinite), weight], ["FLOAT32"], o.FullyConnectedOptions()),
         of_one("FULLY_CONNECTED", [fed(nan), weight], ["FLOAT32"], asymmetric),
         of_one("CONV_2D", [image, one, bias], ["FLOAT32"], convolution),
         of_one(
-            "BATCH_MATMUL", [fed(infinite), weight], ["FLOAT32"], BatchMatMulOptions(), version=4
+            "BATCH_MATMUL", [fed(infinite), weight], ["FLOAT32"], o.BatchMatMulOptions(), version=4
         ),
     ]
 
@@ -193,8 +174,8 @@ def _() -> list[Sides]:
     x, y = fed(BYTES[None], scale=1e-9), tensor((1, 16), "INT8", scale=0.0625, zero_point=127)
     z = tensor((1, 16), "INT8", scale=2.0**-8, zero_point=-128)
     return [
-        of_one("SOFTMAX", [x], [z], SoftmaxOptions(beta=1.0), numerics="reference"),
-        of_one("LOG_SOFTMAX", [x], [y], LogSoftmaxOptions(), numerics="reference"),
+        of_one("SOFTMAX", [x], [z], o.SoftmaxOptions(beta=1.0), numerics="reference"),
+        of_one("LOG_SOFTMAX", [x], [y], o.LogSoftmaxOptions(), numerics="reference"),
     ]
 
 
@@ -212,7 +193,7 @@ def _() -> Sides:
 @difference("local-response-beside-nan")
 def _() -> Sides:
     x = fed(np.float32([[[[np.nan, 2, 3]]]]))
-    options = LocalResponseNormalizationOptions(bias=1.0, alpha=1.0, beta=0.5)
+    options = o.LocalResponseNormalizationOptions(bias=1.0, alpha=1.0, beta=0.5)
     return of_one("LOCAL_RESPONSE_NORMALIZATION", [x], ["FLOAT32"], options)
 
 
@@ -223,15 +204,15 @@ def _() -> list[Sides]:
     clamp = {"fused_activation_function": ActivationFunctionType.RELU_N1_TO_1}
     relu = {"fused_activation_function": ActivationFunctionType.RELU}
     return [
-        of_one("RNN", inputs, ["FLOAT32"], RNNOptions(**clamp), version=3),
-        of_one("SVDF", inputs, ["FLOAT32"], SVDFOptions(rank=1, **relu), version=3),
+        of_one("RNN", inputs, ["FLOAT32"], o.RNNOptions(**clamp), version=3),
+        of_one("SVDF", inputs, ["FLOAT32"], o.SVDFOptions(rank=1, **relu), version=3),
     ]
 
 
 @difference("unique-values-beside-nan")
 def _() -> list[Sides]:
     values = np.float32([2, np.nan, 1]), np.float32([np.nan, 2, 1])
-    return [of_one("UNIQUE", [fed(x)], ["FLOAT32", "INT32"], UniqueOptions()) for x in values]
+    return [of_one("UNIQUE", [fed(x)], ["FLOAT32", "INT32"], o.UniqueOptions()) for x in values]
 
 
 @difference("activation-bounds-beyond-int32")
@@ -239,5 +220,5 @@ def _() -> Sides:
     x, y = fed(np.int16([[[[1]]]]), scale=0.5), tensor((), "INT16", scale=1e-11)
     relu6 = ActivationFunctionType.RELU6
     window = {"filter_width": 1, "filter_height": 1, "stride_w": 1, "stride_h": 1}
-    options = Pool2DOptions(**window, fused_activation_function=relu6)
+    options = o.Pool2DOptions(**window, fused_activation_function=relu6)
     return of_one("AVERAGE_POOL_2D", [x], [y], options)

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Interpreter, Limits
-from delegraph.testing import constant, one_op_model, tensor
-from delegraph.testing.one_op import TensorDef
+from delegraph.testing import TensorDef, constant, one_op_model, tensor
 from delegraph.testing.outputs import outputs_of
 from differences.difference import CRASHED, Sides, attempt, difference
 

@@ -60,11 +60,7 @@ def _() -> Sides:
         [("RESHAPE", "x shape", "y")],
         inputs="x shape",
         outputs="y",
-        tensors={
-            "x": tensor((2, 3)),
-            "shape": constant(np.int32([3, 2])),
-            "y": tensor((3, 2)),
-        },
+        tensors={"x": tensor((2, 3)), "shape": constant(np.int32([3, 2])), "y": tensor((3, 2))},
     )
     values = "i.set_tensor(0, np.ones((2, 3), np.float32)), i.set_tensor(1, np.int32([6, 1]))"
     return asked(f"({values}, i.invoke(), i.get_tensor(2))[-1]", model)

@@ -13,35 +13,9 @@ from flatbuffers import flexbuffers
 from delegraph import Interpreter
 from delegraph.operators.lstm_node import LstmInput
 from delegraph.operators.op_table import OP_TABLE
+from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import BuiltinOperator, FullyConnectedOptionsWeightsFormat
-from delegraph.schema.options import (
-    OPTIONS_OF_OPERATOR,
-    AddOptions,
-    BatchMatMulOptions,
-    BidirectionalSequenceLSTMOptions,
-    BidirectionalSequenceRNNOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FakeQuantOptions,
-    FillOptions,
-    FullyConnectedOptions,
-    MatrixDiagOptions,
-    MatrixSetDiagOptions,
-    MulOptions,
-    Pool2DOptions,
-    ReducerOptions,
-    ReverseSequenceOptions,
-    Rfft2dOptions,
-    RNNOptions,
-    SplitOptions,
-    StablehloScatterOptions,
-    StridedSliceOptions,
-    SubOptions,
-    TransposeConvOptions,
-    UnidirectionalSequenceLSTMOptions,
-    VarHandleOptions,
-)
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
 from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
@@ -76,7 +50,7 @@ def floats(*shape: int) -> np.ndarray:
 @difference("rfft2d-of-width-1")
 def _() -> Sides:
     inputs = [fed(floats(4, 6)), constant(np.int32([2, 1]))]
-    return of_one("RFFT2D", inputs, ["COMPLEX64"], Rfft2dOptions())
+    return of_one("RFFT2D", inputs, ["COMPLEX64"], o.Rfft2dOptions())
 
 
 @difference("an-input-overwritten-in-place")
@@ -84,11 +58,11 @@ def _() -> Sides:
     one, two, ten = (constant(np.full(4, value, np.float32)) for value in (1, 2, 10))
     model = graph_model(
         [
-            ("ADD", "x one", "a", AddOptions()),
-            ("MUL", "a two", "b", MulOptions()),  # in place of a
+            ("ADD", "x one", "a", o.AddOptions()),
+            ("MUL", "a two", "b", o.MulOptions()),  # in place of a
             ("RESHAPE", "b shape", "c"),
-            ("MUL", "c ten", "d", MulOptions()),  # in place of c, and so of b
-            ("SUB", "b d", "y", SubOptions()),
+            ("MUL", "c ten", "d", o.MulOptions()),  # in place of c, and so of b
+            ("SUB", "b d", "y", o.SubOptions()),
         ],
         inputs="x",
         outputs="y",
@@ -107,7 +81,7 @@ def _() -> Sides:
 @difference("depthwise-conv-without-bias")
 def _() -> Sides:
     inputs = [fed(floats(1, 5, 5, 3)), constant(floats(1, 3, 3, 3))]
-    options = DepthwiseConv2DOptions(stride_w=1, stride_h=1, depth_multiplier=1)
+    options = o.DepthwiseConv2DOptions(stride_w=1, stride_h=1, depth_multiplier=1)
     return of_one("DEPTHWISE_CONV_2D", inputs, ["FLOAT32"], options)
 
 
@@ -127,7 +101,7 @@ def _() -> Sides:
     x = fed(RNG.integers(-128, 128, (3, 8)).astype(np.int8), scale=0.1, zero_point=2)
     y = tensor((3,), "INT8", scale=0.5, zero_point=-29)
     axis = constant(np.int32([1]))
-    return of_one("SUM", [x, axis], [y], ReducerOptions(), numerics="reference")
+    return of_one("SUM", [x, axis], [y], o.ReducerOptions(), numerics="reference")
 
 
 @difference("bidirectional-lstm-batch-first")
@@ -136,7 +110,7 @@ def _() -> Sides:
     inputs = [tensor((2, 3, 3))]
     inputs += lstm_weights(weights, 3, n, n) + lstm_weights(weights, 3, n, n)
     inputs += [state(2, n) for _ in range(4)] + [None] * 9
-    options = BidirectionalSequenceLSTMOptions(
+    options = o.BidirectionalSequenceLSTMOptions(
         fused_activation_function=Act.TANH, merge_outputs=True, time_major=False
     )
     outputs = [tensor((2, 3, 2 * n))]
@@ -163,7 +137,7 @@ def bidirectional_rnn(
         inputs += [weights.vector(units), state(2, units)]
     inputs.append(tensor((*leading, aux)) if aux else None)
     inputs += [weights.matrix(units, aux) if cross else None for units in (5, 6)]
-    options = BidirectionalSequenceRNNOptions(
+    options = o.BidirectionalSequenceRNNOptions(
         time_major=time_major, merge_outputs=merge, fused_activation_function=Act.TANH
     )
     outputs = [tensor((*leading, n)) for n in ([11] if merge else [5, 6])]
@@ -190,7 +164,7 @@ def _() -> Sides:
 @difference("conv-weights-of-float16")
 def _() -> Sides:
     inputs = [fed(floats(1, 5, 5, 3)), constant(floats(4, 3, 3, 3).astype(np.float16))]
-    options = Conv2DOptions(stride_w=1, stride_h=1)
+    options = o.Conv2DOptions(stride_w=1, stride_h=1)
     return of_one("CONV_2D", [*inputs, constant(floats(4))], ["FLOAT32"], options)
 
 
@@ -201,10 +175,10 @@ def _() -> list[Sides]:
     flat = constant(np.full((2, 1, 1, 4), 5, np.int8), scale=0.01)
     bias = constant(np.int32([70, 90]), scale=[1e-5, 1e-5])
     y = tensor((), "INT16", scale=1e-3)
-    options = TransposeConvOptions(stride_w=1, stride_h=1)
+    options = o.TransposeConvOptions(stride_w=1, stride_h=1)
     transposed = [constant(np.int32([1, 3, 3, 2])), flat, x, bias]
     return [
-        of_one("CONV_2D", [x, weight, bias], [y], Conv2DOptions(stride_w=1, stride_h=1)),
+        of_one("CONV_2D", [x, weight, bias], [y], o.Conv2DOptions(stride_w=1, stride_h=1)),
         of_one("TRANSPOSE_CONV", transposed, [y], options, version=4),
     ]
 
@@ -221,7 +195,7 @@ def _() -> Sides:
 def _() -> Sides:
     x, weights = floats(2, 64), RNG.integers(-7, 8, (3, 64)).astype(np.int8)
     inputs = [tensor(x.shape), constant(weights, "INT4")]
-    records = one_op_records("FULLY_CONNECTED", inputs, [tensor((2, 3))], FullyConnectedOptions())
+    records = one_op_records("FULLY_CONNECTED", inputs, [tensor((2, 3))], o.FullyConnectedOptions())
     scales = np.float16([[0.5, 1], [2, 4], [1, 3]])
     return both(write_model(with_blocks(records, 1, scales, 32)), [x])
 
@@ -234,7 +208,7 @@ def _() -> Sides:
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         [Fed(x, lstm.input((2, 3, 7))), *lstm.inputs(cifg=True)],
         [lstm.output((2, 3, 8))],
-        UnidirectionalSequenceLSTMOptions(fused_activation_function=Act.TANH),
+        o.UnidirectionalSequenceLSTMOptions(fused_activation_function=Act.TANH),
         intermediates=lstm.intermediates(),
     )
     return both(case.model(), *case.steps)
@@ -245,8 +219,8 @@ def diagonal(dtype: Any) -> list[Sides]:
     z = fed(np.zeros((2, 3, 3), dtype))
     y = tensor((2, 3, 3), x.definition.type.name)
     return [
-        of_one("MATRIX_DIAG", [x], [y], MatrixDiagOptions()),
-        of_one("MATRIX_SET_DIAG", [z, x], [y], MatrixSetDiagOptions()),
+        of_one("MATRIX_DIAG", [x], [y], o.MatrixDiagOptions()),
+        of_one("MATRIX_SET_DIAG", [z, x], [y], o.MatrixSetDiagOptions()),
     ]
 
 
@@ -263,7 +237,7 @@ def _() -> list[Sides]:
     ours = [op for op in OP_TABLE if op in BuiltinOperator.__members__]
     found = []
     for op in sorted(set(ours) - set(BUILTIN_VERSIONS)):
-        options = OPTIONS_OF_OPERATOR.get(BuiltinOperator[op])
+        options = o.OPTIONS_OF_OPERATOR.get(BuiltinOperator[op])
         given = None if options is None else options()
         model = one_op_model(op, [tensor((1,))], [tensor((1,))], given)
         loads = [
@@ -284,7 +258,7 @@ def shuffled(rows: int, *, has_bias: bool = True, workspace: int = 32) -> Sides:
     ]
     outputs = [tensor((rows, 8), "INT16", scale=1.0), tensor((rows, workspace), "UINT8")]
     shuffled = FullyConnectedOptionsWeightsFormat.SHUFFLED4x16INT8
-    options = FullyConnectedOptions(weights_format=shuffled)
+    options = o.FullyConnectedOptions(weights_format=shuffled)
     return of_one("FULLY_CONNECTED", inputs, outputs, options, version=2)
 
 
@@ -296,7 +270,7 @@ def _() -> list[Sides]:
 @difference("fake-quant-of-other-types")
 def _() -> list[Sides]:
     types = (np.float16, np.int32, np.int8, np.int64)
-    options = FakeQuantOptions(min=-1.0, max=1.0, num_bits=8)
+    options = o.FakeQuantOptions(min=-1.0, max=1.0, num_bits=8)
     return [
         of_one("FAKE_QUANT", [fed(np.ones(8, t))], [fed(np.ones(8, t)).definition], options)
         for t in types
@@ -312,7 +286,7 @@ def _() -> Sides:
 @difference("parameters-of-other-types")
 def _() -> Sides:
     x = fed(floats(4, 2))
-    outputs, options = [tensor((2, 2)), tensor((2, 2))], SplitOptions(num_splits=2)
+    outputs, options = [tensor((2, 2)), tensor((2, 2))], o.SplitOptions(num_splits=2)
     return of_one("SPLIT", [constant(np.int64(0)), x], outputs, options)
 
 
@@ -322,14 +296,14 @@ def _() -> list[Sides]:
     words = fed(np.int16([1, -2, 3]))
     return [
         *(of_one(op, [x], [tensor((), "INT8")], version=2) for op in ("RELU", "TANH")),
-        of_one("ADD", [words, words], [tensor((), "INT16", scale=0.5)], AddOptions(), version=2),
+        of_one("ADD", [words, words], [tensor((), "INT16", scale=0.5)], o.AddOptions(), version=2),
     ]
 
 
 @difference("batch-matmul-of-fewer-inputs")
 def _() -> Sides:
     weights = constant(RNG.integers(-127, 128, (4, 1, 1, 2, 3)).astype(np.int8), scale=0.01)
-    options = BatchMatMulOptions(adj_y=True, asymmetric_quantize_inputs=True)
+    options = o.BatchMatMulOptions(adj_y=True, asymmetric_quantize_inputs=True)
     return of_one("BATCH_MATMUL", [fed(floats(1, 3)), weights], ["FLOAT32"], options, version=4)
 
 
@@ -362,20 +336,20 @@ def _() -> Sides:
     x = fed(np.full((1, 4), 1000, np.int16), scale=1e-3)
     weight = constant(np.full((2, 4), 5, np.int8), scale=0.01)
     inputs = [x, weight, constant(np.int32([70, 90]), scale=1e-5)]
-    y, options = tensor((), "INT16", scale=1e-3), FullyConnectedOptions()
+    y, options = tensor((), "INT16", scale=1e-3), o.FullyConnectedOptions()
     return of_one("FULLY_CONNECTED", inputs, [y], options, numerics="reference")
 
 
 @difference("reference-versions")
 def _() -> Sides:
-    inputs, options = [fed(floats(2)), fed(floats(2))], AddOptions()
+    inputs, options = [fed(floats(2)), fed(floats(2))], o.AddOptions()
     return of_one("ADD", inputs, ["FLOAT32"], options, version=6, numerics="reference")
 
 
 @difference("index-that-a-slice-drops")
 def _() -> Sides:
     indices = [constant(np.int32([i])) for i in (7, 8, 1)]
-    inputs, options = [fed(floats(4)), *indices], StridedSliceOptions(shrink_axis_mask=1)
+    inputs, options = [fed(floats(4)), *indices], o.StridedSliceOptions(shrink_axis_mask=1)
     return of_one("STRIDED_SLICE", inputs, ["FLOAT32"], options)
 
 
@@ -383,13 +357,13 @@ def _() -> Sides:
 def _() -> Sides:
     one = constant(np.ones((1, 1), np.float32))
     inputs = [fed(floats(1, 1)), one, one, one, state(1, 1)]
-    return of_one("RNN", inputs, ["FLOAT32"], RNNOptions(), version=3)
+    return of_one("RNN", inputs, ["FLOAT32"], o.RNNOptions(), version=3)
 
 
 @difference("lengths-beyond-the-dimension")
 def _() -> list[Sides]:
-    x, options = fed(floats(4)), StridedSliceOptions(offset=True)
-    rows, masked = fed(floats(4, 2)), StridedSliceOptions(offset=True, end_mask=1)
+    x, options = fed(floats(4)), o.StridedSliceOptions(offset=True)
+    rows, masked = fed(floats(4, 2)), o.StridedSliceOptions(offset=True, end_mask=1)
     beyond, inside = ([constant(np.int32([i])) for i in part] for part in ((1, 7, 1), (1, 2, 1)))
     return [
         of_one("STRIDED_SLICE", [x, *beyond], ["FLOAT32"], options, version=8),
@@ -401,13 +375,13 @@ def _() -> list[Sides]:
 @difference("dimensions-beyond-int32")
 def _() -> Sides:
     inputs = [constant(np.int64([2**32 + 3])), fed(np.float32(1))]
-    return of_one("FILL", inputs, ["FLOAT32"], FillOptions())
+    return of_one("FILL", inputs, ["FLOAT32"], o.FillOptions())
 
 
 @difference("fake-quant-of-other-bits")
 def _() -> list[Sides]:
     x = fed(np.float32([0, 1, 2]))
-    options = [FakeQuantOptions(min=0.0, max=2.0, num_bits=bits) for bits in (-1, 40)]
+    options = [o.FakeQuantOptions(min=0.0, max=2.0, num_bits=bits) for bits in (-1, 40)]
     return [of_one("FAKE_QUANT", [x], ["FLOAT32"], given) for given in options]
 
 
@@ -415,13 +389,13 @@ def _() -> list[Sides]:
 def _() -> list[Sides]:
     x, axis = fed(np.zeros(0, np.int8), scale=0.5, zero_point=3), constant(np.int32([0]))
     y = tensor((), "INT8", scale=0.5, zero_point=40)
-    return [of_one(op, [x, axis], [y], ReducerOptions()) for op in ("SUM", "REDUCE_PROD")]
+    return [of_one(op, [x, axis], [y], o.ReducerOptions()) for op in ("SUM", "REDUCE_PROD")]
 
 
 @difference("new-axes-beyond-the-indices")
 def _() -> Sides:
     indices = [constant(np.int32([i])) for i in (0, 4, 1)]
-    options = StridedSliceOptions(new_axis_mask=0b10)
+    options = o.StridedSliceOptions(new_axis_mask=0b10)
     return of_one("STRIDED_SLICE", [fed(floats(4, 2)), *indices], ["FLOAT32"], options)
 
 
@@ -449,11 +423,11 @@ def _() -> list[Sides]:
         bias = constant(np.zeros(1, np.int32 if type_ is np.int8 else np.int64), scale=[0.25])
         y = tensor((), type_.__name__.upper(), scale=0.5, zero_point=0)
         steps, shape = {"stride_w": 1, "stride_h": 1}, constant(np.int32([1, 1, 1, 1]))
-        depthwise = DepthwiseConv2DOptions(**steps, depth_multiplier=1)
+        depthwise = o.DepthwiseConv2DOptions(**steps, depth_multiplier=1)
         inputs = [shape, weight, x, bias]
         found += [
             of_one("DEPTHWISE_CONV_2D", [x, weight, bias], [y], depthwise, version=5),
-            of_one("TRANSPOSE_CONV", inputs, [y], TransposeConvOptions(**steps), version=4),
+            of_one("TRANSPOSE_CONV", inputs, [y], o.TransposeConvOptions(**steps), version=4),
         ]
     return found
 
@@ -478,13 +452,13 @@ def _() -> Sides:
     weights = RNG.integers(-8, 8, (4, 32)).astype(np.int8)
     weights[0, 0] = -8
     inputs = [fed(floats(1, 32)), constant(weights, "INT4", scale=0.5)]
-    return of_one("FULLY_CONNECTED", inputs, ["FLOAT32"], FullyConnectedOptions(), version=9)
+    return of_one("FULLY_CONNECTED", inputs, ["FLOAT32"], o.FullyConnectedOptions(), version=9)
 
 
 @difference("matrix-set-diag-of-another-shape")
 def _() -> Sides:
     inputs = [fed(floats(2, 2)), fed(floats(3))]
-    return of_one("MATRIX_SET_DIAG", inputs, ["FLOAT32"], MatrixSetDiagOptions())
+    return of_one("MATRIX_SET_DIAG", inputs, ["FLOAT32"], o.MatrixSetDiagOptions())
 
 
 @difference("scales-of-another-count")
@@ -496,15 +470,15 @@ def _() -> list[Sides]:
     y = tensor((2, 1), "INT8", scale=0.1)
     layer = [fed(floats(1, 2)), matrix, one, constant(floats(2)), state(1, 2)]
     return [
-        of_one("FULLY_CONNECTED", dense, ["FLOAT32"], FullyConnectedOptions(), version=9),
-        of_one("RNN", layer, ["FLOAT32"], RNNOptions(), version=3),
+        of_one("FULLY_CONNECTED", dense, ["FLOAT32"], o.FullyConnectedOptions(), version=9),
+        of_one("RNN", layer, ["FLOAT32"], o.RNNOptions(), version=3),
         of_one("HARD_SWISH", [fed(np.int8([[1], [2]]), scale=[0.1, 0.2], zero_point=[0, 0])], [y]),
     ]
 
 
 @difference("scatter-of-other-dimensions")
 def _() -> Sides:
-    options = StablehloScatterOptions(
+    options = o.StablehloScatterOptions(
         update_window_dims=(1, 2),
         inserted_window_dims=(0,),
         scatter_dims_to_operand_dims=(0,),
@@ -523,7 +497,7 @@ def _() -> Sides:
 def _() -> Sides:
     indices = [constant(np.int32(values)) for values in ([1], [3], [1, 1])]
     inputs = [fed(floats(4)), *indices]
-    return of_one("STRIDED_SLICE", inputs, ["FLOAT32"], StridedSliceOptions())
+    return of_one("STRIDED_SLICE", inputs, ["FLOAT32"], o.StridedSliceOptions())
 
 
 @difference("hadamard-rotation-to-another-shape")
@@ -552,7 +526,7 @@ def _() -> Sides:
 @difference("outputs-that-are-one-tensor")
 def _() -> Sides:
     model = graph_model(
-        [("SPLIT", "axis x", "y y", SplitOptions(num_splits=2))],
+        [("SPLIT", "axis x", "y y", o.SplitOptions(num_splits=2))],
         inputs="x",
         outputs="y",
         tensors={"axis": constant(np.int32(0)), "x": tensor((4,)), "y": tensor((2,))},
@@ -564,14 +538,14 @@ def _() -> Sides:
 def _() -> Sides:
     axis = constant(np.int32([1, 0]))
     inputs, outputs = [axis, fed(floats(2, 4))], [tensor((2, 2)), tensor((2, 2))]
-    return of_one("SPLIT", inputs, outputs, SplitOptions(num_splits=2))
+    return of_one("SPLIT", inputs, outputs, o.SplitOptions(num_splits=2))
 
 
 @difference("variables-of-another-shape")
 def _() -> Sides:
     model = graph_model(
         [
-            ("VAR_HANDLE", "", "h", VarHandleOptions(shared_name="v")),
+            ("VAR_HANDLE", "", "h", o.VarHandleOptions(shared_name="v")),
             ("ASSIGN_VARIABLE", "h x", ""),
             ("READ_VARIABLE", "h", "y"),
         ],
@@ -585,14 +559,14 @@ def _() -> Sides:
 @difference("pools-without-a-window")
 def _() -> list[Sides]:
     x, y = fed(np.int16([[[[1]]]]), scale=0.5), tensor((), "INT16", scale=0.5)
-    options = [Pool2DOptions(stride_w=3, stride_h=3, filter_width=width) for width in (0, -1)]
+    options = [o.Pool2DOptions(stride_w=3, stride_h=3, filter_width=width) for width in (0, -1)]
     return [of_one("MAX_POOL_2D", [x], [y], given, version=3) for given in options]
 
 
 @difference("sequences-longer-than-their-axis")
 def _() -> Sides:
     inputs = [fed(np.ones((2, 3), np.float32)), fed(np.int32([2, 4]))]
-    return of_one("REVERSE_SEQUENCE", inputs, ["FLOAT32"], ReverseSequenceOptions(seq_dim=1))
+    return of_one("REVERSE_SEQUENCE", inputs, ["FLOAT32"], o.ReverseSequenceOptions(seq_dim=1))
 
 
 @difference("sparse-constants-for-dense-ones")
@@ -637,7 +611,7 @@ def _() -> Sides:
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         [Fed(x, lstm.input((2, 3, 7))), *inputs],
         [lstm.output((2, 3, 8))],
-        UnidirectionalSequenceLSTMOptions(fused_activation_function=Act.TANH),
+        o.UnidirectionalSequenceLSTMOptions(fused_activation_function=Act.TANH),
         intermediates=lstm.intermediates(),
     )
     return both(case.model(), *case.steps)
@@ -649,7 +623,7 @@ def _() -> Sides:
     weight = sparse_rows("INT8", kept, np.int8([100, 20, 30, 40]))
     weight = replace(weight, quantization=constant(np.int8([0]), scale=0.5).quantization)
     x, y = fed(np.int16([[1, 2, 3, 4]]), scale=0.5), tensor((), "INT16", scale=0.5)
-    return of_one("FULLY_CONNECTED", [x, weight], [y], FullyConnectedOptions(), version=9)
+    return of_one("FULLY_CONNECTED", [x, weight], [y], o.FullyConnectedOptions(), version=9)
 
 
 @difference("weights-of-other-types")

@@ -11,9 +11,7 @@ from random import Random
 
 import numpy as np
 
-from delegraph.schema import tables
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.schema import read_model, tables, write_model
 from delegraph.testing.operator_case import OperatorCase
 from fuzz.starting_models import StartingModel
 

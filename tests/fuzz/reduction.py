@@ -13,9 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from delegraph.errors import DelegraphError
-from delegraph.schema import tables
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.schema import read_model, tables, write_model
 from delegraph.testing.sweep.judging import Fault
 from fuzz.copies import Copy
 
@@ -97,9 +95,7 @@ def _simpler_graphs(graph: tables.SubGraph) -> Iterator[tables.SubGraph]:
             yield graph.replace(**{name: (*items[:at], *items[at + 1 :])})
 
 
-def _plainer_tensors(
-    tensors: tuple[tables.Tensor, ...],
-) -> Iterator[tuple[tables.Tensor, ...]]:
+def _plainer_tensors(tensors: tuple[tables.Tensor, ...]) -> Iterator[tuple[tables.Tensor, ...]]:
     for at, tensor in enumerate(tensors):
         for plain in (
             tensor.replace(quantization=None),

@@ -13,15 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import DelegraphError
-from delegraph.runtime.interpreter import Interpreter
-from delegraph.runtime.op_resolver import OpResolverType
-from delegraph.schema import tables
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
-from delegraph.testing.operator_case import OperatorCase
+from delegraph import DelegraphError, Interpreter, OpResolverType
+from delegraph.schema import read_model, tables, write_model
+from delegraph.testing import MICRO_OPERATORS, REGISTERED_OPERATORS, OperatorCase
 from delegraph.testing.operator_cases import cases
-from delegraph.testing.registered_operators import MICRO_OPERATORS, REGISTERED_OPERATORS
 from support.corpus import corpus_file, corpus_rows
 
 ROOT = Path(__file__).parents[2]

@@ -14,13 +14,11 @@ import pytest
 
 pytest.importorskip("resource", reason="the fuzzer's workers are POSIX processes")
 
-from delegraph import builtin_registration
-from delegraph.delegation.capabilities import Capabilities
-from delegraph.delegation.tolerance import Tolerance
-from delegraph.errors import DelegateError, ModelError, OperatorError
+from delegraph import ModelError, TensorType, builtin_registration
+from delegraph.delegation import Capabilities, Tolerance
+from delegraph.errors import DelegateError, OperatorError
 from delegraph.graph import parse_model
 from delegraph.operators.op_table import OP_TABLE
-from delegraph.schema.enums import TensorType
 from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import one_op_model, tensor
 from delegraph.testing.sweep.judging import Run, difference_fault, error_fault

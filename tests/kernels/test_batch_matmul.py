@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.schema.options import BatchMatMulOptions
-from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 
 GENERATORS = {

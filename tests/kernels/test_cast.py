@@ -5,8 +5,7 @@ import pytest
 
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import CastOptions
-from delegraph.testing import constant
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed
 from support.agreement import assert_agrees, assert_both_refuse
 from support.quantized_pairs import random_integers
 

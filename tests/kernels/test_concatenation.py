@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.schema.options import ConcatenationOptions
-from delegraph.testing import constant, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

@@ -6,91 +6,52 @@ import pytest
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding, TensorType
 from delegraph.schema.options import Conv2DOptions
-from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
-from delegraph.testing.convolution_operands import (
-    FLOAT,
-    HYBRID,
-    HYBRID_CHANNELS,
-    HYBRID_INT4,
-    INT4_CHANNELS,
-    INT8,
-    INT8_CHANNELS,
-    INT16_CHANNELS,
-    INT16_SHORT_BIAS,
-    UINT8,
-    operands,
-)
-from delegraph.testing.operator_case import fed, operator_case
+from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, operator_case, tensor
 from support.agreement import assert_agrees, assert_both_refuse
-
-KINDS = {
-    "float": FLOAT,
-    "uint8": UINT8,
-    "int8": INT8,
-    "int8-channels": INT8_CHANNELS,
-    "int4-channels": INT4_CHANNELS,
-    "int16-int64-bias": INT16_CHANNELS,
-    "int16-int32-bias": INT16_SHORT_BIAS,
-    "hybrid": HYBRID,
-    "hybrid-channels": HYBRID_CHANNELS,
-    "hybrid-int4": HYBRID_INT4,
-}
-FLOAT_TOLERANCE = 1e-5
+from support.convolutions import KINDS, TOLERANCE, assert_kind_agrees, operands, window
 
 
-def options(stride=(1, 1), dilation=(1, 1), padding=Padding.SAME, act=Act.NONE, kind=FLOAT):
-    is_short = kind is INT16_SHORT_BIAS
-    return Conv2DOptions(
-        padding=padding,
-        stride_h=stride[0],
-        stride_w=stride[1],
-        dilation_h_factor=dilation[0],
-        dilation_w_factor=dilation[1],
-        fused_activation_function=act,
-        quantized_bias_type=TensorType.INT32 if is_short else TensorType.FLOAT32,
-    )
+def options(kind="float", **given):
+    bias = TensorType.INT32 if kind == "int16-int32-bias" else TensorType.FLOAT32
+    return Conv2DOptions(quantized_bias_type=bias, **window(**given))
 
 
 def assert_conv_agrees(kind, x_shape, weight_shape, seed=0, **given):
     case = operands(kind, x_shape, weight_shape, seed=seed)
-    return assert_agrees(
-        "CONV_2D",
-        [case.x, case.weight, case.bias],
-        [case.y],
-        options(kind=kind, **given),
-        version=6,
-        tolerance=FLOAT_TOLERANCE if kind.is_float else 0,
-    )[0]
+    inputs = [case.x, case.weight, case.bias]
+    return assert_kind_agrees("CONV_2D", inputs, case.y, options(kind, **given), version=6)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_pointwise(kind):
     assert_conv_agrees(kind, (2, 24, 24, 8), (24, 1, 1, 8))
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_windows_with_border_and_strides(kind):
     assert_conv_agrees(kind, (1, 33, 30, 5), (17, 3, 4, 5), stride=(2, 1))
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_dilation(kind):
     assert_conv_agrees(kind, (1, 20, 21, 4), (9, 3, 2, 4), dilation=(2, 3))
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_whole_windows_only(kind):
     y = assert_conv_agrees(kind, (1, 20, 21, 4), (9, 5, 4, 4), padding=Padding.VALID)
     assert y.shape == (1, 16, 18, 9)
 
 
 @pytest.mark.parametrize("act", [Act.RELU, Act.RELU6, Act.RELU_N1_TO_1])
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_fused_activation(kind, act):
     assert_conv_agrees(kind, (1, 12, 12, 3), (8, 3, 3, 3), act=act)
 
 
-@pytest.mark.parametrize("kind", [FLOAT, UINT8, INT8_CHANNELS, INT16_CHANNELS, HYBRID_CHANNELS])
+@pytest.mark.parametrize(
+    "kind", ["float", "uint8", "int8-channels", "int16-int64-bias", "hybrid-channels"]
+)
 def test_groups_round_like_the_reference_kernel(kind):
     assert_conv_agrees(kind, (1, 32, 32, 12), (24, 3, 3, 4))
 
@@ -98,10 +59,10 @@ def test_groups_round_like_the_reference_kernel(kind):
 def test_activations_are_quantised_as_vector_code_does():
     # With this seed the scale's last bit decides how one of the activations is rounded.
     given = {"stride": (1, 3), "dilation": (2, 1), "padding": Padding.VALID, "act": Act.RELU6}
-    assert_conv_agrees(HYBRID_CHANNELS, (3, 20, 29, 13), (6, 5, 4, 13), seed=213, **given)
+    assert_conv_agrees("hybrid-channels", (3, 20, 29, 13), (6, 5, 4, 13), seed=213, **given)
 
 
-@pytest.mark.parametrize("kind", [FLOAT, INT8_CHANNELS])
+@pytest.mark.parametrize("kind", ["float", "int8-channels"])
 @pytest.mark.parametrize("x_shape", [(1, 1, 700, 3), (1, 700, 1, 3), (3, 1, 1, 16)])
 def test_images_of_one_row_or_column(kind, x_shape):
     assert_conv_agrees(kind, x_shape, (10, 1, 5, x_shape[3]))
@@ -109,10 +70,10 @@ def test_images_of_one_row_or_column(kind, x_shape):
 
 def test_tiles_follow_each_other():
     # 300 * 300 windows of 27 values are far more than a tile holds.
-    assert_conv_agrees(INT8_CHANNELS, (1, 300, 300, 3), (4, 3, 3, 3))
+    assert_conv_agrees("int8-channels", (1, 300, 300, 3), (4, 3, 3, 3))
 
 
-@pytest.mark.parametrize("kind", [INT8_CHANNELS, UINT8])
+@pytest.mark.parametrize("kind", ["int8-channels", "uint8"])
 def test_long_sums_stay_exact(kind):
     # 9216 products of bytes leave float32's 24 bits.
     assert_conv_agrees(kind, (1, 4, 4, 1024), (16, 3, 3, 1024))
@@ -120,7 +81,7 @@ def test_long_sums_stay_exact(kind):
 
 @pytest.mark.parametrize("scale", [2.0**-22, 1.0, 90.0])
 def test_unusual_multipliers(scale):
-    case = operands(INT8, (1, 16, 16, 4), (8, 1, 1, 4))
+    case = operands("int8", (1, 16, 16, 4), (8, 1, 1, 4))
     unusual = tensor((), "INT8", scale=scale, zero_point=5)
     inputs = [case.x, case.weight, case.bias]
     assert_agrees("CONV_2D", inputs, [unusual], options(), version=6)
@@ -142,7 +103,7 @@ def test_a_window_two_strides_larger_than_the_image_is_refused():
 
 
 def test_groups_of_hybrid_weights_with_one_scale_are_refused():
-    case = operands(HYBRID, (1, 8, 8, 4), (6, 3, 3, 2))
+    case = operands("hybrid", (1, 8, 8, 4), (6, 3, 3, 2))
     inputs = [case.x, case.weight, case.bias]
     assert_both_refuse("CONV_2D", inputs, [case.y], options(), match="1 scales, expected 6")
 
@@ -179,11 +140,11 @@ def test_weights_that_are_computed():
     rng = np.random.default_rng(1)
     x, weight = (rng.standard_normal(s).astype("f4") for s in [(1, 9, 9, 4), (6, 3, 3, 4)])
     inputs = [fed(x), fed(weight), constant(np.ones(6, np.float32))]
-    assert_agrees("CONV_2D", inputs, ["FLOAT32"], options(), tolerance=FLOAT_TOLERANCE)
+    assert_agrees("CONV_2D", inputs, ["FLOAT32"], options(), tolerance=TOLERANCE)
 
 
 def test_quantized_weights_that_are_computed():
-    case = operands(INT8, (1, 9, 9, 4), (6, 3, 3, 4))
+    case = operands("int8", (1, 9, 9, 4), (6, 3, 3, 4))
     rng = np.random.default_rng(1)
     weight = fed(rng.integers(-127, 128, (6, 3, 3, 4)).astype("i1"), scale=0.0151)
     assert_agrees("CONV_2D", [case.x, weight, case.bias], [case.y], options(), version=6)
@@ -226,7 +187,7 @@ def test_a_missing_bias_is_refused():
 
 
 def test_zero_points_of_signed_weights_are_refused():
-    case = operands(INT8, (1, 4, 4, 2), (3, 1, 1, 2))
+    case = operands("int8", (1, 4, 4, 2), (3, 1, 1, 2))
     weight = constant(np.zeros((3, 1, 1, 2), "i1"), scale=0.1, zero_point=4)
     inputs = [case.x, weight, case.bias]
     assert_both_refuse(

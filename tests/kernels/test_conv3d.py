@@ -6,8 +6,7 @@ import pytest
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import Conv3DOptions
-from delegraph.testing import constant
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed
 from support.agreement import assert_agrees, assert_both_refuse
 
 FLOAT_TOLERANCE = 1e-5
@@ -28,13 +27,7 @@ def options(stride=(1, 1, 1), dilation=(1, 1, 1), padding=Padding.SAME, act=Act.
 
 @pytest.mark.parametrize("padding", [Padding.SAME, Padding.VALID])
 @pytest.mark.parametrize(
-    "given",
-    [
-        {},
-        {"stride": (1, 2, 3)},
-        {"dilation": (2, 1, 3)},
-        {"act": Act.RELU},
-    ],
+    "given", [{}, {"stride": (1, 2, 3)}, {"dilation": (2, 1, 3)}, {"act": Act.RELU}]
 )
 @pytest.mark.parametrize("bias", [False, True])
 def test_boxes(given, padding, bias):

@@ -6,8 +6,7 @@ import pytest
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import Conv3DOptions
-from delegraph.testing import constant
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed
 from support.agreement import assert_agrees, assert_both_refuse
 
 OP = "CONV_3D_TRANSPOSE"

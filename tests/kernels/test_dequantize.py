@@ -5,9 +5,8 @@ import pytest
 
 from delegraph.errors import NodeError
 from delegraph.schema.writer import write_model
-from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, tensor
 from delegraph.testing.one_op import one_op_records
-from delegraph.testing.operator_case import fed
 from delegraph.testing.operator_cases.quantizing import with_blocks
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.quantized_pairs import every_value, random_integers

@@ -5,8 +5,7 @@ import pytest
 
 from delegraph.errors import NodeError
 from delegraph.schema.options import FakeQuantOptions
-from delegraph.testing import delegraph_outputs
-from delegraph.testing.operator_case import fed
+from delegraph.testing import delegraph_outputs, fed
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.quantized_pairs import random_floats
 

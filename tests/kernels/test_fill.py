@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from delegraph.testing import constant, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 
 DIMS = [fed(np.int32([2, 3])), constant(np.int32([2, 3])), fed(np.int64([2, 3]))]

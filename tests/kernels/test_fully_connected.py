@@ -1,57 +1,28 @@
 """FULLY_CONNECTED."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegraph import Interpreter, TensorType
 from delegraph.errors import NodeError
 from delegraph.schema import tables
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat as Format
-from delegraph.schema.enums import TensorType
 from delegraph.schema.options import FullyConnectedOptions
-from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
-from delegraph.testing.convolution_operands import (
-    FLOAT,
-    HYBRID,
-    HYBRID_CHANNELS,
-    HYBRID_INT4,
-    INT4_CHANNELS,
-    INT8,
-    INT8_CHANNELS,
-    INT16_CHANNELS,
-    INT16_SHORT_BIAS,
-    UINT8,
-    operands,
-)
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
+from support.convolutions import KINDS, KINDS_OF_ONE_SCALE, TOLERANCE, assert_kind_agrees, operands
 from support.official import official_outputs
 
-KINDS = {
-    "float": FLOAT,
-    "uint8": UINT8,
-    "int8": INT8,
-    "int8-channels": INT8_CHANNELS,
-    "int4": replace(INT4_CHANNELS, per_channel=False),
-    "int4-channels": INT4_CHANNELS,
-    "int16-int64-bias": replace(INT16_CHANNELS, per_channel=False),
-    "int16-int64-bias-channels": INT16_CHANNELS,
-    "int16-int32-bias": replace(INT16_SHORT_BIAS, per_channel=False),
-    "int16-int32-bias-channels": INT16_SHORT_BIAS,
-    "hybrid": HYBRID,
-    "hybrid-channels": HYBRID_CHANNELS,
-    "hybrid-int4": HYBRID_INT4,
-}
-FLOAT_TOLERANCE = 1e-5
+KINDS = [*KINDS, *KINDS_OF_ONE_SCALE]
 
 
-def options(kind=FLOAT, act=Act.NONE, **given):
-    bias_types = {"INT32": TensorType.INT32, "INT64": TensorType.INT64}
-    is_int16 = kind.x == "INT16"
-    bias_type = bias_types[kind.bias] if is_int16 else TensorType.FLOAT32
+def options(kind="float", act=Act.NONE, **given):
+    found = re.match("int16-(int..)-bias", kind)
+    bias_type = TensorType[found[1].upper() if found else "FLOAT32"]
     return FullyConnectedOptions(
         fused_activation_function=act, quantized_bias_type=bias_type, **given
     )
@@ -59,65 +30,59 @@ def options(kind=FLOAT, act=Act.NONE, **given):
 
 def assert_fc_agrees(kind, x_shape, weight_shape, *, bias=True, seed=0, **given):
     case = operands(kind, x_shape, weight_shape, seed=seed)
-    return assert_agrees(
-        "FULLY_CONNECTED",
-        [case.x, case.weight, case.bias if bias else None],
-        [case.y],
-        options(kind, **given),
-        version=9,
-        tolerance=FLOAT_TOLERANCE if kind.is_float else 0,
-    )[0]
+    inputs = [case.x, case.weight, case.bias if bias else None]
+    return assert_kind_agrees("FULLY_CONNECTED", inputs, case.y, options(kind, **given), 9)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rows", [1, 5, 300])
 def test_rows(kind, rows):
     assert_fc_agrees(kind, (rows, 24), (300, 24))
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_without_bias(kind):
     assert_fc_agrees(kind, (4, 50), (70, 50), bias=False)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("act", [Act.RELU, Act.RELU6, Act.RELU_N1_TO_1])
 def test_fused_activation(kind, act):
     assert_fc_agrees(kind, (16, 24), (40, 24), act=act)
 
 
 def test_hybrid_kernels_know_tanh():
-    assert_fc_agrees(HYBRID, (16, 24), (40, 24), act=Act.TANH)
+    assert_fc_agrees("hybrid", (16, 24), (40, 24), act=Act.TANH)
 
 
-@pytest.mark.parametrize("kind", [HYBRID, HYBRID_CHANNELS])
+@pytest.mark.parametrize("kind", ["hybrid", "hybrid-channels"])
 def test_asymmetric_inputs(kind):
     assert_fc_agrees(kind, (16, 24), (40, 24), asymmetric_quantize_inputs=True)
 
 
 @pytest.mark.parametrize(("units", "depth"), [(3, 32), (4, 30), (4, 31), (4, 32), (17, 100)])
 def test_int4_weights_for_the_official_4_bit_kernel_have_no_zero_points(units, depth):
-    assert_fc_agrees(HYBRID_INT4, (3, depth), (units, depth), asymmetric_quantize_inputs=True)
+    assert_fc_agrees("hybrid-int4", (3, depth), (units, depth), asymmetric_quantize_inputs=True)
 
 
-@pytest.mark.parametrize("kind", [HYBRID, HYBRID_CHANNELS])
+@pytest.mark.parametrize("kind", ["hybrid", "hybrid-channels"])
 def test_rows_of_zeros(kind):
     case = operands(kind, (2, 24), (40, 24))
     x = fed(np.zeros((2, 24), np.float32))
     args = ("FULLY_CONNECTED", [x, case.weight, case.bias], [case.y], options())
-    assert_agrees(*args, version=9, tolerance=FLOAT_TOLERANCE)
+    assert_agrees(*args, version=9, tolerance=TOLERANCE)
 
 
 def test_the_input_is_flattened_to_rows():
-    assert assert_fc_agrees(FLOAT, (2, 3, 4, 5), (7, 20)).shape == (6, 7)
+    assert assert_fc_agrees("float", (2, 3, 4, 5), (7, 20)).shape == (6, 7)
 
 
 def test_dimensions_are_kept_on_request():
-    y = assert_fc_agrees(INT8_CHANNELS, (2, 3, 4, 5), (7, 5), keep_num_dims=True)
+    y = assert_fc_agrees("int8-channels", (2, 3, 4, 5), (7, 5), keep_num_dims=True)
     assert y.shape == (2, 3, 4, 7)
 
 
-@pytest.mark.parametrize("kind", [INT8_CHANNELS, UINT8])
+@pytest.mark.parametrize("kind", ["int8-channels", "uint8"])
 def test_long_sums_stay_exact(kind):
     assert_fc_agrees(kind, (3, 9216), (20, 9216))
 
@@ -137,7 +102,7 @@ def test_int16_weights(per_channel):
 
 
 def test_uint8_to_int16():
-    case = operands(UINT8, (100, 24), (40, 24))
+    case = operands("uint8", (100, 24), (40, 24))
     y = tensor((), "INT16", scale=0.005)
     args = ("FULLY_CONNECTED", [case.x, case.weight, case.bias], [y], options())
     assert_agrees(*args, version=4)
@@ -147,11 +112,11 @@ def test_weights_that_are_computed():
     rng = np.random.default_rng(1)
     x, weight = (fed(rng.standard_normal(s).astype("f4")) for s in [(5, 8), (6, 8)])
     args = ("FULLY_CONNECTED", [x, weight, None], ["FLOAT32"], options())
-    assert_agrees(*args, tolerance=FLOAT_TOLERANCE)
+    assert_agrees(*args, tolerance=TOLERANCE)
 
 
 def test_quantized_weights_that_are_computed():
-    case = operands(INT8, (5, 8), (6, 8))
+    case = operands("int8", (5, 8), (6, 8))
     rng = np.random.default_rng(1)
     weight = fed(rng.integers(-127, 128, (6, 8)).astype("i1"), scale=0.0151)
     args = ("FULLY_CONNECTED", [case.x, weight, case.bias], [case.y], options())
@@ -190,7 +155,7 @@ def sparse_values(seed=0):
 
 
 def test_sparse_int8_weights():
-    case = operands(INT8, (200, 64), (64, 64))
+    case = operands("int8", (200, 64), (64, 64))
     weight = sparse(sparse_values(), scale=0.0151)
     args = ("FULLY_CONNECTED", [case.x, weight, case.bias], [case.y], options())
     assert_agrees(*args, version=8)
@@ -199,7 +164,7 @@ def test_sparse_int8_weights():
 def test_sparse_hybrid_weights():
     x = fed(np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32))
     args = ("FULLY_CONNECTED", [x, sparse(sparse_values(), scale=0.1), None], ["FLOAT32"])
-    assert_agrees(*args, options(), version=8, tolerance=FLOAT_TOLERANCE)
+    assert_agrees(*args, options(), version=8, tolerance=TOLERANCE)
 
 
 def refusal(x=(4, 6), weight=(3, 6), bias=(3,), bias_type="f4", y="FLOAT32", **given):

@@ -5,8 +5,7 @@ import pytest
 
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph.schema.options import L2NormOptions
-from delegraph.testing import tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 from support.quantized_pairs import random_floats, random_integers
 

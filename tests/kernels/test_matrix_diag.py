@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from delegraph.schema.options import MatrixDiagOptions, MatrixSetDiagOptions
-from delegraph.testing import delegraph_outputs
-from delegraph.testing.operator_case import fed, operator_case
+from delegraph.testing import delegraph_outputs, fed, operator_case
 from support.agreement import assert_agrees, assert_both_refuse
 
 

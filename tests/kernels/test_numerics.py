@@ -7,22 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
-from delegraph.runtime.op_resolver import OpResolverType
-from delegraph.schema.enums import Padding, TensorType
-from delegraph.schema.options import (
-    AddOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    LocalResponseNormalizationOptions,
-    MulOptions,
-    ReducerOptions,
-    ResizeBilinearOptions,
-    SoftmaxOptions,
-    TransposeConvOptions,
-)
-from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph import Interpreter, OpResolverType, TensorType
+from delegraph.schema import options as o
+from delegraph.schema.enums import Padding
+from delegraph.testing import DIFFERENCES, constant, delegraph_outputs, one_op_model, tensor
 from delegraph.testing.convolution_operands import (
     INT4_CHANNELS,
     INT8,
@@ -32,7 +20,6 @@ from delegraph.testing.convolution_operands import (
     Kind,
     operands,
 )
-from delegraph.testing.reference_numerics import DIFFERENCES
 from support.official import official_outputs
 
 
@@ -46,7 +33,7 @@ class Case(NamedTuple):
 Make = Callable[[], Case]
 
 INT8_KINDS = (INT8, INT8_CHANNELS, INT4_CHANNELS)
-SOFTMAX = SoftmaxOptions(beta=1.0)
+SOFTMAX = o.SoftmaxOptions(beta=1.0)
 
 
 def values(type: str, shape: tuple[int, ...]) -> Any:
@@ -90,10 +77,10 @@ def every_pair(
 
 
 def conv(op: str, kind: Kind) -> Case:
-    options: Any = Conv2DOptions(stride_h=1, stride_w=1)
+    options: Any = o.Conv2DOptions(stride_h=1, stride_w=1)
     shape, axis = (19, 3, 3, 16), 0
     if op == "DEPTHWISE_CONV_2D":
-        options = DepthwiseConv2DOptions(stride_h=1, stride_w=1, depth_multiplier=1)
+        options = o.DepthwiseConv2DOptions(stride_h=1, stride_w=1, depth_multiplier=1)
         shape, axis = (1, 3, 3, 16), 3
     found = operands(kind, (2, 12, 12, 16), shape, channel_axis=axis)
     model = one_op_model(
@@ -105,7 +92,7 @@ def conv(op: str, kind: Kind) -> Case:
 def transpose_conv(kind: Kind) -> Case:
     found = operands(kind, (2, 12, 12, 16), (19, 3, 3, 16), seed=4)
     size = constant(np.array([2, 14, 14, 19], np.int32))
-    options = TransposeConvOptions(stride_h=1, stride_w=1, padding=Padding.VALID)
+    options = o.TransposeConvOptions(stride_h=1, stride_w=1, padding=Padding.VALID)
     inputs = [size, found.weight, found.x.definition, found.bias]
     model = one_op_model("TRANSPOSE_CONV", inputs, [found.y], options, version=3)
     return Case(model, [found.x.array])
@@ -113,7 +100,7 @@ def transpose_conv(kind: Kind) -> Case:
 
 def fully_connected(kind: Kind) -> Case:
     found = operands(kind, (300, 40), (50, 40), seed=4)
-    options = FullyConnectedOptions(quantized_bias_type=TensorType[kind.bias])
+    options = o.FullyConnectedOptions(quantized_bias_type=TensorType[kind.bias])
     inputs = [found.x.definition, found.weight, found.bias]
     model = one_op_model("FULLY_CONNECTED", inputs, [found.y], options, version=11)
     return Case(model, [found.x.array])
@@ -128,7 +115,7 @@ def reduction(op: str, type: str, axes: tuple[int, ...], x: Any, y: Any) -> Case
     ]
     output = tensor((), type, scale=y[0], zero_point=y[1])
     return Case(
-        one_op_model(op, inputs, [output], ReducerOptions(keep_dims=True), version=2), [array]
+        one_op_model(op, inputs, [output], o.ReducerOptions(keep_dims=True), version=2), [array]
     )
 
 
@@ -136,11 +123,11 @@ def resize() -> Case:
     array = values("UINT8", (1, 40, 30, 3))
     inputs = [tensor(array.shape, "UINT8", scale=1.0), constant(np.array([48, 36], np.int32))]
     y = tensor((), "UINT8", scale=1.0)
-    return Case(one_op_model("RESIZE_BILINEAR", inputs, [y], ResizeBilinearOptions()), [array])
+    return Case(one_op_model("RESIZE_BILINEAR", inputs, [y], o.ResizeBilinearOptions()), [array])
 
 
 def lrn() -> Case:
-    options = LocalResponseNormalizationOptions(radius=2, bias=1.0, alpha=0.5, beta=0.5)
+    options = o.LocalResponseNormalizationOptions(radius=2, bias=1.0, alpha=0.5, beta=0.5)
     x, y = tensor((2, 3, 4, 9)), tensor((2, 3, 4, 9))
     model = one_op_model("LOCAL_RESPONSE_NORMALIZATION", [x], [y], options)
     return Case(model, [values("FLOAT32", x.shape)])
@@ -157,16 +144,18 @@ BEYOND_INT8 = (0.2, 0.3, 0.01), (10, -90, 50)
 
 CASES: dict[tuple[str, str], list[Make]] = {
     ("ADD", "UINT8"): [
-        partial(every_pair, "ADD", "UINT8", *LATE, AddOptions(), columns=256),
-        partial(every_pair, "ADD", "UINT8", *LATE_COLUMN, AddOptions(), columns=1),
+        partial(every_pair, "ADD", "UINT8", *LATE, o.AddOptions(), columns=256),
+        partial(every_pair, "ADD", "UINT8", *LATE_COLUMN, o.AddOptions(), columns=1),
     ],
-    ("ADD", "INT8"): [partial(every_pair, "ADD", "INT8", *EARLY_COLUMN, AddOptions(), columns=1)],
-    ("ADD", "INT16"): [partial(every_pair, "ADD", "INT16", *EARLY, AddOptions(), columns=1000)],
+    ("ADD", "INT8"): [partial(every_pair, "ADD", "INT8", *EARLY_COLUMN, o.AddOptions(), columns=1)],
+    ("ADD", "INT16"): [partial(every_pair, "ADD", "INT16", *EARLY, o.AddOptions(), columns=1000)],
     ("MUL", "UINT8"): [
-        partial(every_pair, "MUL", "UINT8", *BEYOND_UINT8, MulOptions(), columns=columns)
+        partial(every_pair, "MUL", "UINT8", *BEYOND_UINT8, o.MulOptions(), columns=columns)
         for columns in (1, 256)
     ],
-    ("MUL", "INT8"): [partial(every_pair, "MUL", "INT8", *BEYOND_INT8, MulOptions(), columns=256)],
+    ("MUL", "INT8"): [
+        partial(every_pair, "MUL", "INT8", *BEYOND_INT8, o.MulOptions(), columns=256)
+    ],
     ("CONV_2D", "UINT8"): [partial(conv, "CONV_2D", UINT8)],
     ("CONV_2D", "INT8"): [partial(conv, "CONV_2D", kind) for kind in INT8_KINDS],
     ("DEPTHWISE_CONV_2D", "INT8"): [

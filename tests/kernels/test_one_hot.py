@@ -8,8 +8,7 @@ import pytest
 from delegraph import Interpreter, Limits
 from delegraph.errors import NodeError
 from delegraph.schema.options import OneHotOptions
-from delegraph.testing import constant, one_op_model, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 
 

@@ -5,8 +5,7 @@ import pytest
 
 from delegraph.schema.enums import MirrorPadMode
 from delegraph.schema.options import MirrorPadOptions, PadOptions, PadV2Options
-from delegraph.testing import constant, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2)

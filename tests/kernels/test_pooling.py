@@ -6,8 +6,7 @@ import pytest
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import Pool2DOptions
-from delegraph.testing import tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 
 TYPES = {"FLOAT32": np.float32, "UINT8": np.uint8, "INT8": np.int8, "INT16": np.int16}

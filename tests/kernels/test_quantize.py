@@ -1,12 +1,15 @@
 """QUANTIZE."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delegraph.testing import constant, tensor
-from delegraph.testing.operator_case import fed
+from delegraph import Interpreter
+from delegraph.errors import NodeError
+from delegraph.testing import constant, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 from support.quantized_pairs import LIMITS, every_value, random_floats, random_integers
 
@@ -116,3 +119,13 @@ def test_int4_with_a_scale_a_channel_is_refused():
     output = [tensor((2,), "INT4", scale=[0.1, 0.2], zero_point=[0, 0])]
     inputs = [fed(np.float32([1, 2]))]
     assert_both_refuse("QUANTIZE", inputs, output, match="expected one scale", version=4)
+
+
+def test_a_resized_output_has_no_more_channels_than_scales() -> None:
+    y = tensor((2, 3), "INT8", scale=[0.5, 0.25, 1], zero_point=[0, 0, 0], axis=1)
+    interpreter = Interpreter(
+        model_content=one_op_model("QUANTIZE", [tensor((2, 3))], [y]), delegates=[]
+    )
+    interpreter.resize_tensor_input(0, [2, 4])
+    with pytest.raises(NodeError, match=r"output 't1' has 3 scales, its shape is \(2, 4\)"):
+        interpreter.allocate_tensors()

@@ -5,8 +5,7 @@ import pytest
 
 from delegraph import Interpreter
 from delegraph.schema.options import RandomOptions
-from delegraph.testing import constant, one_op_model, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 
 SEEDS = [(1, 0), (0, 1), (7, -3), (-(1 << 40) + 5, (1 << 50) + 1)]

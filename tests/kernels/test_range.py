@@ -5,8 +5,7 @@ import pytest
 
 from delegraph import Interpreter
 from delegraph.errors import NodeError
-from delegraph.testing import constant, one_op_model, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 
 CASES = [(0, 10, 3), (10, 0, -3), (-3, 7, 2), (1, 2, 1)]

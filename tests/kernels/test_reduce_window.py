@@ -3,15 +3,9 @@
 import numpy as np
 import pytest
 
+from delegraph.schema import options as o
 from delegraph.schema.enums import ReduceWindowFunction as Function
-from delegraph.schema.options import (
-    AddOptions,
-    MaximumMinimumOptions,
-    ReduceWindowOptions,
-    StablehloReduceWindowOptions,
-)
-from delegraph.testing import constant, delegraph_outputs, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed, tensor
 from delegraph.testing.subgraphs import Graph, Op, model_of
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.official import official_outputs
@@ -29,8 +23,8 @@ CASES = {
     "running sums": ((9,), (9,), (1,), (1,), (1,), (8, 0)),
 }
 BODIES = [
-    ("ADD", AddOptions()),
-    ("MAXIMUM", MaximumMinimumOptions()),
+    ("ADD", o.AddOptions()),
+    ("MAXIMUM", o.MaximumMinimumOptions()),
     ("STABLEHLO_ADD", None),
     ("STABLEHLO_MULTIPLY", None),
     ("STABLEHLO_MINIMUM", None),
@@ -57,7 +51,7 @@ def test_windows_are_reduced_as_officially(case, function, dtype):
     shape, window, strides, dilations, *_ = CASES[case]
     x = values(shape, dtype)
     inputs = window_inputs(x, np.ones((), dtype), window, strides, dilations)
-    options = ReduceWindowOptions(reduce_function=function)
+    options = o.ReduceWindowOptions(reduce_function=function)
     assert_agrees("REDUCE_WINDOW", inputs, [inputs[0].definition.type.name], options)
 
 
@@ -65,20 +59,20 @@ def test_windows_are_reduced_as_officially(case, function, dtype):
 def test_what_is_no_number_gives_way_as_officially(function):
     x = np.float32([1, np.nan, 2, 3, np.nan, np.nan, -1])
     inputs = window_inputs(x, np.float32(0), (3,), (1,), (1,))
-    options = ReduceWindowOptions(reduce_function=function)
+    options = o.ReduceWindowOptions(reduce_function=function)
     assert_agrees("REDUCE_WINDOW", inputs, ["FLOAT32"], options)
 
 
 def test_a_window_larger_than_its_input_gives_nothing():
     inputs = window_inputs(np.float32([1, 2]), np.float32(0), (3,), (1,), (1,))
-    options = ReduceWindowOptions(reduce_function=Function.ADD)
+    options = o.ReduceWindowOptions(reduce_function=Function.ADD)
     (y,) = assert_agrees("REDUCE_WINDOW", inputs, ["FLOAT32"], options)
     assert y.shape == (0,)
 
 
 def test_a_reduction_must_be_named():
     inputs = window_inputs(np.float32([1, 2]), np.float32(0), (2,), (1,), (1,))
-    given, y = ReduceWindowOptions(), ["FLOAT32"]
+    given, y = o.ReduceWindowOptions(), ["FLOAT32"]
     model, arrays = model_and_arrays("REDUCE_WINDOW", inputs, y, given)
     with pytest.raises(RuntimeError, match="reduce_function is UNSUPPORTED"):
         delegraph_outputs(model, arrays)
@@ -87,13 +81,13 @@ def test_a_reduction_must_be_named():
 def test_fed_windows_are_refused():
     x, init, _, *rest = window_inputs(np.float32([1, 2]), np.float32(0), (2,), (1,), (1,))
     inputs = [x, init, fed(np.array([2])), *rest]
-    options = ReduceWindowOptions(reduce_function=Function.ADD)
+    options = o.ReduceWindowOptions(reduce_function=Function.ADD)
     message = "expected a constant"
     assert_both_refuse("REDUCE_WINDOW", inputs, ["FLOAT32"], options, match=message)
 
 
 def stablehlo_model(x, init, body, window, strides, dilations, base, padding):
-    options = StablehloReduceWindowOptions(
+    options = o.StablehloReduceWindowOptions(
         window_dimensions=window,
         window_strides=strides,
         window_dilations=dilations,

@@ -5,8 +5,7 @@ import pytest
 
 from delegraph.arithmetic.resize_bilinear import fixed_taps, float_taps, row_blocks
 from delegraph.schema.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
-from delegraph.testing import constant, delegraph_outputs, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.official import official_outputs
 

@@ -6,8 +6,7 @@ import pytest
 from delegraph import Interpreter
 from delegraph.errors import NodeError
 from delegraph.schema.options import ReverseSequenceOptions, ReverseV2Options
-from delegraph.testing import constant, one_op_model, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 
 X = np.arange(27, dtype=np.float32).reshape(3, 3, 3)

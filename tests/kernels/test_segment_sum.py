@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.schema.options import SegmentSumOptions
-from delegraph.testing import constant, delegraph_outputs
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 
 GIVEN = [constant, fed]

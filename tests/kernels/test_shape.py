@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
-from delegraph.schema.enums import TensorType
+from delegraph import Interpreter, TensorType
 from delegraph.schema.options import ConcatenationOptions, PadOptions, RankOptions, ShapeOptions
-from delegraph.testing import constant, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed, tensor
 from delegraph.testing.subgraphs import Graph, Op, model_of
 from support.agreement import assert_agrees
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.schema.options import SoftmaxOptions
-from delegraph.testing import delegraph_outputs, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import delegraph_outputs, fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.official import official_outputs
 from support.quantized_pairs import LIMITS, random_floats, random_integers

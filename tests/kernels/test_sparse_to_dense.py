@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.schema.options import SparseToDenseOptions
-from delegraph.testing import constant
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed
 from support.agreement import assert_agrees, assert_both_refuse
 
 GIVEN = [constant, fed]

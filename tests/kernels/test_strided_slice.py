@@ -5,8 +5,7 @@ import pytest
 
 from delegraph.errors import NodeError
 from delegraph.schema.options import StridedSliceOptions
-from delegraph.testing import constant, delegraph_outputs
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 
 X = np.arange(120, dtype=np.int32).reshape(4, 5, 6)

@@ -5,8 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from delegraph.testing import constant
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed
 from support.agreement import assert_agrees, assert_both_refuse
 
 GIVEN = [constant, fed]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from delegraph.testing import constant
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed
 from support.agreement import assert_agrees, assert_both_refuse
 
 X = np.array([[[0, 1], [2, 0]], [[0, 0], [0, 3]]])

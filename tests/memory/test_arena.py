@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from delegraph.errors import ArgumentError, StateError
-from delegraph.memory import best_fit
-from delegraph.memory.arena import Allocation, SimpleMemoryArena, aligned_buffer
+from delegraph.memory import Allocation, SimpleMemoryArena, aligned_buffer, best_fit
 from delegraph.memory.best_fit import NEVER, BestFit
 
 STATM = Path("/proc/self/statm")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given, settings
@@ -9,29 +8,10 @@ from hypothesis import strategies as st
 
 from delegraph.errors import ArgumentError
 from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
+from support.planner_graphs import Graph
 
 NEVER = 10**9
 RESHAPE, BINARY = 4 | 1, 4 | 8  # in-place bits of RESHAPE, and of ADD and MUL
-
-
-@dataclass
-class Graph:
-    nodes: list[PlanNode]
-    inputs: list[int]
-    outputs: list[int]
-    sizes: list[int]
-    variables: list[int] = field(default_factory=list)
-    kinds: dict[int, TensorKind] = field(default_factory=dict)
-
-    @property
-    def num_tensors(self):
-        return len(self.sizes)
-
-    def tensor_bytes(self, index):
-        return self.sizes[index]
-
-    def tensor_kind(self, index):
-        return self.kinds.get(index, TensorKind.ARENA_RW)
 
 
 def planned(graph, **options):

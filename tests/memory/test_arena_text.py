@@ -1,25 +1,16 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
 from delegraph.memory.arena_text import arena_dump, ranges
+from support.planner_graphs import Graph
 
 
 def planner(sizes, nodes, variables=()):
     kinds = dict.fromkeys(variables, TensorKind.ARENA_RW_PERSISTENT)
-    graph = SimpleNamespace(
-        nodes=[PlanNode(*node) for node in nodes],
-        inputs=[0],
-        outputs=[len(sizes) - 1],
-        variables=list(variables),
-        num_tensors=len(sizes),
-        tensor_bytes=lambda tensor: sizes[tensor],
-        tensor_kind=lambda tensor: kinds.get(tensor, TensorKind.ARENA_RW),
-    )
-    return ArenaPlanner(graph)
+    made = [PlanNode(*node) for node in nodes]
+    return ArenaPlanner(Graph(made, [0], [len(sizes) - 1], sizes, list(variables), kinds))
 
 
 def test_each_arena_with_places_has_its_section():

@@ -16,10 +16,7 @@ from delegraph.memory.memory_management import (
 )
 from delegraph.memory.reallocation import reallocation_graph, usage_graph
 from delegraph.memory.records import ObjectsAssignment, OffsetsAssignment, TensorUsageRecord
-from delegraph.memory.task_profiles import (
-    calculate_positional_maximums,
-    calculate_task_profiles,
-)
+from delegraph.memory.task_profiles import calculate_positional_maximums, calculate_task_profiles
 from delegraph.memory.verifier import verify_plan
 from support import slow_strategies as slow
 

@@ -1,37 +1,18 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.memory.arena import TOLERATED, Allocation, is_tight
-from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
+from delegraph.memory.arena_planner import ArenaPlanner, PlanNode
 from delegraph.memory.bounds import lower_bound
 from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord
 from delegraph.memory.tightening import tightened
 from delegraph.memory.usage import usage_records
 from delegraph.memory.verifier import verify_plan
-
-
-@dataclass
-class Graph:
-    nodes: list[PlanNode]
-    sizes: list[int]
-    inputs: list[int]
-    outputs: list[int]
-    variables: tuple[int, ...] = ()
-
-    @property
-    def num_tensors(self):
-        return len(self.sizes)
-
-    def tensor_bytes(self, index):
-        return self.sizes[index]
-
-    def tensor_kind(self, index):
-        return TensorKind.ARENA_RW
+from support.planner_graphs import Graph
 
 
 def random_graph(rng, sizes=(4, 60, 64, 500, 1028, 2048)):
@@ -40,7 +21,7 @@ def random_graph(rng, sizes=(4, 60, 64, 500, 1028, 2048)):
     for i in range(count):
         inputs = [rng.randrange(max(0, i - 6), i + 1) for _ in range(rng.randrange(1, 4))]
         nodes.append(PlanNode(inputs, [i + 1], inplace=rng.choice([0, 0, 4])))
-    return Graph(nodes, [rng.choice(sizes) for _ in range(count + 1)], [0], [count])
+    return Graph(nodes, [0], [count], [rng.choice(sizes) for _ in range(count + 1)])
 
 
 def planned(graph, **options):
@@ -98,7 +79,7 @@ def test_nothing_is_overwritten_in_place_that_is_read_afterwards():
     rng = random.Random(4)
     as_tflite = 0
     for _ in range(600):
-        graph = Graph([any_node(rng, i) for i in range(10)], [64] * 11, [0], [10])
+        graph = Graph([any_node(rng, i) for i in range(10)], [0], [10], [64] * 11)
         planner, *_ = planned(graph, tighten=True)
         assert not wrong_reads(graph, planner.shared_root)
         as_tflite += bool(wrong_reads(graph, planned(graph)[0].shared_root))

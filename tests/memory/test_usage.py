@@ -1,42 +1,16 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
 import delegraph.memory
 from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
-from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
-from delegraph.memory.declared_graph import DeclaredGraph
-from delegraph.memory.records import TensorUsageRecord
-from delegraph.memory.usage import usage_records
+from delegraph.memory import ArenaPlanner, DeclaredGraph, TensorUsageRecord, usage_records
+from delegraph.memory.arena_planner import PlanNode, TensorKind
 from delegraph.schema.enums import BuiltinOperator, TensorType
-
-
-@dataclass
-class Graph:
-    nodes: list[PlanNode]
-    sizes: list[int]
-    inputs: list[int]
-    outputs: list[int]
-    variables: list[int] = field(default_factory=list)
-    constants: set[int] = field(default_factory=set)
-
-    @property
-    def num_tensors(self):
-        return len(self.sizes)
-
-    def tensor_bytes(self, index):
-        return self.sizes[index]
-
-    def tensor_kind(self, index):
-        if index in self.constants:
-            return TensorKind.OTHER
-        if index in self.variables:
-            return TensorKind.ARENA_RW_PERSISTENT
-        return TensorKind.ARENA_RW
+from support.planner_graphs import Graph
 
 
 def rows(graph, **options):
@@ -51,10 +25,10 @@ GRAPH = Graph(
         PlanNode([2], [3, 4], [6]),
         PlanNode([3, 2, -1], [5], inplace=4),
     ],
-    sizes=[10, 5, 20, 20, 8, 20, 3],
     inputs=[0],
     outputs=[5],
-    constants={1},
+    sizes=[10, 5, 20, 20, 8, 20, 3],
+    kinds={1: TensorKind.OTHER},
 )
 
 
@@ -64,7 +38,7 @@ def test_tensors_are_in_use_from_their_writer_to_their_last_reader():
 
 
 def test_records_come_in_the_order_of_their_first_tasks():
-    graph = Graph([PlanNode([1], [2]), PlanNode([2], [0])], [1, 1, 1], [1], [0])
+    graph = Graph([PlanNode([1], [2]), PlanNode([2], [0])], [1], [0], [1, 1, 1])
     assert usage_records(graph)[1] == [1, 2, 0]
 
 
@@ -85,12 +59,13 @@ def test_tensors_that_share_have_one_record_under_their_root():
 
 
 def test_variables_and_tensors_of_no_bytes_are_left_out():
-    graph = Graph([PlanNode([0, 2], [1])], [4, 0, 4], [0], [1], variables=[2])
+    kinds = {2: TensorKind.ARENA_RW_PERSISTENT}
+    graph = Graph([PlanNode([0, 2], [1])], [0], [1], [4, 0, 4], [2], kinds)
     assert rows(graph) == {0: (4, 0, 0)}
 
 
 def test_a_graph_without_nodes_keeps_its_inputs():
-    assert rows(Graph([], [4], [0], [0])) == {0: (4, 0, 0)}
+    assert rows(Graph([], [0], [0], [4])) == {0: (4, 0, 0)}
 
 
 def random_graph(rng):
@@ -103,7 +78,7 @@ def random_graph(rng):
     for node in nodes:
         if node.inplace & 1:  # leaves the data as it is, so there are as many bytes
             sizes[node.outputs[0]] = sizes[node.inputs[0]]
-    return Graph(nodes, sizes, [0], [count, rng.randrange(1, count + 1)])
+    return Graph(nodes, [0], [count, rng.randrange(1, count + 1)], sizes)
 
 
 def test_records_tell_what_the_arena_planner_plans_for():
@@ -116,7 +91,7 @@ def test_records_tell_what_the_arena_planner_plans_for():
         planner.execute_allocations(0, len(graph.nodes) - 1)
         planned = {
             tensor: (block.size, block.first_node, min(block.last_node, len(graph.nodes) - 1))
-            for tensor, block in planner._allocations.items()
+            for tensor, block in planner.allocations.items()
         }
         assert rows(graph, keep_inputs=True, root_of=planner.shared_root) == planned
         shared += graph.num_tensors - len(planned)
@@ -164,5 +139,5 @@ def test_what_an_asynchronous_node_reads_is_in_use_while_others_run():
         PlanNode([0], [3], held=[1]),
         PlanNode([2, 3], [4]),
     ]
-    graph = Graph(nodes, [4] * 5, [0], [4])
+    graph = Graph(nodes, [0], [4], [4] * 5)
     assert rows(graph)[1] == (4, 0, 2)

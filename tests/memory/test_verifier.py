@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.errors import ArgumentError
-from delegraph.memory.records import ObjectsAssignment, OffsetsAssignment, TensorUsageRecord
-from delegraph.memory.verifier import verify_plan
+from delegraph.memory import ObjectsAssignment, OffsetsAssignment, TensorUsageRecord, verify_plan
 
 CHAIN = [TensorUsageRecord(8, 0, 1), TensorUsageRecord(8, 1, 2), TensorUsageRecord(8, 2, 3)]
 

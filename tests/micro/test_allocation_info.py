@@ -89,10 +89,7 @@ def test_a_subgraph_nobody_calls_has_no_steps_and_is_still_placed():
 def test_scratch_lives_while_its_node_runs_calls_included():
     options = IfOptions(then_subgraph_index=1, else_subgraph_index=1)
     model = subgraphs_model(
-        [
-            ([("IF", "c x", "y", options)], "c x", "y", FLAG),
-            ([("SIN", "a", "b")], "a", "b", {}),
-        ]
+        [([("IF", "c x", "y", options)], "c x", "y", FLAG), ([("SIN", "a", "b")], "a", "b", {})]
     )
     found = steps(model, [ScratchRequest(8, 0, 0), ScratchRequest(8, 1, 0)])
     assert found[-2:] == [(1, 5), (3, 5)]

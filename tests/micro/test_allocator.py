@@ -20,11 +20,7 @@ from delegraph.micro.allocator import Kept, MicroAllocator
 from delegraph.micro.estimate import estimate_arena
 from delegraph.micro.layout import Layout
 from delegraph.micro.offline_plans import METADATA_NAME, encode_offline_plan
-from delegraph.micro.planners import (
-    BufferPlan,
-    GreedyMemoryPlanner,
-    NonPersistentMemoryPlannerShim,
-)
+from delegraph.micro.planners import BufferPlan, GreedyMemoryPlanner, NonPersistentMemoryPlannerShim
 from delegraph.micro.recording_allocator import RecordingMicroAllocator
 from delegraph.micro.targets import TARGET_32, TARGET_64
 from delegraph.testing import graph_model, subgraphs_model, tensor

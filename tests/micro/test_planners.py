@@ -5,14 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delegraph.errors import ArgumentError, StateError
-from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord
-from delegraph.memory.verifier import verify_plan
-from delegraph.micro.plan_map import memory_plan_text
-from delegraph.micro.planners import (
+from delegraph.memory import OffsetsAssignment, TensorUsageRecord, verify_plan
+from delegraph.micro import (
     BufferPlan,
     GreedyMemoryPlanner,
     LinearMemoryPlanner,
     NonPersistentMemoryPlannerShim,
+    memory_plan_text,
 )
 
 
@@ -29,11 +28,7 @@ def greedy(buffers):
         ([], [], 0),
         ([(10, 0, 1), (20, 2, 3)], [0, 0], 20),
         # 50 first, then 40 beside nothing live, 30 above 40, 20 above both, 10 above 50
-        (
-            [(10, 0, 1), (20, 1, 2), (30, 2, 3), (40, 3, 4), (50, 0, 1)],
-            [50, 70, 40, 0, 0],
-            90,
-        ),
+        ([(10, 0, 1), (20, 1, 2), (30, 2, 3), (40, 3, 4), (50, 0, 1)], [50, 70, 40, 0, 0], 90),
         ([(100, 0, 1), (50, 2, 3), (20, 1, 2)], [0, 0, 100], 120),
         ([(100, 0, 1), (80, 2, 3), (50, 1, 2)], [0, 0, 100], 150),
         # equal sizes: the last one added is placed first

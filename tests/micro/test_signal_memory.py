@@ -4,10 +4,8 @@ import pytest
 from flatbuffers import flexbuffers
 
 from delegraph.graph.loader import parse_model
-from delegraph.micro import RecordingMicroAllocator, estimate_arena
-from delegraph.micro.interpreter import MicroInterpreter
+from delegraph.micro import TARGET_64, MicroInterpreter, RecordingMicroAllocator, estimate_arena
 from delegraph.micro.recording_allocator import Kept
-from delegraph.micro.targets import TARGET_64
 from delegraph.testing import one_op_model, tensor
 
 SUBTRACTION = {

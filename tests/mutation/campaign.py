@@ -154,11 +154,7 @@ class Campaign:
         return left
 
     def _judge(
-        self,
-        mutant: Mutant,
-        bench: Bench,
-        tests: Sequence[str],
-        work: Callable[[], str | None],
+        self, mutant: Mutant, bench: Bench, tests: Sequence[str], work: Callable[[], str | None]
     ) -> bool:
         """Return whether *work* could judge *mutant*."""
         start = time.perf_counter()

@@ -65,10 +65,7 @@ def test_that_fails_always():
     assert False
 """
 
-SURVIVORS = {
-    "Counter.add: step < 0 -> step <= 0",
-    "unreached: return 1 -> return 2",
-}
+SURVIVORS = {"Counter.add: step < 0 -> step <= 0", "unreached: return 1 -> return 2"}
 
 
 def mutants(tmp_path: Path, source: str) -> list[Mutant]:

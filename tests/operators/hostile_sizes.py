@@ -16,8 +16,7 @@ from flatbuffers import flexbuffers
 
 from delegraph import Interpreter, Limits
 from delegraph.operators.flexbuffer_options import flexbuffer_value
-from delegraph.schema import tables
-from delegraph.schema.writer import write_model
+from delegraph.schema import tables, write_model
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import MAKERS, cases
 from delegraph.testing.outputs import outputs_of

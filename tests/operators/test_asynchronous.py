@@ -5,13 +5,7 @@ from concurrent.futures import Future
 import pytest
 
 from delegraph.errors import OperatorError
-from delegraph.operators.asynchronous import (
-    DONE,
-    AsyncEval,
-    Started,
-    preceded_by,
-    require_event,
-)
+from delegraph.operators.asynchronous import DONE, AsyncEval, Started, preceded_by, require_event
 
 
 class Event:

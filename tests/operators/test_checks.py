@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegraph import Interpreter, TensorType
 from delegraph.errors import NodeError, OperatorError
 from delegraph.operators.checks import require_rank, require_shape
 from delegraph.operators.tensor import Tensor
-from delegraph.schema.enums import TensorType
 from delegraph.schema.options import ArgMaxOptions
-from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, tensor
 from delegraph.testing.operator_cases.quantizing import sparse_rows
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 

@@ -22,6 +22,7 @@ from delegraph.operators.custom_op import (
 )
 from delegraph.operators.custom_options import options_as
 from delegraph.testing import TensorDef, constant, graph_model, one_op_model, tensor
+from delegraph.testing.outputs import outputs_of
 
 X = np.float32([1, 2, 3])
 VECTOR = tensor((3,))
@@ -46,12 +47,7 @@ def run(
     """Return the outputs of a model of one operator; *options* are written as a FlexBuffer."""
     raw = options if isinstance(options, bytes) else bytes(flexbuffers.Dumps(options or {}))
     model = one_op_model(op, inputs or [VECTOR], outputs or [tensor((3,))], custom_options=raw)
-    interpreter = Interpreter(model_content=model, **arguments)
-    interpreter.allocate_tensors()
-    for detail, value in zip(interpreter.get_input_details(), values, strict=True):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+    return outputs_of(Interpreter(model_content=model, **arguments), values)
 
 
 def test_three_lines_make_an_operator() -> None:
@@ -202,9 +198,7 @@ def test_the_shape_function_sizes_outputs_before_anything_runs() -> None:
         interpreter.allocate_tensors()
         assert interpreter.get_output_details()[0]["shape"].tolist() == [3 * length]
         x = np.arange(length, dtype=np.float32)
-        interpreter.set_tensor(0, x)
-        interpreter.invoke()
-        np.testing.assert_array_equal(interpreter.get_tensor(1), np.repeat(x, 3))
+        np.testing.assert_array_equal(outputs_of(interpreter, [x])[0], np.repeat(x, 3))
 
 
 def test_the_shape_function_reads_constants_and_nothing_that_is_computed() -> None:
@@ -278,11 +272,8 @@ def test_inputs_are_read_only_but_variables_keep_what_is_written() -> None:
         run("Spoil", X)
     model = one_op_model("Count", [VECTOR, tensor((3,), is_variable=True)], [tensor((3,))])
     interpreter = Interpreter(model_content=model)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, X)
-    interpreter.invoke()
-    interpreter.invoke()
-    np.testing.assert_array_equal(interpreter.get_tensor(2), 2 * X)
+    outputs_of(interpreter, [X])
+    np.testing.assert_array_equal(outputs_of(interpreter, [X])[0], 2 * X)
 
 
 @pytest.mark.parametrize(
@@ -412,11 +403,8 @@ def test_operators_behind_an_open_shape_follow_it() -> None:
         [("Positive", "x", "p"), ("Last", "p", "l"), ("SIN", "l", "y")], inputs="x", outputs="y"
     )
     interpreter = Interpreter(model_content=model)
-    interpreter.allocate_tensors()
     for values, expected in (([1, 2, -1, -1], [2]), ([-1, -1, -1, -1], []), ([3, 4, 5, 6], [6])):
-        interpreter.set_tensor(0, np.float32(values))
-        interpreter.invoke()
-        result = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        (result,) = outputs_of(interpreter, [np.float32(values)])
         np.testing.assert_allclose(result, np.sin(np.float32(expected)), rtol=1e-6)
 
 

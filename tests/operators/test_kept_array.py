@@ -7,8 +7,7 @@ from flatbuffers import flexbuffers
 from delegraph import Interpreter, Limits
 from delegraph.errors import ArenaTooSmallError, NodeError
 from delegraph.micro import MicroInterpreter
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.schema import read_model, write_model
 from delegraph.testing import one_op_model, tensor
 
 

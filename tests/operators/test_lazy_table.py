@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import delegraph.kernels.ops  # noqa: F401 - declares the kernels
-from delegraph.operators.lazy_table import LazyTable
-from delegraph.operators.op_table import OP_TABLE
+from delegraph.operators import OP_TABLE, LazyTable
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.testing.operator_cases import MAKERS
 

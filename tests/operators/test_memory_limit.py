@@ -12,14 +12,8 @@ import psutil
 import pytest
 
 from delegraph.errors import OperatorError
-from delegraph.operators import memory_limit
-from delegraph.operators.memory_limit import (
-    LEAST,
-    LEAST_COPIES,
-    TIMES_FILE,
-    MemoryLimit,
-    physical_memory,
-)
+from delegraph.operators import MemoryLimit, memory_limit
+from delegraph.operators.memory_limit import LEAST, LEAST_COPIES, TIMES_FILE, physical_memory
 
 ASKING = Path(__file__).with_name("hostile_sizes.py")
 

@@ -11,9 +11,8 @@ import pytest
 
 import delegraph.kernels
 from delegraph.kernels.ops import KERNELS
-from delegraph.operators.lazy_table import LazyTable
-from delegraph.operators.op_table import OP_TABLE, kernel
-from delegraph.operators.registration import Registration
+from delegraph.operators import OP_TABLE, LazyTable, Registration
+from delegraph.operators.op_table import kernel
 
 
 def test_what_every_kernel_module_registers_is_declared() -> None:

@@ -4,10 +4,8 @@ import pytest
 
 import delegraph.kernels.ops  # noqa: F401 - declares the kernels
 from delegraph.delegation.node_features import PARAMETERS
-from delegraph.operators import roles
-from delegraph.operators.op_table import OP_TABLE
-from delegraph.operators.registration import Node
-from delegraph.operators.roles import operand_roles, operands, roles_of
+from delegraph.operators import OP_TABLE, Node, roles, roles_of
+from delegraph.operators.roles import operand_roles, operands
 from delegraph.testing.operator_cases import MAKERS, cases
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 

@@ -258,10 +258,7 @@ def test_arguments_override_the_environment(site: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("DELEGRAPH_DISABLE_PLUGINS", "one")
     assert fakes(PluginSet(allow=["*"], disable=[]))["one"].state is PluginState.OK
     only = fakes(PluginSet(allow=["two"], disable=[]))["one"]
-    assert (only.state, only.error) == (
-        PluginState.NOT_ALLOWED,
-        "the allow list allows only 'two'",
-    )
+    assert (only.state, only.error) == (PluginState.NOT_ALLOWED, "the allow list allows only 'two'")
     assert fakes(PluginSet(disable=["one"], allow=["*"]))["one"].error == (
         "disabled by the disable list"
     )

@@ -55,9 +55,7 @@ def test_what_the_engine_refuses_stays_uncompiled() -> None:
     assert len(compiled_partitions(parse_model(made.content))) < 2
 
 
-def test_the_version_is_that_of_the_class_or_of_the_plugin(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_version_is_that_of_the_class_or_of_the_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine_compiler(CHIP).version() == "1.0"
     assert engine_compiler(CHIP, lambda: "2.0").version() == "2.0"
     compiled = compile_model(sines(), ["chip"]).content

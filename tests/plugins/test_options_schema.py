@@ -10,8 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from delegraph.errors import PluginOptionError
-from delegraph.plugins import DelegateSpec, PluginSet, installed
-from delegraph.plugins.options import make_options
+from delegraph.plugins import DelegateSpec, PluginSet, installed, make_options
 from delegraph.plugins.options_schema import options_schema
 
 

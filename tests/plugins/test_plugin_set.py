@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from importlib_metadata import EntryPoint
 
-from delegraph.delegation.delegate import Delegate
-from delegraph.delegation.driver import SimpleDelegate
+from delegraph.delegation import Delegate, SimpleDelegate
 from delegraph.errors import (
     AmbiguousDelegateError,
     PluginError,
@@ -16,8 +15,7 @@ from delegraph.errors import (
     PluginOptionError,
     UnknownDelegateError,
 )
-from delegraph.operators.custom_op import unregister_custom_op
-from delegraph.operators.registration import Registration
+from delegraph.operators import Registration, unregister_custom_op
 from delegraph.plugins import PluginSet
 from support.fake_distributions import write_distribution, write_plugin
 

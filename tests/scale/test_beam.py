@@ -16,11 +16,7 @@ from support.moody_delegate import moody_setup
 
 beam: Any = pytest.importorskip("apache_beam", reason="Beam is tested by make test-scale-beam")
 
-from apache_beam.ml.inference.base import (  # noqa: E402
-    KeyedModelHandler,
-    PredictionResult,
-    RunInference,
-)
+from apache_beam.ml.inference.base import KeyedModelHandler, PredictionResult, RunInference  # noqa: E402
 from apache_beam.options.pipeline_options import PipelineOptions  # noqa: E402
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner  # noqa: E402
 

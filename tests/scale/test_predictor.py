@@ -14,13 +14,7 @@ from delegraph import Interpreter
 from delegraph.errors import ArgumentError, PredictionError
 from delegraph.scale.batching import SIZES_KEPT
 from delegraph.scale.predictor import Predictor
-from delegraph.schema.options import (
-    CumsumOptions,
-    GatherOptions,
-    ReducerOptions,
-    ReshapeOptions,
-    RNNOptions,
-)
+from delegraph.schema import options as o
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools.setup import Setup
 
@@ -76,7 +70,7 @@ def saved(folder: Path, content: bytes) -> Path:
 def total(folder: Path) -> Path:
     """The sum over the first axis: a batch of rows would become one."""
     tensors = {"x": tensor((1, 3)), "axis": constant(np.zeros(1, np.int32)), "y": tensor((1, 3))}
-    node = ("SUM", "x axis", "y", ReducerOptions(keep_dims=True))
+    node = ("SUM", "x axis", "y", o.ReducerOptions(keep_dims=True))
     return saved(folder, graph_model([node], inputs="x", outputs="y", tensors=tensors))
 
 
@@ -84,7 +78,7 @@ def flat(folder: Path) -> Path:
     """A constant shape that holds for one row."""
     shape = constant(np.array([1, 4], np.int32))
     tensors = {"x": tensor((1, 2, 2)), "shape": shape, "y": tensor((1, 4))}
-    node = ("RESHAPE", "x shape", "y", ReshapeOptions(new_shape=[1, 4]))
+    node = ("RESHAPE", "x shape", "y", o.ReshapeOptions(new_shape=[1, 4]))
     return saved(folder, graph_model([node], inputs="x", outputs="y", tensors=tensors))
 
 
@@ -92,7 +86,7 @@ def lookup(folder: Path) -> Path:
     """Rows of a table of 10; other positions are an error."""
     table = constant(np.arange(20, dtype=np.float32).reshape(10, 2))
     tensors = {"x": tensor((1,), "INT32"), "table": table, "y": tensor((1, 2))}
-    node = ("GATHER", "table x", "y", GatherOptions())
+    node = ("GATHER", "table x", "y", o.GatherOptions())
     return saved(folder, graph_model([node], inputs="x", outputs="y", tensors=tensors))
 
 
@@ -109,7 +103,7 @@ def test_a_model_that_mixes_rows_gets_them_one_by_one(model: Any, tmp_path: Path
 def test_rows_that_are_alike_decide_nothing(tmp_path: Path) -> None:
     axis = constant(np.zeros((), np.int32))
     tensors = {"x": tensor((1, 3)), "axis": axis, "y": tensor((1, 3))}
-    node = ("CUMSUM", "x axis", "y", CumsumOptions())
+    node = ("CUMSUM", "x axis", "y", o.CumsumOptions())
     model = saved(tmp_path, graph_model([node], inputs="x", outputs="y", tensors=tensors))
     predictor = Predictor(model)
     for x in (np.zeros((4, 3), np.float32), np.arange(12, dtype=np.float32).reshape(4, 3)):
@@ -128,7 +122,7 @@ def test_a_row_knows_nothing_of_the_one_before(tmp_path: Path) -> None:
         "state": tensor((1, 1), is_variable=True),
         "y": tensor((1, 1)),
     }
-    node = ("RNN", "x w r b state", "y", RNNOptions())
+    node = ("RNN", "x w r b state", "y", o.RNNOptions())
     model = saved(tmp_path, graph_model([node], inputs="x", outputs="y", tensors=tensors))
     x = np.array([[1], [2], [4]], np.float32)
     for batching in ("rows", "auto"):

@@ -165,10 +165,7 @@ def refused(
     served: Served, way: str, model: str, output: str, **inputs: NDArray[Any]
 ) -> InferenceServerException:
     """Return how the server refuses a request."""
-    with (
-        Client(served, way, model) as client,
-        pytest.raises(InferenceServerException) as caught,
-    ):
+    with Client(served, way, model) as client, pytest.raises(InferenceServerException) as caught:
         client.ask(output, **inputs)
     return caught.value
 

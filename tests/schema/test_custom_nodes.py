@@ -3,10 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.graph.loader import parse_model
-from delegraph.schema.custom_nodes import CustomNode, with_plans
-from delegraph.schema.pruning import pruned
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.schema import CustomNode, pruned, read_model, with_plans, write_model
 from support.by_name import sines
 from support.signatures import two_signatures
 

@@ -4,10 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delegraph.schema import tables
-from delegraph.schema.pruning import pruned
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.schema import pruned, read_model, tables, write_model
 from support.by_name import doubling_while, sines
 from support.described_models import with_metadata
 from support.signatures import two_signatures

@@ -13,12 +13,10 @@ from ai_edge_litert import schema_py_generated as generated
 from flatbuffers import number_types
 
 from delegraph.errors import MalformedModelError
-from delegraph.schema import tables
+from delegraph.schema import read_model, tables, write_model
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import Conv2DOptions, PackOptions
-from delegraph.schema.reader import read_model
 from delegraph.schema.table import Scalar, ScalarVector, String, Table, Union
-from delegraph.schema.writer import write_model
 from delegraph.testing import constant, one_op_model, tensor
 from support.corpus import CORPUS, corpus_rows, needs_corpus
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from delegraph.schema import tables
+from delegraph.schema import read_model, tables, write_model
 from delegraph.schema.enums import BuiltinOperator, QuantizationDetails
 from delegraph.schema.options import (
     BUILTIN_OPTIONS,
@@ -15,7 +15,6 @@ from delegraph.schema.options import (
     ReshapeOptions,
     options_field,
 )
-from delegraph.schema.reader import read_model
 from delegraph.schema.table import (
     ArrayVector,
     Child,
@@ -27,7 +26,6 @@ from delegraph.schema.table import (
     Table,
     Union,
 )
-from delegraph.schema.writer import write_model
 from delegraph.testing import tensor
 from delegraph.testing.one_op import one_op_records
 from support.corpus import CORPUS, corpus_rows, needs_corpus

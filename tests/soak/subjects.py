@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph import Interpreter
-from delegraph.runtime.op_resolver import OpResolverType
+from delegraph import Interpreter, OpResolverType
 from delegraph.schema.options import AddOptions, LessOptions, WhileOptions
 from delegraph.testing import constant, tensor
 from delegraph.testing.subgraphs import Graph, Op, model_of

@@ -28,11 +28,11 @@ class Buffered(Delegate):
             if context.get_node_and_registration(i)[1].name == "SIN"
         ]
         if self.keeps_input:
-            context.set_buffer_handle(context.tensors[context.inputs[0]], self._new(), self)
+            context.set_buffer_handle(context.tensors[context.inputs[0]], self.new_handle(), self)
         registration = Registration("buffered", self._prepare_kernel)
         context.replace_node_subsets_with_delegate_kernels(registration, nodes, self)
 
-    def _new(self) -> int:
+    def new_handle(self) -> int:
         handle = len(self.log) + 100
         self.log.append(f"new {handle}")
         self.buffers[handle] = None
@@ -40,7 +40,7 @@ class Buffered(Delegate):
 
     def _prepare_kernel(self, context: Any, node: Node) -> Callable[[], None]:
         source, target = context.tensors[node.inputs[0]], context.tensors[node.outputs[0]]
-        context.set_buffer_handle(target, self._new(), self)
+        context.set_buffer_handle(target, self.new_handle(), self)
 
         def compute() -> None:
             x = self.buffers[source.buffer_handle] if self.keeps_input else source.data

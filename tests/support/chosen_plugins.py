@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.plugins import plugin_set
-from delegraph.plugins.plugin_set import PluginSet
+from delegraph.plugins import PluginSet, plugin_set
 
 
 def disable_plugins(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from delegraph.tools.evaluation.detections import Detections
-from delegraph.tools.evaluation.ground_truth import TruePicture
+from delegraph.tools import Detections, TruePicture
 from support.made_up_detections import SIDE, made_up
 
 

@@ -14,7 +14,7 @@ def configure(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> Path:
     """Write ``delegraph.toml`` into *folder*, and let it be in force for the test."""
     path = folder / "delegraph.toml"
     path.write_text(text, encoding="utf-8")
-    configuration._found.cache_clear()  # an earlier file may have had the path
+    configuration.configuration_of.cache_clear()  # an earlier file may have had the path
     monkeypatch.setenv(CONFIG_VARIABLE, str(path))
     monkeypatch.delenv(DEFAULT_DELEGATES_VARIABLE, raising=False)  # which would win
     return path

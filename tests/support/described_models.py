@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from delegraph.graph.metadata import METADATA_ENTRY
-from delegraph.schema import metadata, tables
+from delegraph.schema import metadata, read_model, tables, write_model
 from delegraph.schema.metadata import (
     AssociatedFile,
     AssociatedFileType,
@@ -21,9 +21,8 @@ from delegraph.schema.metadata import (
     SubGraphMetadata,
     TensorMetadata,
 )
-from delegraph.schema.reader import read_model
 from delegraph.schema.table import Table
-from delegraph.schema.writer import write_model, write_root
+from delegraph.schema.writer import write_root
 
 
 def with_metadata(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.schema import tables
+from delegraph.schema import tables, write_model
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import AddOptions, Conv2DOptions
-from delegraph.schema.writer import write_model
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph.testing.one_op import one_op_records
 

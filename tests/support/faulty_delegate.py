@@ -18,8 +18,7 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
-from delegraph.delegation.capabilities import Capabilities
-from delegraph.delegation.tolerance import Tolerance
+from delegraph.delegation import Capabilities, Tolerance
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 
 Fault = Callable[[Any, Node, int], None]

@@ -25,7 +25,7 @@ def interpreter_with(delegate: Delegate, **arguments: Any) -> Interpreter:
 
 def pid_of(delegate: Any) -> int:
     """Return the process of an isolated delegate."""
-    pid: int = delegate._process.child.pid
+    pid: int = delegate.process.child.pid
     return pid
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from delegraph.tools.evaluation.detections import Detections
-from delegraph.tools.evaluation.ground_truth import InPixels, TruePicture
+from delegraph.tools import Detections, InPixels, TruePicture
 
 SIDE = 200
 """Pixels of a picture's side."""

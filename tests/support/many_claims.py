@@ -8,18 +8,17 @@ from delegraph import (
     Capabilities,
     Claim,
     Interpreter,
+    OpResolverType,
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
-from delegraph.runtime.op_resolver import OpResolverType
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.schema import read_model, write_model
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
 
 TYPES = ("FLOAT32", "INT8", "BOOL")
 OPERATORS = sorted(REGISTERED_OPERATORS)[::2]
 CAPABILITIES = Capabilities(
-    [Claim(op, [type, "INT32"], "broadcast") for op in OPERATORS for type in TYPES],
+    [Claim(op, [type, "INT32"], "broadcast") for op in OPERATORS for type in TYPES]
 )
 
 

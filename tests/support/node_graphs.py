@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delegraph.graph import parse_model
-from delegraph.graph.model import Model
-from delegraph.schema import tables
-from delegraph.schema.writer import write_model
+from delegraph.graph import Model, parse_model
+from delegraph.schema import tables, write_model
 from delegraph.testing import tensor
 from delegraph.testing.subgraphs import Graph, Op, records_of
 

@@ -9,20 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
-from delegraph.schema.options import (
-    AddOptions,
-    AssignVariableOptions,
-    CastOptions,
-    GreaterOptions,
-    IfOptions,
-    LessOptions,
-    MulOptions,
-    ReadVariableOptions,
-    RNNOptions,
-    VarHandleOptions,
-    WhereOptions,
-    WhileOptions,
-)
+from delegraph.schema import options as o
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 from support.by_name import sines
 from support.faulty_delegate import Faulty
@@ -39,10 +26,10 @@ def positive_positions() -> bytes:
     }
     return graph_model(
         [
-            ("GREATER", "x zero", "c", GreaterOptions()),
-            ("WHERE", "c", "w", WhereOptions()),
-            ("CAST", "w", "f", CastOptions()),
-            ("MUL", "f f", "y", MulOptions()),
+            ("GREATER", "x zero", "c", o.GreaterOptions()),
+            ("WHERE", "c", "w", o.WhereOptions()),
+            ("CAST", "w", "f", o.CastOptions()),
+            ("MUL", "f f", "y", o.MulOptions()),
         ],
         inputs="x",
         outputs="y",
@@ -53,16 +40,16 @@ def positive_positions() -> bytes:
 def doubling() -> bytes:
     """While x < 10: x = x + x; then + 1."""
     one = {"x": tensor((1,)), "y": tensor((1,)), "z": tensor((1,))}
-    options = WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    options = o.WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
     unit = constant(np.ones(1, np.float32))
-    loop = [("WHILE", "x", "z", options), ("ADD", "z unit", "y", AddOptions())]
-    less = [("LESS", "x ten", "c", LessOptions())]
+    loop = [("WHILE", "x", "z", options), ("ADD", "z unit", "y", o.AddOptions())]
+    less = [("LESS", "x ten", "c", o.LessOptions())]
     ten = constant(np.array([10], np.float32))
     return subgraphs_model(
         [
             (loop, "x", "y", {**one, "unit": unit}),
             (less, "x", "c", {**one, "ten": ten, "c": tensor((1,), "BOOL")}),
-            ([("ADD", "x x", "y", AddOptions())], "x", "y", one),
+            ([("ADD", "x x", "y", o.AddOptions())], "x", "y", one),
         ]
     )
 
@@ -78,19 +65,19 @@ def remembering() -> bytes:
         "y": tensor((1, 1)),
     }
     return graph_model(
-        [("RNN", "x w r b h", "y", RNNOptions())], inputs="x", outputs="y", tensors=tensors
+        [("RNN", "x w r b h", "y", o.RNNOptions())], inputs="x", outputs="y", tensors=tensors
     )
 
 
 def counting() -> bytes:
     """Adds x to a resource variable and returns the sum: read, add, assign."""
     tensors = {"h": tensor((), "RESOURCE")}
-    handle, read = VarHandleOptions(shared_name="v"), ReadVariableOptions()
+    handle, read = o.VarHandleOptions(shared_name="v"), o.ReadVariableOptions()
     main = [
         ("VAR_HANDLE", "", "h", handle),
         ("READ_VARIABLE", "h", "old", read),
-        ("ADD", "old x", "y", AddOptions()),
-        ("ASSIGN_VARIABLE", "h y", "", AssignVariableOptions()),
+        ("ADD", "old x", "y", o.AddOptions()),
+        ("ASSIGN_VARIABLE", "h y", "", o.AssignVariableOptions()),
     ]
     return graph_model(main, inputs="x", outputs="y", tensors=tensors)
 
@@ -99,12 +86,12 @@ def counting_in_a_branch() -> bytes:
     """The same in both branches of an IF."""
     tensors = {"h": tensor((), "RESOURCE")}
     branch = [
-        ("VAR_HANDLE", "", "h", VarHandleOptions(shared_name="v")),
-        ("READ_VARIABLE", "h", "old", ReadVariableOptions()),
-        ("ADD", "old x", "y", AddOptions()),
-        ("ASSIGN_VARIABLE", "h y", "", AssignVariableOptions()),
+        ("VAR_HANDLE", "", "h", o.VarHandleOptions(shared_name="v")),
+        ("READ_VARIABLE", "h", "old", o.ReadVariableOptions()),
+        ("ADD", "old x", "y", o.AddOptions()),
+        ("ASSIGN_VARIABLE", "h y", "", o.AssignVariableOptions()),
     ]
-    either = [("IF", "c x", "y", IfOptions(then_subgraph_index=1, else_subgraph_index=1))]
+    either = [("IF", "c x", "y", o.IfOptions(then_subgraph_index=1, else_subgraph_index=1))]
     yes = constant(np.array([True]))
     return subgraphs_model([(either, "x", "y", {"c": yes}), (branch, "x", "y", tensors)])
 

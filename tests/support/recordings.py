@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from delegraph import Interpreter
-from delegraph.graph import parse_model
-from delegraph.graph.model import Model
+from delegraph.graph import Model, parse_model
 from delegraph.runtime.execution.profile import ProfileEvent
-from delegraph.tools import Setup
-from delegraph.tools.profiling.recording import Recording, Run, TensorFigures
+from delegraph.tools import Recording, Setup
+from delegraph.tools.profiling.recording import Run, TensorFigures
 from support.by_name import ByName, sines
 
 START = 5_000_000

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph.schema import tables
-from delegraph.schema.writer import write_model
+from delegraph.schema import tables, write_model
 from delegraph.testing import tensor
 from delegraph.testing.subgraphs import Graph, Op, records_of
 

@@ -6,10 +6,9 @@ import io
 
 import pytest
 
-from delegraph.testing import check_progress
+from delegraph.testing import check_progress, fed, operator_case
 from delegraph.testing.check_progress import CheckProgress
 from delegraph.testing.conformance.run_reports import CheckBegins, ModelBegins
-from delegraph.testing.operator_case import fed, operator_case
 
 CASE = operator_case("NEG", [fed([1.0], "FLOAT32")], ["FLOAT32"])
 

@@ -201,11 +201,7 @@ HUNG = "hung: ended after 3 s with nothing done (--delegate-timeout); *"
             "prepare_is",
             ["in the check 'prepare is idempotent' the delegate 'careful' " + HUNG],
         ),
-        (
-            "hangs_in('close')",
-            "numbers",
-            ["in the check 'ADD' the delegate 'careful' " + HUNG],
-        ),
+        ("hangs_in('close')", "numbers", ["in the check 'ADD' the delegate 'careful' " + HUNG]),
     ],
 )
 def test_a_hang_names_check_model_and_place(

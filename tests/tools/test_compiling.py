@@ -26,9 +26,7 @@ from delegraph.graph.associated_files import AssociatedFiles
 from delegraph.graph.loader import parse_model
 from delegraph.graph.model import CONTROL_EDGES
 from delegraph.native import LiteRtInterpreter
-from delegraph.schema import tables
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.schema import read_model, tables, write_model
 from delegraph.testing import graph_model, tensor
 from delegraph.tools import CompiledModel, compile_model
 from support.by_name import X, doubling_while, run, sines

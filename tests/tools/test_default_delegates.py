@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
-from delegraph.plugins import PluginSet
-from delegraph.plugins.plugin import Plugin, PluginState
-from delegraph.plugins.specs import DelegateSpec
+from delegraph.plugins import DelegateSpec, Plugin, PluginSet, PluginState
 from delegraph.tools.default_delegates import defaults_among
 from support.configured import configure
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import doctest
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +16,11 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
+from delegraph.graph.loader import load_model
 from delegraph.testing import one_op_model, tensor
 from delegraph.tools import explanation
-from delegraph.tools.explanation import Refusal, Stage, explain
+from delegraph.tools.explanation import Refusal, Stage, explain, explain_placement
+from support.by_name import ByName
 
 SIN = one_op_model("SIN", [tensor((2,))], [tensor((2,))])
 
@@ -71,3 +74,29 @@ def test_no_answer_is_reported_as_such(
 
 def test_the_examples_are_right() -> None:
     assert doctest.testmod(explanation).failed == 0
+
+
+SINES = Path(__file__).parents[2] / "docs" / "demo" / "models" / "sines.tflite"
+
+
+@pytest.mark.parametrize("ops", [("SIN",), ("ADD",), ("MUL", "ADD"), ("MUL", "SIN"), ("Twice",)])
+def test_stages_hold_what_the_running_plan_has_each_behind_what_it_reads(
+    ops: tuple[str, ...],
+) -> None:
+    model = load_model(str(SINES))
+    with Interpreter(SINES, delegates=[ByName(*ops)]) as interpreter:
+        expected = explain(interpreter)
+        found = explain_placement(interpreter.placement, model)
+    assert found.refusals == expected.refusals
+    assert {(s.partition, s.delegate) for s in found.stages} == {
+        (s.partition, s.delegate) for s in expected.stages
+    }
+    (subgraph,) = model.subgraphs
+    made = {tensor.index for tensor in subgraph.tensors if tensor.data is not None}
+    made |= set(subgraph.inputs)
+    for stage in found.stages:
+        operators = [subgraph.operators[i] for i in stage.nodes]
+        inner = {tensor for operator in operators for tensor in operator.outputs}
+        assert {tensor for operator in operators for tensor in operator.inputs} <= made | inner
+        made |= inner
+    assert sorted(i for stage in found.stages for i in stage.nodes) == [0, 1, 2, 3, 4]

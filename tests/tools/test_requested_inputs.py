@@ -103,11 +103,7 @@ def test_names_are_those_of_a_signature_too() -> None:
             "FLOAT32",
             r"shape \[-1, 3\] does not fit, .* none of them negative",
         ),
-        (
-            InputRequest(ranges={"t0": (7, 5)}),
-            "INT32",
-            "no values lie between 7 and 5",
-        ),
+        (InputRequest(ranges={"t0": (7, 5)}), "INT32", "no values lie between 7 and 5"),
         (
             InputRequest(ranges={"t0": (0, 300)}),
             "INT8",

@@ -72,7 +72,7 @@ def configuration() -> Configuration:
     Raises:
         ConfigurationError: it cannot be read or has a mistake, or others may write it.
     """
-    return _found(os.environ.get(CONFIG_VARIABLE))
+    return configuration_of(os.environ.get(CONFIG_VARIABLE))
 
 
 def default_delegates() -> tuple[tuple[str, ...] | None, str]:
@@ -91,7 +91,8 @@ def default_delegates() -> tuple[tuple[str, ...] | None, str]:
 
 
 @cache
-def _found(given: str | None) -> Configuration:
+def configuration_of(given: str | None) -> Configuration:
+    """Configuration of the file that the environment names; read once in a process."""
     path = configuration_path(given)
     if path is None or (given is None and not os.path.lexists(path)):
         return Configuration()

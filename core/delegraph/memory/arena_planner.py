@@ -58,6 +58,9 @@ class ArenaPlanner:
         tighten: plan as Delegraph's runtime does: nothing is overwritten in place that another
             node reads afterwards, and a smaller plan is searched for where TFLite's takes clearly
             more than it must.
+
+    Attributes:
+        allocations: block of each tensor that has its own place, by the tensor's index.
     """
 
     def __init__(
@@ -96,14 +99,14 @@ class ArenaPlanner:
 
     def placed(self, kind: TensorKind) -> list[Allocation]:
         """Return the present blocks of all tensors of one arena, ordered by tensor."""
-        blocks = (self._allocations[tensor] for tensor in sorted(self._allocations))
+        blocks = (self.allocations[tensor] for tensor in sorted(self.allocations))
         return [b for b in blocks if b.size and self._graph.tensor_kind(b.tensor) is kind]
 
     def reset_allocations(self) -> None:
         """Take every tensor's place away; lifetimes and buffers are kept."""
         self._arena.clear_plan()
         self._persistent_arena.clear_plan()
-        self._allocations: dict[int, Allocation] = {}
+        self.allocations: dict[int, Allocation] = {}
         self._last_active_node = NEVER
 
     def plan_allocations(self) -> None:
@@ -186,7 +189,7 @@ class ArenaPlanner:
         arena = self._arena if kind is TensorKind.ARENA_RW else self._persistent_arena
         if not arena.committed:
             return None
-        buffer, offset, _ = arena.resolve(self._allocations[root])
+        buffer, offset, _ = arena.resolve(self.allocations[root])
         return buffer, offset, size
 
     def reset_allocations_after(self, node: int) -> list[int]:
@@ -196,14 +199,14 @@ class ArenaPlanner:
         """
         reset = [
             tensor
-            for tensor, allocation in self._allocations.items()
+            for tensor, allocation in self.allocations.items()
             if allocation.first_node > node
             and self._graph.tensor_kind(tensor) is TensorKind.ARENA_RW
         ]
         for tensor in reset:
-            del self._allocations[tensor]
+            del self.allocations[tensor]
         if self._last_active_node > node:  # persistent blocks get in the way here, as in TFLite
-            self._arena.activate_at(self._allocations.values(), node)
+            self._arena.activate_at(self.allocations.values(), node)
         else:
             self._arena.purge_after(node)
         self._last_active_node = node
@@ -297,7 +300,7 @@ class ArenaPlanner:
             self._arena.reset_allocations()
         elif sizes:
             self._arena.purge_before(first)
-        begins = not self._allocations
+        begins = not self.allocations
         own = [t for t in sizes if t not in self._root or not self._shares(t, sizes)]
         for tensor in self._in_order(own, sizes):
             self._place_tensor(tensor, sizes[tensor])
@@ -308,7 +311,7 @@ class ArenaPlanner:
 
     def _sizes_to_place(self, first: int, last: int) -> dict[int, int]:
         """Return the tensors of nodes *first* to *last* without room, with their bytes."""
-        graph, places = self._graph, self._allocations
+        graph, places = self._graph, self.allocations
         nodes = graph.nodes[first : last + 1]
         wanted = dict.fromkeys(self._tensors_from_the_start() if first == 0 else ())
         wanted.update(dict.fromkeys(chain.from_iterable(node.outputs for node in nodes)))
@@ -348,16 +351,16 @@ class ArenaPlanner:
         first = self._alloc_node[tensor]
         if self._graph.tensor_kind(tensor) is TensorKind.ARENA_RW:
             last = self._dealloc_node[tensor]
-            self._allocations[tensor] = self._arena.allocate(size, tensor, first, last)
+            self.allocations[tensor] = self._arena.allocate(size, tensor, first, last)
         elif size and not self._room(tensor):
             block = self._persistent_arena.allocate(size, tensor, first, NEVER)
-            self._allocations[tensor] = block
+            self.allocations[tensor] = block
 
     def _tighten_arena(self) -> None:
         kind_of = self._graph.tensor_kind
         blocks = [
             block
-            for tensor, block in self._allocations.items()
+            for tensor, block in self.allocations.items()
             if block.size and kind_of(tensor) is TensorKind.ARENA_RW
         ]
         if len(blocks) > MOST_TIGHTENED or is_tight(blocks, self._alignment):
@@ -366,10 +369,10 @@ class ArenaPlanner:
 
         if smaller := tightened(blocks, self._alignment):
             self._arena.replan(smaller)
-            self._allocations.update((block.tensor, block) for block in smaller)
+            self.allocations.update((block.tensor, block) for block in smaller)
 
     def _room(self, tensor: int) -> int:
-        allocation = self._allocations.get(tensor)
+        allocation = self.allocations.get(tensor)
         return 0 if allocation is None else allocation.size
 
 

@@ -112,12 +112,3 @@ def random_inputs(model: bytes, seed: int = 0) -> list[NDArray[Any]]:
         )
         for d in Interpreter(model_content=model).get_input_details()
     ]
-
-
-def outputs_of(interpreter: Interpreter, inputs: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Return every output of an interpreter for *inputs*."""
-    interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    return [np.array(interpreter.get_tensor(d["index"])) for d in interpreter.get_output_details()]

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from delegraph_edgetpu.devices import VARIABLE, devices
 
 os.environ["DELEGRAPH_DEFAULT_DELEGATES"] = ""  # tests name the delegates they are about
-sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever pytest is started
 
 
 @pytest.fixture(autouse=True)

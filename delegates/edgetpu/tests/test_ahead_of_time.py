@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import delegraph_edgetpu
-from compiled_models import DIGITS, addition, outputs_of, random_inputs
+from compiled_models import DIGITS, addition, random_inputs
 from delegraph import Interpreter
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partitions
 from delegraph.errors import PluginError
 from delegraph.graph import parse_model
 from delegraph.testing import cases, one_op_model, tensor
+from delegraph.testing.outputs import outputs_of
 from delegraph.tools import compile_model
 from delegraph_edgetpu.executable import Executable, parse
 

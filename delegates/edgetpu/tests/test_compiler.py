@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import delegraph_edgetpu
-from compiled_models import DIGITS, outputs_of, random_inputs
+from compiled_models import DIGITS, random_inputs
 from delegraph import BuiltinOperator, Interpreter
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph import parse_model
 from delegraph.schema import read_model, tables, write_model
 from delegraph.schema.options import Conv2DOptions
 from delegraph.testing import constant, subgraphs_model, tensor
+from delegraph.testing.outputs import outputs_of
 from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options
 from delegraph_edgetpu.devices import CACHE_BYTES
 from delegraph_edgetpu.errors import CannotCompile

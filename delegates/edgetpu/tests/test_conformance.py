@@ -13,9 +13,8 @@ from importlib.util import find_spec
 import pytest
 
 from compiled_models import addition, compiled_records, random_inputs
-from delegraph.testing import DelegateConformance, Subject, cases, trial_of
+from delegraph.testing import DelegateConformance, OperatorCase, Subject, cases, trial_of
 from delegraph.testing.conformance.composition import behind_a_reshape
-from delegraph.testing.operator_case import OperatorCase
 from delegraph_edgetpu.custom_options import CUSTOM_OP
 from delegraph_edgetpu.delegate import TYPES
 

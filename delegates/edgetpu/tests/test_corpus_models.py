@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import delegraph_edgetpu
-from compiled_models import outputs_of
-from corpus import corpus_file, needs_corpus
 from delegraph import Interpreter
+from delegraph.testing.outputs import outputs_of
 from delegraph.tools import random_values
+from support.corpus import corpus_file, needs_corpus
 
 pytestmark = needs_corpus
 

@@ -8,21 +8,13 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
-from compiled_models import (
-    DIGITS,
-    addition,
-    compiled,
-    convolution,
-    executable_of,
-    outputs_of,
-    random_inputs,
-)
+from compiled_models import DIGITS, addition, compiled, convolution, executable_of, random_inputs
 from delegraph import Interpreter, Limits
 from delegraph.errors import ArgumentError, NodeError, TimeLimitError
 from delegraph.schema import read_model, write_model
 from delegraph.schema.options import LessOptions, WhileOptions
-from delegraph.testing import cases, constant, one_op_model, subgraphs_model, tensor
-from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing import OperatorCase, cases, constant, one_op_model, subgraphs_model, tensor
+from delegraph.testing.outputs import outputs_of
 from delegraph_edgetpu import edgetpu_custom_op, statistics
 from delegraph_edgetpu.custom_options import CUSTOM_OP, write_custom_options
 
@@ -100,7 +92,7 @@ def test_nothing_is_copied_on_the_way_in_or_out() -> None:
     interpreter = Interpreter(model_content=compiled(model))
     outputs_of(interpreter, random_inputs(model))
     outer = interpreter.session.subgraphs[0]
-    inner = outer.plan.node(0)[0].user_data._interpreter.session.subgraphs[0]
+    inner = outer.plan.node(0)[0].user_data.interpreter.session.subgraphs[0]
     outside, inside = [*outer.inputs, *outer.outputs], [*inner.inputs, *inner.outputs]
     for mine, its in zip(outside, inside, strict=True):
         assert inner.tensors[its].data is outer.tensors[mine].data
@@ -121,14 +113,14 @@ def test_the_executable_gets_the_threads_of_the_interpreter() -> None:
     interpreter = Interpreter(model_content=compiled(convolution()), num_threads=3)
     interpreter.allocate_tensors()
     compiled_node = interpreter.session.subgraphs[0].plan.node(0)[0].user_data
-    assert compiled_node._interpreter.session.options.num_threads == 3
+    assert compiled_node.interpreter.session.options.num_threads == 3
 
 
 def test_the_executable_rounds_as_the_interpreter_does() -> None:
     interpreter = Interpreter(model_content=compiled(convolution()), numerics="reference")
     interpreter.allocate_tensors()
     assert (
-        interpreter.session.subgraphs[0].plan.node(0)[0].user_data._interpreter.numerics
+        interpreter.session.subgraphs[0].plan.node(0)[0].user_data.interpreter.numerics
         == "reference"
     )
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
-from corpus import corpus_file, needs_corpus
 from delegraph.graph import load_model
 from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options, write_custom_options
 from delegraph_edgetpu.errors import ExecutableError
+from support.corpus import corpus_file, needs_corpus
 
 EXECUTABLE = np.random.default_rng(0).bytes(4096)
 OPTIONS = write_custom_options(EXECUTABLE)

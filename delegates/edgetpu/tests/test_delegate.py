@@ -11,12 +11,12 @@ from compiled_models import (
     compiled_records,
     convolution,
     executable_of,
-    outputs_of,
     random_inputs,
 )
 from delegraph import Interpreter, TensorType, load_delegate
 from delegraph.errors import NodeError, PluginError, PluginOptionError
 from delegraph.schema import write_model
+from delegraph.testing.outputs import outputs_of
 from delegraph_edgetpu import statistics
 from delegraph_edgetpu.custom_options import write_custom_options
 
@@ -178,11 +178,11 @@ def test_executables_are_released_with_their_partition() -> None:
     steps = interpreter.session.subgraphs[0].plan.steps()
     (kernel,) = [node.user_data for node, _ in steps if node.delegate is not None]
     interpreter.allocate_tensors()
-    nodes = list(kernel._compiled.values())
-    assert all(each._interpreter is not None for each in nodes)
+    nodes = list(kernel.compiled_nodes.values())
+    assert all(each.interpreter is not None for each in nodes)
     interpreter.close()
     assert len(nodes) == 2
-    assert all(each._interpreter is None for each in nodes)
+    assert all(each.interpreter is None for each in nodes)
 
 
 def test_the_other_delegate_computes() -> None:
@@ -194,8 +194,8 @@ def test_the_other_delegate_computes() -> None:
         for node, _ in interpreter.session.subgraphs[0].plan.steps()
         if node.delegate is not None
     )
-    (compiled_node,) = kernel._compiled.values()
-    placement = compiled_node._interpreter.placement
+    (compiled_node,) = kernel.compiled_nodes.values()
+    placement = compiled_node.interpreter.placement
     assert [node.delegate for node in placement.nodes] == ["numba_cpu"]
 
 

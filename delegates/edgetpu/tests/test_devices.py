@@ -6,9 +6,10 @@ import threading
 import numpy as np
 import pytest
 
-from compiled_models import compiled, convolution, outputs_of, random_inputs
+from compiled_models import compiled, convolution, random_inputs
 from delegraph import Interpreter
 from delegraph.errors import ArgumentError
+from delegraph.testing.outputs import outputs_of
 from delegraph_edgetpu import edgetpu_custom_op, statistics
 from delegraph_edgetpu.custom_options import CUSTOM_OP
 from delegraph_edgetpu.devices import CACHE_BYTES, VARIABLE, Parameters, device_named, devices

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compiled_models import compiled, convolution, outputs_of, random_inputs
+from compiled_models import compiled, convolution, random_inputs
 from delegraph import Interpreter
 from delegraph.testing import cases
+from delegraph.testing.outputs import outputs_of
 
 litert = pytest.importorskip("ai_edge_litert.interpreter")
 native = pytest.importorskip("delegraph.native")

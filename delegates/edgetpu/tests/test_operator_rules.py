@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from delegraph.graph import parse_model
+from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
-from delegraph.schema.options import (
-    AddOptions,
-    ConcatenationOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    PackOptions,
-    Pool2DOptions,
-    SplitOptions,
-    StridedSliceOptions,
-)
 from delegraph.schema.table import Table
 from delegraph.testing import TensorDef, constant, one_op_model, tensor
 from delegraph_edgetpu.call import Call
@@ -72,56 +64,56 @@ PICTURE = q(1, 8, 8, 4)
             "CONV_2D",
             CONV,
             [q(1, 4, 4, 5)],
-            Conv2DOptions(dilation_h_factor=2, dilation_w_factor=1),
+            o.Conv2DOptions(dilation_h_factor=2, dilation_w_factor=1),
             "dilation 2 in y and 1 in x, must be equal",
         ),
         (
             "DEPTHWISE_CONV_2D",
             [PICTURE, filled(1, 3, 3, 4), bias(4)],
             [PICTURE],
-            DepthwiseConv2DOptions(dilation_h_factor=1, dilation_w_factor=3),
+            o.DepthwiseConv2DOptions(dilation_h_factor=1, dilation_w_factor=3),
             "dilation 1 in y and 3 in x",
         ),
         (
             "CONV_2D",
             CONV,
             [q(1, 8, 8, 5)],
-            Conv2DOptions(fused_activation_function=RELU_TANH),
+            o.Conv2DOptions(fused_activation_function=RELU_TANH),
             "fused TANH, must be NONE, RELU, RELU6 or RELU_N1_TO_1",
         ),
         (
             "CONV_2D",
             [q(1, 8, 8, 3), q(5, 3, 3, 3), bias(5)],
             [q(1, 8, 8, 5)],
-            Conv2DOptions(),
+            o.Conv2DOptions(),
             "is computed, must be a constant",
         ),
         (
             "MAX_POOL_2D",
             [PICTURE],
             [q(1, 4, 4, 4)],
-            Pool2DOptions(fused_activation_function=RELU),
+            o.Pool2DOptions(fused_activation_function=RELU),
             "fused RELU, must be NONE",
         ),
         (
             "CONCATENATION",
             [PICTURE, PICTURE, filled(1, 8, 8, 4, value=3)],
             [q(1, 8, 8, 12)],
-            ConcatenationOptions(axis=3),
+            o.ConcatenationOptions(axis=3),
             "3 inputs, one of them constant, limit 2 inputs",
         ),
         (
             "CONCATENATION",
             [PICTURE, filled(1, 8, 8, 4, value=4)],
             [q(1, 8, 8, 8)],
-            ConcatenationOptions(axis=3),
+            o.ConcatenationOptions(axis=3),
             "values other than zero, must be all zeros",
         ),
         (
             "FULLY_CONNECTED",
             [q(1, 4), filled(6, 4), bias(6)],
             [q(1, 6)],
-            FullyConnectedOptions(
+            o.FullyConnectedOptions(
                 weights_format=FullyConnectedOptionsWeightsFormat.SHUFFLED4x16INT8
             ),
             "weights format SHUFFLED4x16INT8, must be DEFAULT",
@@ -130,7 +122,7 @@ PICTURE = q(1, 8, 8, 4)
             "FULLY_CONNECTED",
             [q(1, 7, 4), filled(6, 4), bias(6)],
             [q(1, 7, 6)],
-            FullyConnectedOptions(keep_num_dims=True),
+            o.FullyConnectedOptions(keep_num_dims=True),
             "output shape [1, 7, 6], must be one dimension beside the batch",
         ),
         ("MEAN", [PICTURE, whole(0, 1)], [q(8, 4)], None, "reduces dimension 0, the batch"),
@@ -147,14 +139,14 @@ PICTURE = q(1, 8, 8, 4)
             "PACK",
             [q(4), q(4)],
             [q(2, 4)],
-            PackOptions(values_count=2, axis=0),
+            o.PackOptions(values_count=2, axis=0),
             "packs in dimension 0",
         ),
         (
             "SPLIT",
             [whole(0), q(2, 4)],
             [q(1, 4), q(1, 4)],
-            SplitOptions(num_splits=2),
+            o.SplitOptions(num_splits=2),
             "splits in dimension 0",
         ),
         (
@@ -176,17 +168,17 @@ PICTURE = q(1, 8, 8, 4)
             "STRIDED_SLICE",
             [q(1, 8), whole(0, 0), whole(1, 8), whole(1, 2)],
             [q(1, 4)],
-            StridedSliceOptions(),
+            o.StridedSliceOptions(),
             "strides [1, 2], must be all 1",
         ),
         (
             "STRIDED_SLICE",
             [q(1, 8), whole(0, 0), whole(1, 8), whole(1, 1)],
             [q(1, 8)],
-            StridedSliceOptions(ellipsis_mask=2),
+            o.StridedSliceOptions(ellipsis_mask=2),
             "ellipsis_mask is 2, must be 0",
         ),
-        ("CONV_2D", CONV, [], Conv2DOptions(), "CONV_2D has no output, expected one"),
+        ("CONV_2D", CONV, [], o.Conv2DOptions(), "CONV_2D has no output, expected one"),
         ("HARD_SWISH", [PICTURE], [PICTURE], None, "the Edge TPU has no HARD_SWISH"),
         ("RELU", [tensor((4,))], [tensor((4,))], None, "is FLOAT32, must be INT8 or UINT8"),
         (
@@ -208,14 +200,14 @@ PICTURE = q(1, 8, 8, 4)
             "ADD",
             [q(4, shape_signature=[-1]), q(4)],
             [q(4)],
-            AddOptions(),
+            o.AddOptions(),
             "has the shape [-1], must be fixed",
         ),
         (
             "CONV_2D",
             [q(1, 8, 8, 2), constant(np.ones((5, 1, 1, 2)), "INT4", scale=0.5), bias(5)],
             [q(1, 8, 8, 5)],
-            Conv2DOptions(),
+            o.Conv2DOptions(),
             "is INT4, must be INT8 or UINT8, biases INT32",
         ),
     ],
@@ -232,20 +224,25 @@ def test_a_broken_rule_says_what_was_found_and_what_is_the_limit(
     ("op", "inputs", "outputs", "options"),
     [
         ("SOFTMAX", [q(1, 16000)], [q(1, 16000)], None),
-        ("CONV_2D", CONV, [q(1, 8, 8, 5)], Conv2DOptions(dilation_h_factor=2, dilation_w_factor=2)),
-        ("CONV_2D", CONV, [q(1, 8, 8, 5)], Conv2DOptions(fused_activation_function=RELU)),
-        ("CONV_2D", [*CONV[:2], None], [q(1, 8, 8, 5)], Conv2DOptions()),
+        (
+            "CONV_2D",
+            CONV,
+            [q(1, 8, 8, 5)],
+            o.Conv2DOptions(dilation_h_factor=2, dilation_w_factor=2),
+        ),
+        ("CONV_2D", CONV, [q(1, 8, 8, 5)], o.Conv2DOptions(fused_activation_function=RELU)),
+        ("CONV_2D", [*CONV[:2], None], [q(1, 8, 8, 5)], o.Conv2DOptions()),
         (
             "CONCATENATION",
             [PICTURE, filled(1, 8, 8, 4, value=3)],
             [q(1, 8, 8, 8)],
-            ConcatenationOptions(axis=3),
+            o.ConcatenationOptions(axis=3),
         ),
-        ("FULLY_CONNECTED", [q(2, 4), filled(6, 4), None], [q(2, 6)], FullyConnectedOptions()),
+        ("FULLY_CONNECTED", [q(2, 4), filled(6, 4), None], [q(2, 6)], o.FullyConnectedOptions()),
         ("MEAN", [q(1, 8, 8, 6), whole(1, 2)], [q(1, 6)], None),
         ("MEAN", [PICTURE, whole(3)], [q(1, 8, 8)], None),
-        ("SPLIT", [whole(0), q(1, 4)], [q(1, 4)], SplitOptions(num_splits=1)),
-        ("SPLIT", [whole(1), q(1, 4)], [q(1, 2), q(1, 2)], SplitOptions(num_splits=2)),
+        ("SPLIT", [whole(0), q(1, 4)], [q(1, 4)], o.SplitOptions(num_splits=1)),
+        ("SPLIT", [whole(1), q(1, 4)], [q(1, 2), q(1, 2)], o.SplitOptions(num_splits=2)),
         ("PRELU", [PICTURE, filled(1, 1, 4)], [PICTURE], None),
         ("RESIZE_BILINEAR", [PICTURE, whole(16, 16)], [q(1, 16, 16, 4)], None),
         ("QUANTIZE", [q(4, type="UINT8")], [q(4)], None),
@@ -262,7 +259,7 @@ def test_every_broken_rule_is_named() -> None:
         "CONV_2D",
         CONV,
         [q(1, 4, 4, 5)],
-        Conv2DOptions(fused_activation_function=RELU_TANH, dilation_h_factor=2),
+        o.Conv2DOptions(fused_activation_function=RELU_TANH, dilation_h_factor=2),
     )
     assert [reason.rule for reason in reasons] == ["dilation", "fused-activation"]
 
@@ -290,3 +287,14 @@ def test_older_runtimes_lack_operators(op: str, since: int) -> None:
     reasons = broken(op, inputs, [q(4)], runtime=since - 1)
     assert f"{op} needs runtime version {since}, limit {since - 1}" in map(str, reasons)
     assert reasons[0].status is Status.VERSION
+
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def test_table_of_operators_is_that_of_the_rules() -> None:
+    text = README.read_text(encoding="utf-8")
+    section = text[text.index("### What maps") : text.index("### The executable")]
+    rows = re.findall(r"^\| (`[A-Z].*?) \|.*\| (\d+) \|$", section, re.M)
+    said = {name: int(runtime) for names, runtime in rows for name in re.findall(r"`(.*?)`", names)}
+    assert said == {name: rule.runtime for name, rule in RULES.items() if name != "DEQUANTIZE"}

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from compiled_models import compiled, outputs_of, random_inputs
-from corpus import corpus_file, needs_corpus
+from compiled_models import compiled, random_inputs
 from delegraph import CustomOp, Interpreter
 from delegraph.errors import ArgumentError, StateError
 from delegraph.testing import graph_model, tensor
+from delegraph.testing.outputs import outputs_of
 from delegraph_edgetpu import (
     PipelinedModelRunner,
     PipelineError,
@@ -26,6 +26,7 @@ from delegraph_edgetpu import (
 )
 from delegraph_edgetpu.custom_options import CUSTOM_OP
 from delegraph_edgetpu.devices import VARIABLE
+from support.corpus import corpus_file, needs_corpus
 
 SECONDS = 60
 NAMES = "xhky"
@@ -57,8 +58,7 @@ def segments() -> list[Interpreter]:
     """Return three interpreters of compiled segments, each on a device of its own."""
     return [
         Interpreter(
-            model_content=compiled(segment(i)),
-            custom_ops={CUSTOM_OP: edgetpu_custom_op(f":{i}")},
+            model_content=compiled(segment(i)), custom_ops={CUSTOM_OP: edgetpu_custom_op(f":{i}")}
         )
         for i in range(3)
     ]

@@ -10,7 +10,6 @@ import pytest
 from flatbuffers import flexbuffers
 
 import delegraph_edgetpu
-from corpus import CORPUS, corpus_file, needs_corpus
 from delegraph import Interpreter
 from delegraph.errors import OperatorError
 from delegraph.schema.options import ResizeBilinearOptions
@@ -20,6 +19,7 @@ from delegraph_edgetpu.custom_options import CUSTOM_OP
 from delegraph_edgetpu.instance_masks import instance_masks
 from delegraph_edgetpu.pose_decoding import DecodingOptions, decode_poses
 from delegraph_edgetpu.posenet_decoder import NAME, parse_options, posenet_decoder
+from support.corpus import CORPUS, corpus_file, needs_corpus
 
 GIVEN = {"max_detections": 6, "score_threshold": 0.3, "stride": 16, "nms_radius": 10.0}
 OPTIONS = DecodingOptions(6, 0.3, 16, 10.0)

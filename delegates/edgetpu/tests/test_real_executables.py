@@ -7,15 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compiled_models import (
-    addition,
-    compiled,
-    convolution,
-    executable_of,
-    outputs_of,
-    random_inputs,
-)
-from corpus import CORPUS, corpus_file, needs_corpus
+from compiled_models import addition, compiled, convolution, executable_of, random_inputs
 from delegraph import (
     DelegateContext,
     DelegateParams,
@@ -29,12 +21,14 @@ from delegraph import (
 from delegraph.errors import DelegateError, NodeError
 from delegraph.graph import load_model
 from delegraph.testing import TensorDef, graph_model, tensor
+from delegraph.testing.outputs import outputs_of
 from delegraph_edgetpu import ExecutableError, edgetpu_custom_op, statistics
 from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options, write_custom_options
 from delegraph_edgetpu.description import describe_options
 from delegraph_edgetpu.executable import RealExecutable, parse
 from delegraph_edgetpu.real_executables import Layer, explain_refusal, read_real
 from real_packages import EXECUTION_ONLY, executable, package, small_package
+from support.corpus import CORPUS, corpus_file, needs_corpus
 
 
 def real(content: bytes) -> RealExecutable:
@@ -245,47 +239,34 @@ def chain(tensors: dict[str, TensorDef], *, inputs: str = "a", outputs: str = "c
     )
 
 
-def test_a_twin_is_cut_where_the_compiled_part_ends(tmp_path: Path) -> None:
-    tensors = {
-        name: tensor((1, 4), "INT8", scale=scale)
-        for name, scale in (("a", 1.0), ("b", 2.0), ("c", 3.0))
-    }
+def assert_twin_runs_part(whole: Path, part: bytes) -> None:
+    """Check that the part of a twin that was compiled is what runs."""
+    inputs = random_inputs(part)
+    expected = outputs_of(Interpreter(model_content=part), inputs)
+    np.testing.assert_array_equal(run_with(whole, real_model(part), inputs), expected)
+
+
+DIFFERENT = {name: tensor((1, 4), "INT8", scale=1.0 + i) for i, name in enumerate("abc")}
+ALIKE = {name: tensor((1, 4), "INT8", scale=1.0, zero_point=-3) for name in "abc"}
+
+
+@pytest.mark.parametrize("tensors", [DIFFERENT, ALIKE], ids=["by quantization", "by name"])
+def test_a_twin_is_cut_where_the_compiled_part_ends(
+    tmp_path: Path, tensors: dict[str, TensorDef]
+) -> None:
     whole = tmp_path / "whole.tflite"
     whole.write_bytes(chain(tensors))
     part = graph_model([("RELU", "a", "b")], inputs="a", outputs="b", tensors=tensors)
-    inputs = random_inputs(part)
-    np.testing.assert_array_equal(
-        run_with(whole, real_model(part), inputs),
-        outputs_of(Interpreter(model_content=part), inputs),
-    )
-
-
-def test_names_decide_between_tensors_that_agree(tmp_path: Path) -> None:
-    tensors = {name: tensor((1, 4), "INT8", scale=1.0, zero_point=-3) for name in "abc"}
-    whole = tmp_path / "whole.tflite"
-    whole.write_bytes(chain(tensors))
-    part = graph_model([("RELU", "a", "b")], inputs="a", outputs="b", tensors=tensors)
-    inputs = random_inputs(part)
-    np.testing.assert_array_equal(
-        run_with(whole, real_model(part), inputs),
-        outputs_of(Interpreter(model_content=part), inputs),
-    )
+    assert_twin_runs_part(whole, part)
 
 
 def test_no_tensor_of_the_twin_is_taken_twice(tmp_path: Path) -> None:
-    tensors = {name: tensor((1, 4), "INT8", scale=1.0, zero_point=-3) for name in "abcxz"}
-    tensors["d"] = tensor((1, 4), "INT8", scale=2.0)
+    tensors = {**ALIKE, "x": ALIKE["a"], "z": ALIKE["a"], "d": tensor((1, 4), "INT8", scale=2.0)}
     whole = tmp_path / "whole.tflite"
     nodes = [("RELU", "a", "b"), ("ABS", "b", "c"), ("RELU", "c", "d")]
     whole.write_bytes(graph_model(nodes, inputs="a", outputs="d", tensors=tensors))
-    part = graph_model(
-        [("RELU", "a", "b"), ("ABS", "b", "z")], inputs="a", outputs="b z", tensors=tensors
-    )
-    inputs = random_inputs(part)
-    np.testing.assert_array_equal(
-        run_with(whole, real_model(part), inputs),
-        outputs_of(Interpreter(model_content=part), inputs),
-    )
+    part = [("RELU", "a", "b"), ("ABS", "b", "z")]
+    assert_twin_runs_part(whole, graph_model(part, inputs="a", outputs="b z", tensors=tensors))
 
 
 def test_tensors_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:

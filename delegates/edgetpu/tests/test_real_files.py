@@ -12,12 +12,12 @@ import pytest
 from flatbuffers import flexbuffers
 
 import delegraph_edgetpu
-from corpus import corpus_file, corpus_rows, needs_corpus
 from delegraph import Interpreter
 from delegraph.graph import SubgraphSpec, load_model, parse_model
 from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options, write_custom_options
 from delegraph_edgetpu.devices import VARIABLE
 from delegraph_edgetpu.executable import RealExecutable, parse
+from support.corpus import corpus_file, corpus_rows, needs_corpus
 
 pytestmark = needs_corpus
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import delegraph_edgetpu
-from compiled_models import DIGITS, outputs_of, random_inputs
+from compiled_models import DIGITS, random_inputs
 from delegraph import Interpreter
 from delegraph.errors import ArgumentError
 from delegraph.schema.options import Conv2DOptions
 from delegraph.testing import tensor
+from delegraph.testing.outputs import outputs_of
 from delegraph_edgetpu import PipelinedModelRunner
 from delegraph_edgetpu.segments import balanced
 from quantised_chains import bias, chain, q, weights

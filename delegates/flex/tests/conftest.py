@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
 
 from hypothesis import settings
 
@@ -12,4 +10,3 @@ settings.register_profile(
 )
 
 os.environ["DELEGRAPH_DEFAULT_DELEGATES"] = ""  # tests name the delegates they are about
-sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever pytest is started

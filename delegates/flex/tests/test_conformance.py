@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 
 from delegraph.schema import read_model
-from delegraph.testing import DelegateConformance, Subject, cases, trial_of
+from delegraph.testing import DelegateConformance, OperatorCase, Subject, cases, trial_of
 from delegraph.testing.conformance.operator_models import palette_cases
 from delegraph.testing.conformance.subject import installed_subject
 from delegraph.testing.delegate_conformance import failures_folder
-from delegraph.testing.operator_case import OperatorCase
 from delegraph_flex import CannotFlexify, flexify
 from delegraph_flex.capabilities import capabilities
 from delegraph_flex.executors import has_tensorflow

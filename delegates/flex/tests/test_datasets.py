@@ -149,10 +149,7 @@ def test_operators_that_never_end_look_whether_they_shall_stop(name: str) -> Non
             raise CallCancelledError("enough")
 
     around = NodeEnvironment(
-        {},
-        flex_functions.call,
-        flex_functions.signature,
-        raise_if_requested=raise_if_requested,
+        {}, flex_functions.call, flex_functions.signature, raise_if_requested=raise_if_requested
     )
     with pytest.raises(CallCancelledError, match="enough"):
         flex_cases.run(endless()[name], NumpyExecutor(), around)

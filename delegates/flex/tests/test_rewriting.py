@@ -12,8 +12,7 @@ from delegraph import ActivationFunctionType, Interpreter
 from delegraph.errors import ArgumentError, NodeError, ResizeError
 from delegraph.schema import read_model, write_model
 from delegraph.schema.options import AddOptions, ReducerOptions
-from delegraph.testing import cases, constant, fed, operator_case
-from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing import OperatorCase, cases, constant, fed, operator_case
 from delegraph_flex import CannotFlexify, flexify
 from delegraph_flex.executors import has_tensorflow
 from delegraph_flex.rewrite_rules import RULES

@@ -23,10 +23,7 @@ from tensorflow.python.eager import context as eager_context  # noqa: E402
 
 from delegraph_flex.tensorflow_executor import eager_call  # noqa: E402 - needs TensorFlow
 from delegraph_flex.tensorflow_executor import executor as executor_module  # noqa: E402
-from delegraph_flex.tensorflow_executor.executor import (  # noqa: E402
-    BORROWED_BYTES,
-    TensorFlowExecutor,
-)
+from delegraph_flex.tensorflow_executor.executor import BORROWED_BYTES, TensorFlowExecutor  # noqa: E402
 from delegraph_flex.tensorflow_executor.interpreter_state import sweep  # noqa: E402
 
 F32, I32, I64, STRING = TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, TensorType.STRING
@@ -267,9 +264,7 @@ def insert(around: NodeEnvironment, op: str, handle: Any, key: bytes, value: flo
 def found(around: NodeEnvironment, handle: Any, key: bytes) -> float:
     find = step("LookupTableFindV2", [RESOURCE, STRING, F32], [F32], around, **KEYS)
     result = find(
-        handle,
-        EXECUTOR.enter(np.array([key], object), STRING),
-        EXECUTOR.enter(np.float32(-1), F32),
+        handle, EXECUTOR.enter(np.array([key], object), STRING), EXECUTOR.enter(np.float32(-1), F32)
     )
     return float(leave(result, F32)[0])
 
@@ -495,7 +490,7 @@ def test_functions_do_not_keep_their_interpreter() -> None:
     around = doubling()
     assert call_through(around, 4) == 9
     state = weakref.ref(around.resources["flex.tensorflow"])
-    names = state()._names.copy()
+    names = state().function_names.copy()
     del around
     gc.collect()
     assert state() is None

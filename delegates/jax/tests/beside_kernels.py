@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
+from delegraph.testing.outputs import outputs_of
 from delegraph_jax.delegate import JaxDelegate
 from delegraph_jax.options import JaxOptions
 
@@ -22,11 +22,7 @@ def _run(
     model: bytes, inputs: Sequence[NDArray[Any]], delegates: Sequence[JaxDelegate] = ()
 ) -> NDArray[Any]:
     with Interpreter(model_content=model, experimental_delegates=list(delegates)) as interpreter:
-        interpreter.allocate_tensors()
-        details = interpreter.get_input_details()
-        for detail, values in zip(details, inputs, strict=True):
-            interpreter.set_tensor(detail["index"], values)
-        interpreter.invoke()
+        found = outputs_of(interpreter, inputs)[0]
         taken = {node.delegate is not None for node in interpreter.placement.nodes}
         assert taken == {bool(delegates)}
-        return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+        return found

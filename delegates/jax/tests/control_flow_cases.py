@@ -6,17 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from delegraph.schema.options import (
-    AddOptions,
-    IfOptions,
-    LessOptions,
-    StablehloCaseOptions,
-    StableHLOCompositeOptions,
-    WhileOptions,
-)
+from delegraph.schema import options as o
 from delegraph.schema.table import Table
-from delegraph.testing import TensorDef, constant, tensor
-from delegraph.testing.operator_case import OperatorCase, graph_case
+from delegraph.testing import OperatorCase, TensorDef, constant, graph_case, tensor
 from delegraph.testing.random_operands import RandomOperands
 from delegraph.testing.subgraphs import Graph, Op
 
@@ -26,10 +18,10 @@ _SHAPE = (5,)
 
 def control_flow_cases() -> Iterator[OperatorCase]:
     """Yield for each type a branch, a numbered branch, a composite and a loop that reverse it."""
-    either = IfOptions(then_subgraph_index=1, else_subgraph_index=2)
-    numbered = StablehloCaseOptions(branch_subgraph_indices=(1, 2))
-    inner = StableHLOCompositeOptions(name="reversed", decomposition_subgraph_index=1)
-    turns = WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    either = o.IfOptions(then_subgraph_index=1, else_subgraph_index=2)
+    numbered = o.StablehloCaseOptions(branch_subgraph_indices=(1, 2))
+    inner = o.StableHLOCompositeOptions(name="reversed", decomposition_subgraph_index=1)
+    turns = o.WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
     for type in _TYPES:
         values = RandomOperands("control flow", 0, 1).values(type, _SHAPE)
         branches = [_reversed(type), _same(type)]
@@ -73,8 +65,8 @@ def _turns(type: str) -> tuple[Graph, Graph]:
     """Return the condition and the body of a loop of three turns."""
     i, x, holds = tensor(()), tensor(_SHAPE, type), tensor((), "BOOL")
     condition = Graph(
-        [i, x], [holds], [Op("LESS", [i, constant(np.float32(3))], [holds], LessOptions())]
+        [i, x], [holds], [Op("LESS", [i, constant(np.float32(3))], [holds], o.LessOptions())]
     )
     i, x, j, y = tensor(()), tensor(_SHAPE, type), tensor(()), tensor(_SHAPE, type)
-    count = Op("ADD", [i, constant(np.float32(1))], [j], AddOptions())
+    count = Op("ADD", [i, constant(np.float32(1))], [j], o.AddOptions())
     return condition, Graph([i, x], [j, y], [count, _reverse(x, y)])

@@ -8,6 +8,7 @@ import numpy as np
 
 from delegraph.schema.options import LessOptions, MulOptions, ReducerOptions, WhileOptions
 from delegraph.testing import constant, subgraphs_model, tensor
+from delegraph.testing.outputs import outputs_of
 
 X = {"x": tensor((2,), shape_signature=(-1,)), "y": tensor((2,), shape_signature=(-1,))}
 LIMIT = {
@@ -36,11 +37,6 @@ def loop(body: Any = DOUBLE) -> bytes:
 
 
 def run(interpreter: Any, *inputs: Any) -> np.ndarray:
-    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
-        if tuple(detail["shape"]) != np.shape(array):
-            interpreter.resize_tensor_input(detail["index"], np.shape(array))
-    interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], np.asarray(array, detail["dtype"]))
-    interpreter.invoke()
-    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    types = [detail["dtype"] for detail in interpreter.get_input_details()]
+    arrays = [np.asarray(array, dtype) for array, dtype in zip(inputs, types, strict=True)]
+    return outputs_of(interpreter, arrays)[0]

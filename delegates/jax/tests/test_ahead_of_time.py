@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,17 +10,15 @@ import pytest
 pytest.importorskip("jax", reason="JAX is not installed here")
 
 from chain_model import chain
-from delegraph import Interpreter, OpResolverType
+from delegraph import DelegraphError, Interpreter, OpResolverType
 from delegraph.delegation.compiled_partition import CUSTOM_OP
-from delegraph.errors import DelegraphError
 from delegraph.graph import parse_model
 from delegraph.native import LiteRtInterpreter
 from delegraph.tools import compile_model
 from delegraph_jax import ahead_of_time, compiling
 from delegraph_jax.executable import Contents
 from loop_model import loop, run
-
-CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "models"
+from support.corpus import corpus_file, needs_corpus
 
 
 def test_a_compiled_chain_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,9 +38,9 @@ def test_a_loop_is_compiled_with_its_body() -> None:
             np.testing.assert_array_equal(run(interpreter, [1, 2]), [-8, -16])
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"there are no models in {CORPUS}")
+@needs_corpus
 def test_a_real_model_gives_what_it_gave_before() -> None:
-    path = CORPUS / "test_data__mobilenet_v1_0.25_128_quant.tflite"
+    path = corpus_file("test_data__mobilenet_v1_0.25_128_quant")
     compiled = compile_model(path, ["jax"]).content
     x = np.random.default_rng(0).integers(0, 256, (1, 128, 128, 3), np.uint8)
     with Interpreter(str(path), delegates=[]) as interpreter:

@@ -8,8 +8,7 @@ from itertools import chain
 import pytest
 
 from control_flow_cases import control_flow_cases
-from delegraph.testing import DelegateConformance
-from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing import DelegateConformance, OperatorCase
 from wide_cases import wide_cases
 
 pytest.importorskip("jax", reason="JAX is not installed; `make test-engines` has it")

@@ -15,17 +15,7 @@ import jax
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError, OperatorError
 from delegraph.native import LiteRtInterpreter
-from delegraph.schema.options import (
-    AddOptions,
-    GatherOptions,
-    IfOptions,
-    MulOptions,
-    PadOptions,
-    RandomOptions,
-    StablehloCaseOptions,
-    StableHLOCompositeOptions,
-    WhileOptions,
-)
+from delegraph.schema import options as o
 from delegraph.testing import constant, subgraphs_model, tensor
 from delegraph_jax import kernel
 from delegraph_jax.delegate import JaxDelegate
@@ -36,7 +26,7 @@ from loop_model import DOUBLE, LIMIT, SMALL, TWO, X, loop, run
 
 def branched(second: Any = DOUBLE) -> bytes:
     """Return a model that squares its input, or does something else."""
-    calls = IfOptions(then_subgraph_index=1, else_subgraph_index=2)
+    calls = o.IfOptions(then_subgraph_index=1, else_subgraph_index=2)
     main = [("IF", "c x", "y", calls)]
     square = ([("SQUARE", "x", "y")], "x", "y", X)
     return subgraphs_model([(main, "c x", "y", X | {"c": tensor((), "BOOL")}), square, second])
@@ -80,7 +70,7 @@ def test_branches_are_chosen_by_the_condition(host: Any) -> None:
     ("number", "expected"), [(0, [9, 16]), (1, [6, 8]), (7, [6, 8]), (-1, [6, 8])]
 )
 def test_numbers_outside_choose_the_last_case(number: int, expected: list[float]) -> None:
-    calls = StablehloCaseOptions(branch_subgraph_indices=(1, 2))
+    calls = o.StablehloCaseOptions(branch_subgraph_indices=(1, 2))
     main = ([("STABLEHLO_CASE", "i x", "y", calls)], "i x", "y", X | {"i": tensor((), "INT32")})
     square = ([("SQUARE", "x", "y")], "x", "y", X)
     with delegated(subgraphs_model([main, square, DOUBLE])) as interpreter:
@@ -88,29 +78,29 @@ def test_numbers_outside_choose_the_last_case(number: int, expected: list[float]
 
 
 def test_composites_are_their_decomposition() -> None:
-    calls = StableHLOCompositeOptions(name="some.thing", decomposition_subgraph_index=1)
+    calls = o.StableHLOCompositeOptions(name="some.thing", decomposition_subgraph_index=1)
     main = ([("STABLEHLO_COMPOSITE", "x", "y", calls)], "x", "y", X)
     with delegated(subgraphs_model([main, DOUBLE])) as interpreter:
         np.testing.assert_array_equal(run(interpreter, [3, 4]), [6, 8])
 
 
 def test_loops_within_loops() -> None:
-    calls = WhileOptions(cond_subgraph_index=1, body_subgraph_index=3)
-    body = ([("WHILE", "x", "w", calls), ("MUL", "w two", "y", MulOptions())], "x", "y", X | TWO)
-    outer = WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    calls = o.WhileOptions(cond_subgraph_index=1, body_subgraph_index=3)
+    body = ([("WHILE", "x", "w", calls), ("MUL", "w two", "y", o.MulOptions())], "x", "y", X | TWO)
+    outer = o.WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
     main = ([("WHILE", "x", "y", outer)], "x", "y", X)
     with delegated(subgraphs_model([main, SMALL, body, DOUBLE])) as interpreter:
         np.testing.assert_array_equal(run(interpreter, [1, 2]), [16 * 1, 16 * 2])
 
 
 def test_a_node_inside_that_is_not_taken_is_named() -> None:
-    body = ([("MUL", "x two", "w", MulOptions()), ("Mine", "w", "y")], "x", "y", X | TWO)
+    body = ([("MUL", "x two", "w", o.MulOptions()), ("Mine", "w", "y")], "x", "y", X | TWO)
     with pytest.raises(DelegraphError, match="Mine"):  # nobody can prepare it
         run(Interpreter(model_content=loop(body), delegates=[]), [1, 2])
     assert "Mine" in reasons(loop(body))
     size = {"size": constant(np.int32([2]), "INT32")}
     random = (
-        [("RANDOM_UNIFORM", "size", "w", RandomOptions()), ("ADD", "x w", "y", AddOptions())],
+        [("RANDOM_UNIFORM", "size", "w", o.RandomOptions()), ("ADD", "x w", "y", o.AddOptions())],
         "x",
         "y",
         X | size,
@@ -120,13 +110,13 @@ def test_a_node_inside_that_is_not_taken_is_named() -> None:
 
 def test_shapes_that_change_between_turns_are_refused() -> None:
     pads = {"pads": constant([[0, 1]], "INT32"), "y": tensor((3,))}
-    longer = ([("PAD", "x pads", "y", PadOptions())], "x", "y", X | pads)
+    longer = ([("PAD", "x pads", "y", o.PadOptions())], "x", "y", X | pads)
     assert "known only while it runs" in reasons(loop(longer))
 
 
 def test_branches_of_different_shapes_are_refused() -> None:
     pads = {"pads": constant([[0, 1]], "INT32"), "y": tensor((3,))}
-    longer = ([("PAD", "x pads", "y", PadOptions())], "x", "y", X | pads)
+    longer = ([("PAD", "x pads", "y", o.PadOptions())], "x", "y", X | pads)
     assert "node 0 (IF) gives 'y' a shape" in reasons(branched(longer))
 
 
@@ -143,11 +133,11 @@ def test_positions_outside_are_found_in_any_turn(first: int, x: float, turns: in
         "row": tensor(()),
     }
     nodes = [
-        ("GATHER", "rows i", "row", GatherOptions()),
-        ("ADD", "x row", "y", AddOptions()),
-        ("ADD", "i one", "j", AddOptions()),
+        ("GATHER", "rows i", "row", o.GatherOptions()),
+        ("ADD", "x row", "y", o.AddOptions()),
+        ("ADD", "i one", "j", o.AddOptions()),
     ]
-    calls = WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    calls = o.WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
     main = ([("WHILE", "i x", "j y", calls)], "i x", "j y", X | tensors)
     condition = (SMALL[0], "i x", "holds", X | LIMIT | tensors)
     body = (nodes, "i x", "j y", X | tensors)
@@ -162,9 +152,9 @@ def test_positions_outside_are_found_in_any_turn(first: int, x: float, turns: in
 
 def test_doubts_of_the_branch_that_is_not_taken_do_not_count() -> None:
     tensors = {"rows": constant(np.float32([1, 2])), "i": tensor((2,), "INT32"), "y": tensor((2,))}
-    pick = ([("GATHER", "rows i", "y", GatherOptions())], "i", "y", tensors)
+    pick = ([("GATHER", "rows i", "y", o.GatherOptions())], "i", "y", tensors)
     cast = ([("CAST", "i", "y")], "i", "y", tensors)
-    calls = IfOptions(then_subgraph_index=1, else_subgraph_index=2)
+    calls = o.IfOptions(then_subgraph_index=1, else_subgraph_index=2)
     main = ([("IF", "c i", "y", calls)], "c i", "y", tensors | {"c": tensor((), "BOOL")})
     with delegated(subgraphs_model([main, pick, cast])) as interpreter:
         np.testing.assert_array_equal(run(interpreter, False, [0, 7]), [0, 7])
@@ -186,9 +176,7 @@ def test_bodies_are_compiled_once(
 
     monkeypatch.setattr(kernel, "compiled", recorded)
     with host(
-        model_content=loop(),
-        experimental_delegates=[JaxDelegate(JaxOptions())],
-        cache_dir=tmp_path,
+        model_content=loop(), experimental_delegates=[JaxDelegate(JaxOptions())], cache_dir=tmp_path
     ) as interpreter:
         run(interpreter, [1, 2])
     assert found == [(1, 2)]

@@ -9,8 +9,7 @@ import pytest
 
 pytest.importorskip("jax", reason="JAX is not installed here")
 
-from delegraph import Interpreter
-from delegraph.errors import DelegraphError
+from delegraph import DelegraphError, Interpreter
 from delegraph.testing import one_op_model, tensor
 from delegraph_jax import kernel
 from delegraph_jax.delegate import JaxDelegate

@@ -8,11 +8,7 @@ pytest.importorskip("jax", reason="JAX is not installed here")
 
 from delegraph import Interpreter
 from delegraph.operators import Numerics
-from delegraph.schema.options import (
-    LocalResponseNormalizationOptions,
-    SoftmaxOptions,
-    StableHLOCompositeOptions,
-)
+from delegraph.schema import options as o
 from delegraph.testing import one_op_model, subgraphs_model, tensor
 from delegraph_jax.delegate import JaxDelegate
 from delegraph_jax.options import JaxOptions
@@ -21,8 +17,8 @@ X = tensor((2, 5), "INT8", scale=0.1)
 SHARES = tensor((2, 5), "INT8", scale=1 / 256, zero_point=-128)
 LOGS = tensor((2, 5), "INT8", scale=1 / 16, zero_point=127)
 IMAGE, NORMAL = tensor((1, 2, 2, 6)), tensor((1, 2, 2, 6))
-NEIGHBOURS = LocalResponseNormalizationOptions(radius=2, bias=1.0, alpha=1.0, beta=0.5)
-SOFTMAX = SoftmaxOptions(beta=1.0)
+NEIGHBOURS = o.LocalResponseNormalizationOptions(radius=2, bias=1.0, alpha=1.0, beta=0.5)
+SOFTMAX = o.SoftmaxOptions(beta=1.0)
 
 
 def reasons(model: bytes, numerics: Numerics) -> str:
@@ -51,7 +47,7 @@ def test_what_only_the_builtin_kernels_compute_is_left(model: bytes) -> None:
 
 def test_they_are_left_inside_of_what_calls_them() -> None:
     tensors = {"x": X, "y": SHARES}
-    options = StableHLOCompositeOptions(name="shares", decomposition_subgraph_index=1)
+    options = o.StableHLOCompositeOptions(name="shares", decomposition_subgraph_index=1)
     caller = ([("STABLEHLO_COMPOSITE", "x", "y", options)], "x", "y", tensors)
     called = ([("SOFTMAX", "x", "y", SOFTMAX)], "x", "y", tensors)
     model = subgraphs_model([caller, called])

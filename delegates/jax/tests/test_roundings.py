@@ -1,4 +1,4 @@
-"""Floats between integers: XLA must not merge what the official kernels round one by one."""
+"""Values between integers: XLA must not merge what the official kernels round one by one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytest.importorskip("jax", reason="JAX is not installed here")
 
 from beside_kernels import results
 from delegraph.schema.options import AddOptions, DivOptions, MulOptions
-from delegraph.testing import constant, graph_model, tensor
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 
 EVERY = np.arange(-(2**15), 2**15).astype(np.int16)
 SCALE = float(np.float32(1e-4))
@@ -39,4 +39,14 @@ def test_integers_after_floats_are_those_of_the_kernels(between: str) -> None:
     nodes = [("DEQUANTIZE", "x", "a"), *BETWEEN[between]]
     model = graph_model(nodes, inputs="x", outputs="y", tensors=TENSORS)
     expected, found = results(model, [EVERY])
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_products_of_unsigned_integers_are_rounded() -> None:
+    x = np.array([[46, 0, 87, 107]], np.uint8)
+    given = tensor(x.shape, "UINT8", scale=0.017146063968539238)
+    logs = tensor(x.shape, "UINT8", scale=1 / 16, zero_point=255)
+
+    expected, found = results(one_op_model("LOG_SOFTMAX", [given], [logs]), [x])
+
     np.testing.assert_array_equal(found, expected)

@@ -9,9 +9,8 @@ import numpy as np
 
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import Conv2DOptions, FullyConnectedOptions, SoftmaxOptions
-from delegraph.testing import constant, fed, operator_case, tensor
+from delegraph.testing import OperatorCase, constant, fed, operator_case, tensor
 from delegraph.testing.convolution_operands import Kind, operands
-from delegraph.testing.operator_case import OperatorCase
 
 _INT4 = Kind("INT16", "INT4", "INT64", per_channel=True)
 

@@ -24,7 +24,6 @@ from delegraph_numba_cpu.program.program import Program
 
 os.environ["DELEGRAPH_DEFAULT_DELEGATES"] = ""  # tests name the delegates they are about
 os.environ["DELEGRAPH_NUMBA_KEEP"] = "0"  # each test decides anew, but those of kept programs
-sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever pytest is started
 
 collect_ignore: list[str] = []
 if find_spec("llvmlite") is None:  # as users have it: libraries of kernels, and nothing is compiled
@@ -121,9 +120,15 @@ def python_kernel() -> Callable[..., Program]:
     entries = []  # must outlive the programs
 
     def make(
-        kernel: Callable[[int, int], object], rows: int = 1, tiles: int = 8, workers: int = 2
+        kernel: Callable[[int, int], object],
+        rows: int = 1,
+        tiles: int | tuple[int, ...] = 8,
+        workers: int = 2,
     ) -> Program:
-        """Return a program of *rows* that each call ``kernel(tile, worker)`` for each tile."""
+        """Return a program that calls ``kernel(tile, worker)`` for each tile of its rows.
+
+        There are *rows* of so many tiles, or a row for each number of tiles.
+        """
 
         def call(block: int, tile: int, worker: int) -> None:
             kernel(tile, worker)
@@ -132,8 +137,10 @@ def python_kernel() -> Callable[..., Program]:
         entries.append(entry)
         address = ctypes.cast(entry, ctypes.c_void_p).value
         library: Any = SimpleNamespace(address=lambda family, name: address)
-        words = {"source": 0, "target": 0, "bytes": 0, "tiles": tiles}
-        program = Program([Row(COPY, tiles, words)] * rows, library, workers)
+        words = {"source": 0, "target": 0, "bytes": 0}
+        counts = tiles if isinstance(tiles, tuple) else (tiles,) * rows
+        table = [Row(COPY, count, {**words, "tiles": count}) for count in counts]
+        program = Program(table, library, workers)
         program.run_time.observe(1.0)
         return program
 

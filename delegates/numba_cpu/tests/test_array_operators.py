@@ -13,18 +13,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import LEVELS, delegate, is_taken, levels
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema import options as o
 from delegraph.schema.enums import Padding, TensorType
 from delegraph.testing import TensorDef, cases, constant, fed, graph_model, operator_case, tensor
 from delegraph.testing.operator_case import Fed, OperatorCase
+from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.lowering.moves.moves import Loop, nest_of
-from delegraph_numba_cpu.options import NumbaCpuOptions
-
-LEVELS = [level.name for level in supported_levels()]
 
 MOVES = (
     "BATCH_TO_SPACE_ND", "BROADCAST_TO", "CONCATENATION", "DEPTH_TO_SPACE", "DYNAMIC_UPDATE_SLICE",
@@ -38,31 +36,11 @@ COMPUTED = (
 )  # fmt: skip
 
 
-def delegate(level: str) -> NumbaCpuDelegate:
-    return NumbaCpuDelegate(NumbaCpuOptions(cpu=level, num_threads=2))  # type: ignore[arg-type]
-
-
 def results(
     case: OperatorCase, *delegates: NumbaCpuDelegate
 ) -> tuple[list[NDArray[Any]], Interpreter]:
     interpreter = Interpreter(model_content=case.model(), experimental_delegates=list(delegates))
-    found = []
-    for step in case.steps:
-        details = interpreter.get_input_details()
-        for detail, array in zip(details, step, strict=True):
-            if tuple(detail["shape"]) != array.shape:
-                interpreter.resize_tensor_input(detail["index"], array.shape)
-        interpreter.allocate_tensors()
-        for detail, array in zip(details, step, strict=True):
-            interpreter.set_tensor(detail["index"], array)
-        interpreter.invoke()
-        outputs = interpreter.get_output_details()
-        found.extend(interpreter.get_tensor(detail["index"]).copy() for detail in outputs)
-    return found, interpreter
-
-
-def is_taken(interpreter: Interpreter) -> bool:
-    return all(node.delegate == "numba_cpu" for node in interpreter.placement.nodes)
+    return [y for step in case.steps for y in outputs_of(interpreter, step)], interpreter
 
 
 def assert_same(found: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]], op: str) -> None:
@@ -77,7 +55,7 @@ def assert_same(found: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]],
 def check(case: OperatorCase, level: str) -> None:
     """Check that the case is taken and comes out as the core's kernels compute it."""
     expected, _ = results(case)
-    found, interpreter = results(case, delegate(level))
+    found, interpreter = results(case, delegate(level, num_threads=2))
     assert is_taken(interpreter), interpreter.placement.nodes
     assert_same(found, expected, case.op)
 
@@ -88,7 +66,7 @@ def is_extreme(case: OperatorCase) -> bool:
     return any(not np.all(np.abs(a) < 1e18) for a in floats)  # NaN is not below either
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("op", [*MOVES, *COMPUTED])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of extreme values in the core's kernels
 def test_registered_cases_come_out_as_from_the_core(op: str, level: str) -> None:
@@ -100,7 +78,7 @@ def test_registered_cases_come_out_as_from_the_core(op: str, level: str) -> None
             continue
         if op in COMPUTED and is_extreme(case):
             continue
-        found, interpreter = results(case, delegate(level))
+        found, interpreter = results(case, delegate(level, num_threads=2))
         assert_same(found, expected, op)
         taken += is_taken(interpreter)
     assert taken
@@ -132,7 +110,7 @@ def known(values: Any) -> TensorDef:
     return constant(np.asarray(values, np.int32))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("type", ["INT8", "INT16", "FLOAT32", "INT64"])
 @pytest.mark.parametrize(
     ("shape", "order"),
@@ -219,14 +197,14 @@ BIG: dict[str, Callable[[str], OperatorCase]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("type", ["FLOAT32", "UINT8"])
 @pytest.mark.parametrize("name", BIG)
 def test_large_moves_are_split_into_tiles(name: str, type: str, level: str) -> None:
     check(BIG[name](type), level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("type", ["FLOAT32", "INT8", "UINT8"])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 32, 33])
 def test_runs_of_any_length_are_padded(channels: int, type: str, level: str) -> None:
@@ -245,7 +223,7 @@ def test_only_bytes_are_padded_with_their_zero_point(type: str) -> None:
     check(operator_case("SPACE_TO_BATCH_ND", inputs, [batches]), LEVELS[0])
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 def test_bytes_of_other_scales_are_joined_in_the_scale_of_the_output(level: str) -> None:
     scales = ((0.05, 3), (0.02, 200), (0.11, 0))
     inputs = [
@@ -259,7 +237,7 @@ def test_bytes_of_other_scales_are_joined_in_the_scale_of_the_output(level: str)
 TYPES = ("FLOAT32", "INT8", "UINT8")
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("op", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
 @pytest.mark.parametrize(
@@ -276,16 +254,12 @@ def test_windows_of_any_size_are_pooled(
     level: str,
 ) -> None:  # fmt: skip
     options = o.Pool2DOptions(
-        padding=padding,
-        stride_w=stride,
-        stride_h=stride,
-        filter_width=window,
-        filter_height=window,
+        padding=padding, stride_w=stride, stride_h=stride, filter_width=window, filter_height=window
     )
     check(operator_case(op, [x(shape, type)], [y(type)], options), level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("op", ["MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"])
 @pytest.mark.parametrize(
@@ -297,7 +271,7 @@ def test_any_axes_are_reduced(axes: list[int], keep: bool, op: str, type: str, l
     check(operator_case(op, [x((3, 31, 29, 83), type), known(axes)], [y(type)], options), level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("options", [{}, {"align_corners": True}, {"half_pixel_centers": True}])
 @pytest.mark.parametrize(
@@ -317,7 +291,7 @@ def test_pixels_are_mixed_between_corners_or_centres(
     check(case, level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("type", [*TYPES, "INT32"])
 @pytest.mark.parametrize(
     ("op", "table"), [("ARG_MAX", o.ArgMaxOptions), ("ARG_MIN", o.ArgMinOptions)]
@@ -337,7 +311,7 @@ def test_the_first_of_equal_elements_has_the_position(
         check(operator_case(op, [given, known(axis)], [tensor((), index.name)], options), level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize(("shape", "axes"), [((5, 40), [1]), ((5, 8, 6), [1]), ((3, 7, 9), [1, 2])])
 def test_floats_are_multiplied_in_order(
     shape: tuple[int, ...], axes: list[int], level: str
@@ -345,18 +319,18 @@ def test_floats_are_multiplied_in_order(
     values = np.random.default_rng(3).choice(np.float32([1e30, 1e-30, 2, -3, 0]), shape)
     case = operator_case("REDUCE_PROD", [fed(values), known(axes)], [y()], o.ReducerOptions())
     (expected,), _ = results(case)
-    (found,), interpreter = results(case, delegate(level))
+    (found,), interpreter = results(case, delegate(level, num_threads=2))
     assert is_taken(interpreter)
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_mean_is_the_cores_bit_for_bit_where_the_last_axis_stays(keep: bool, level: str) -> None:
     options = o.ReducerOptions(keep_dims=keep)
     case = operator_case("MEAN", [x((2, 9, 11, 37)), known([1, 2])], [y()], options)
     (expected,), _ = results(case)
-    (found,), _ = results(case, delegate(level))
+    (found,), _ = results(case, delegate(level, num_threads=2))
     np.testing.assert_array_equal(found, expected)
 
 
@@ -387,7 +361,7 @@ def test_products_have_no_outputs_after_a_resize() -> None:
     check(OperatorCase(case.op, case.records, (*case.steps, none, *case.steps)), "auto")
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 def test_moves_follow_a_new_shape_of_their_input(level: str) -> None:
     case = operator_case("TRANSPOSE", [x((4, 5, 6)), known([2, 0, 1])], [y()])
     longer = (numbers((9, 33, 40), "FLOAT32"),)

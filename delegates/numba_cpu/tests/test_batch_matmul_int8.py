@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import delegated, is_taken, levels, run
 from delegraph import Interpreter
 from delegraph.schema.options import BatchMatMulOptions
 from delegraph.testing import TensorDef, constant, one_op_model, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LARGE_SCALES = [2.0**k for k in (14, 20, 24, 30)]
 """Output scales so large that every product becomes the zero point."""
 
-LEVELS = [level.name for level in supported_levels()]
 STACKS = [
     ((), ()), ((3,), (3,)), ((1,), (5,)), ((2, 3), ()), ((4,), (1,)), ((2, 2, 2), (2, 2, 2)),
     ((2, 1), (1, 3)), ((2, 3), (3,)), ((2, 1, 2), (2, 3, 1)),
@@ -77,29 +74,18 @@ class Matmul:
 
     def assert_agrees(self, level: str = "auto", threads: int = 1, *, exact: bool = True) -> None:
         """Check the results, bit for bit or within a unit, of two runs."""
-        options = NumbaCpuOptions(exact=exact, num_threads=threads, cpu=level)  # type: ignore[arg-type]
-        delegate = NumbaCpuDelegate(options)
-        ours = Interpreter(model_content=self.model, experimental_delegates=[delegate])
+        ours = delegated(self.model, level, exact=exact, num_threads=threads)
         theirs = Interpreter(model_content=self.model)
-        assert all(node.delegate == "numba_cpu" for node in ours.placement.nodes)
+        assert is_taken(ours)
         for sign in (0, -1):
             inputs = [array ^ np.int8(sign) for array in self.inputs]
-            found, expected = run(ours, inputs), run(theirs, inputs)
+            found, expected = run(ours, *inputs), run(theirs, *inputs)
             assert found.shape == expected.shape
             difference = np.abs(found.astype(int) - expected)
             assert difference.max(initial=0) <= (0 if exact else 1)
 
 
-def run(interpreter: Interpreter, inputs: list[NDArray[Any]]) -> NDArray[Any]:
-    interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    result: NDArray[Any] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return result.copy()
-
-
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("is_constant", [False, True])
 @pytest.mark.parametrize("depth", [1, 4, 7, 64, 130])
 @pytest.mark.parametrize("columns", [1, 15, 16, 33, 64, 100, 200])
@@ -139,19 +125,14 @@ def test_large_and_tiny_multipliers(is_constant: bool, scale: float) -> None:
 
 def test_operands_may_be_resized() -> None:
     matmul = Matmul((5, 20, 30), ((2,), (2,)))
-    delegate = NumbaCpuDelegate(NumbaCpuOptions())
-    ours = Interpreter(model_content=matmul.model, experimental_delegates=[delegate])
-    theirs = Interpreter(model_content=matmul.model)
+    ours, theirs = delegated(matmul.model), Interpreter(model_content=matmul.model)
     for sizes in ((5, 20, 30), (7, 33, 65), (1, 3, 2)):
         inputs = Matmul(sizes, ((3,), (3,))).inputs
-        for interpreter in (ours, theirs):
-            for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
-                interpreter.resize_tensor_input(detail["index"], array.shape)
-        np.testing.assert_array_equal(run(ours, inputs), run(theirs, inputs))
+        np.testing.assert_array_equal(run(ours, *inputs), run(theirs, *inputs))
 
 
 @pytest.mark.parametrize("scale", LARGE_SCALES)
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 def test_products_of_either_sign_that_become_nothing_are_the_zero_point(
     level: str, scale: float
 ) -> None:

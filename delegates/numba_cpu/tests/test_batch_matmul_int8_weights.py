@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import assert_near, delegated, levels, run
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema.options import BatchMatMulOptions
 from delegraph.testing import constant, one_op_model, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
-LEVELS = [level.name for level in supported_levels()]
 KINDS = ["FLOAT32", "INT16"]
 STACKS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((), ()), ((4,), ()), ((4,), (1,)), ((3, 1), ()), ((2, 3), (1,)), ((), (1, 1)),
@@ -73,34 +70,17 @@ class Matmul:
 
     def interpreters(self, level: str = "auto", threads: int = 1) -> tuple[Interpreter, ...]:
         """Return one with the delegate, and one without."""
-        options = NumbaCpuOptions(num_threads=threads, cpu=level)  # type: ignore[arg-type]
-        delegates = [NumbaCpuDelegate(options)]
-        ours = Interpreter(model_content=self.model, experimental_delegates=delegates)
+        ours = delegated(self.model, level, num_threads=threads)
         return ours, Interpreter(model_content=self.model)
 
     def assert_agrees(self, level: str = "auto", threads: int = 1) -> None:
         """Check that the node is taken, and its results: bit for bit if they are integers."""
         ours, theirs = self.interpreters(level, threads)
         assert ours.placement.nodes[0].delegate == "numba_cpu"
-        found, expected = run(ours, self.inputs), run(theirs, self.inputs)
-        assert found.shape == expected.shape
-        if found.dtype == np.int16:
-            np.testing.assert_array_equal(found, expected)
-        else:
-            largest = float(np.abs(expected).max(initial=0))
-            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * largest)
+        assert_near(run(ours, *self.inputs), run(theirs, *self.inputs))
 
 
-def run(interpreter: Interpreter, inputs: list[NDArray[Any]]) -> NDArray[Any]:
-    interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    result: NDArray[Any] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return result.copy()
-
-
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("depth", [1, 4, 7, 64, 300])
 @pytest.mark.parametrize("columns", [1, 16, 33, 100])
@@ -136,11 +116,8 @@ def test_threads_share_the_work(kind: str) -> None:
 def test_left_matrices_may_be_resized(kind: str) -> None:
     matmul = Matmul(kind, (5, 20, 30), ((2,), ()))
     for shape in ((2, 5, 20), (3, 7, 20), (1, 1, 20)):
-        results = []
         x = Matmul(kind, (shape[1], 20, 30), ((shape[0],), ())).x
-        for interpreter in matmul.interpreters():
-            interpreter.resize_tensor_input(0, shape)
-            results.append(run(interpreter, [x]))
+        results = [run(interpreter, x) for interpreter in matmul.interpreters()]
         np.testing.assert_allclose(*results, rtol=0, atol=1e-3)
 
 

@@ -13,19 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegated import delegated
 from delegraph.errors import DelegateError, DelegraphError
 from delegraph.testing import cases, one_op_model, tensor
 from delegraph.testing.operator_case import OperatorCase
 from delegraph_numba_cpu import instructions
 from delegraph_numba_cpu.bounds import Overrun, check_row, rules
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row, constant
 from delegraph_numba_cpu.instructions.moves import COPY, NEST
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.lowering import OPERATORS, Call
-from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.program import builder
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
@@ -62,8 +60,7 @@ def rows_of(case: OperatorCase, level: str, monkeypatch: pytest.MonkeyPatch) -> 
         rows.append(row)
 
     monkeypatch.setattr(builder, "check_row", check)
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=2, cpu=level))
-    Interpreter(model_content=case.model(), experimental_delegates=[delegate]).allocate_tensors()
+    delegated(case.model(), level, num_threads=2).allocate_tensors()
     return rows
 
 
@@ -114,8 +111,7 @@ def wrong(call: Call, builder: ProgramBuilder) -> None:
 def test_a_wrong_lowering_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(OPERATORS, "ABS", replace(OPERATORS["ABS"], lower=wrong))
     model = one_op_model("ABS", [tensor((5,))], [tensor((5,))])
-    delegate = NumbaCpuDelegate(NumbaCpuOptions())
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
+    interpreter = delegated(model)
     message = r"node 0 \(ABS\): 'copy' reads bytes 0 to 24 of tensor 0 '\w+' by 'source'; it has 20"
     with pytest.raises(DelegateError, match=message):
         interpreter.allocate_tensors()

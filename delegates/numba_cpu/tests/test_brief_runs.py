@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegated import run
 from delegraph import Interpreter
 from delegraph.errors import CallCancelledError, DelegateError
 from delegraph_numba_cpu.program.program import Program
-from test_gather import X, gather_model, interpreter_of, result
+from test_gather import X, gather_model, interpreter_of
 
 POSITIONS = np.array([[2, 0], [1, 1]], np.int32)
 
@@ -40,7 +41,7 @@ def interpreter(brief_runs: list[bool | None]) -> Interpreter:
     """One whose program is known to be brief."""
     found = interpreter_of(gather_model(POSITIONS), ["numba_cpu"])
     while not (brief_runs and brief_runs[-1]):
-        assert np.array_equal(result(found, X, POSITIONS), X[POSITIONS])
+        assert np.array_equal(run(found, X, POSITIONS), X[POSITIONS])
         assert len(brief_runs) < 1000
     brief_runs.clear()
     return found
@@ -50,7 +51,7 @@ def test_results_are_of_the_present_inputs(
     interpreter: Interpreter, brief_runs: list[bool | None]
 ) -> None:
     for x, positions in ((X, POSITIONS), (2 * X, 2 - POSITIONS)):
-        assert np.array_equal(result(interpreter, x, positions), x[positions])
+        assert np.array_equal(run(interpreter, x, positions), x[positions])
     assert brief_runs == [True, True]
 
 
@@ -58,8 +59,8 @@ def test_what_goes_wrong_is_told_and_the_next_run_is_right(
     interpreter: Interpreter, brief_runs: list[bool | None]
 ) -> None:
     with pytest.raises(DelegateError, match=r"node 0 \(GATHER\).*3"):
-        result(interpreter, X, POSITIONS + 1)
-    assert np.array_equal(result(interpreter, X, POSITIONS), X[POSITIONS])
+        run(interpreter, X, POSITIONS + 1)
+    assert np.array_equal(run(interpreter, X, POSITIONS), X[POSITIONS])
     assert brief_runs == [False, True]
 
 
@@ -69,7 +70,7 @@ def test_memory_that_moves_is_followed(
     x = np.concatenate([X, X + 1])
     interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
     interpreter.allocate_tensors()
-    assert np.array_equal(result(interpreter, x, POSITIONS + 3), x[POSITIONS + 3])
+    assert np.array_equal(run(interpreter, x, POSITIONS + 3), x[POSITIONS + 3])
     assert brief_runs == [None], "nobody knows yet that the new program is brief"
 
 
@@ -79,14 +80,14 @@ def test_other_memory_of_the_same_shape_is_followed(
     for tensor in interpreter.session.subgraphs[0].tensors:
         if tensor.data is not None and tensor.data.flags.writeable:
             tensor.data = tensor.data.copy()
-    assert np.array_equal(result(interpreter, X, POSITIONS), X[POSITIONS])
-    assert np.array_equal(result(interpreter, X, POSITIONS), X[POSITIONS])
+    assert np.array_equal(run(interpreter, X, POSITIONS), X[POSITIONS])
+    assert np.array_equal(run(interpreter, X, POSITIONS), X[POSITIONS])
     assert brief_runs == [None, True]
 
 
 def test_a_profile_has_the_nodes(interpreter: Interpreter, brief_runs: list[bool | None]) -> None:
     with interpreter.profile() as profile:
-        assert np.array_equal(result(interpreter, X, POSITIONS), X[POSITIONS])
+        assert np.array_equal(run(interpreter, X, POSITIONS), X[POSITIONS])
     assert "GATHER" in str(profile)
     assert brief_runs == []
 

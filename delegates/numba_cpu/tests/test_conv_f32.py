@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import Array, assert_near, delegated, is_taken, levels, run
 from delegraph import Interpreter
+from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
-from delegraph.schema.options import (
-    AddOptions,
-    BatchMatMulOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    TransposeConvOptions,
-)
 from delegraph.testing import TensorDef, constant, graph_model, one_op_model, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
-from delegraph_numba_cpu.options import NumbaCpuOptions
+from support.convolutions import window
 
-LEVELS = [level.name for level in supported_levels()]
 SAME, VALID = Padding.SAME, Padding.VALID
 
 
@@ -33,42 +25,10 @@ def values(shape: Sequence[int], seed: int = 0) -> NDArray[np.float32]:
     return generator.standard_normal(shape).astype(np.float32)
 
 
-def delegated(model: bytes, level: str = "auto", threads: int = 1) -> Interpreter:
-    """Return an interpreter whose nodes are all taken."""
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=threads, cpu=level))
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
-    interpreter.allocate_tensors()
-    assert takes_everything(interpreter)
-    return interpreter
-
-
-def takes_everything(interpreter: Interpreter) -> bool:
-    return all(node.delegate == "numba_cpu" for node in interpreter.placement.nodes)
-
-
-def run(interpreter: Interpreter, *inputs: NDArray[np.float32]) -> NDArray[np.float32]:
-    interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    result: NDArray[np.float32] = interpreter.get_tensor(
-        interpreter.get_output_details()[0]["index"]
-    )
-    return result
-
-
-def assert_near(found: NDArray[np.float32], expected: NDArray[np.float32]) -> None:
-    """Check that values differ by no more than 1e-5 of the largest."""
-    assert found.shape == expected.shape
-    largest = float(np.abs(expected).max(initial=1e-3))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * largest)
-
-
-def assert_agrees(
-    model: bytes, *inputs: NDArray[np.float32], level: str = "auto", threads: int = 1
-) -> None:
-    expected = run(Interpreter(model_content=model), *inputs)
-    assert_near(run(delegated(model, level, threads), *inputs), expected)
+def assert_agrees(model: bytes, *inputs: Array, level: str = "auto", threads: int = 1) -> None:
+    ours = delegated(model, level, num_threads=threads)
+    assert is_taken(ours)
+    assert_near(run(ours, *inputs), run(Interpreter(model_content=model), *inputs), 1e-3)
 
 
 def conv_model(
@@ -76,43 +36,20 @@ def conv_model(
     outputs: int,
     kernel: tuple[int, int] = (3, 3),
     stride: tuple[int, int] = (1, 1),
-    dilation: tuple[int, int] = (1, 1),
-    padding: Padding = SAME,
-    activation: Act = Act.NONE,
     groups: int = 1,
+    **given: Any,
 ) -> bytes:
-    options = Conv2DOptions(
-        padding=padding,
-        stride_h=stride[0],
-        stride_w=stride[1],
-        dilation_h_factor=dilation[0],
-        dilation_w_factor=dilation[1],
-        fused_activation_function=activation,
-    )
+    options = o.Conv2DOptions(**window(stride, **given))
     weight = constant(values((outputs, *kernel, shape[3] // groups)))
     inputs = [tensor(shape), weight, constant(values((outputs,)))]
     return one_op_model("CONV_2D", inputs, [tensor((1, 1, 1, outputs))], options)
 
 
 def depthwise_model(
-    shape: tuple[int, ...],
-    multiplier: int = 1,
-    kernel: tuple[int, int] = (3, 3),
-    stride: tuple[int, int] = (1, 1),
-    dilation: tuple[int, int] = (1, 1),
-    padding: Padding = SAME,
-    activation: Act = Act.NONE,
+    shape: tuple[int, ...], multiplier: int = 1, kernel: tuple[int, int] = (3, 3), **given: Any
 ) -> bytes:
     outputs = shape[3] * multiplier
-    options = DepthwiseConv2DOptions(
-        padding=padding,
-        stride_h=stride[0],
-        stride_w=stride[1],
-        dilation_h_factor=dilation[0],
-        dilation_w_factor=dilation[1],
-        depth_multiplier=multiplier,
-        fused_activation_function=activation,
-    )
+    options = o.DepthwiseConv2DOptions(depth_multiplier=multiplier, **window(**given))
     weight = constant(values((1, *kernel, outputs)))
     inputs = [tensor(shape), weight, constant(values((outputs,)))]
     return one_op_model("DEPTHWISE_CONV_2D", inputs, [tensor((1, 1, 1, outputs))], options)
@@ -125,14 +62,14 @@ def dense_model(shape: tuple[int, ...], outputs: int, has_bias: bool = True, **o
         "FULLY_CONNECTED",
         [tensor(shape), weight, bias],
         [tensor((1, outputs))],
-        FullyConnectedOptions(**options),
+        o.FullyConnectedOptions(**options),
     )
 
 
 CHANNELS = [(1, 1), (3, 5), (5, 17), (17, 33), (33, 3), (8, 24), (16, 40), (4, 64)]
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize(("inputs", "outputs"), CHANNELS)
 def test_channels_need_not_fill_registers(inputs: int, outputs: int, level: str) -> None:
     shape = (1, 5, 6, inputs)
@@ -154,7 +91,7 @@ WINDOWS = [
 ]
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("padding", [SAME, VALID])
 @pytest.mark.parametrize(("kernel", "stride", "dilation"), WINDOWS)
 def test_any_window(
@@ -170,20 +107,20 @@ def test_any_window(
     assert_agrees(depthwise_model(shape, **window), values(shape), level=level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("outputs", [127, 128, 290])
 def test_a_window_may_be_the_whole_image(outputs: int, level: str) -> None:
     for kernel in ((3, 5), (1, 1)):
         shape = (2, *kernel, 6)
-        model = conv_model(shape, outputs, kernel, padding=VALID, activation=Act.RELU)
+        model = conv_model(shape, outputs, kernel, padding=VALID, act=Act.RELU)
         assert_agrees(model, values(shape), level=level)
 
 
 @pytest.mark.parametrize("activation", [Act.RELU, Act.RELU6, Act.RELU_N1_TO_1])
 def test_activations_clamp(activation: Act) -> None:
     shape = (1, 4, 4, 8)
-    assert_agrees(conv_model(shape, 8, activation=activation), 3 * values(shape))
-    assert_agrees(depthwise_model(shape, activation=activation), 3 * values(shape))
+    assert_agrees(conv_model(shape, 8, act=activation), 3 * values(shape))
+    assert_agrees(depthwise_model(shape, act=activation), 3 * values(shape))
     dense = dense_model((2, 8), 8, fused_activation_function=activation)
     assert_agrees(dense, 3 * values((2, 8)))
 
@@ -195,7 +132,7 @@ def test_depth_multipliers(channels: int, multiplier: int) -> None:
     assert_agrees(depthwise_model(shape, multiplier), values(shape))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("rows", [1, 2, 8])
 @pytest.mark.parametrize(("depth", "outputs"), [(1, 1), (7, 5), (64, 33), (130, 200)])
 def test_fully_connected(rows: int, depth: int, outputs: int, level: str) -> None:
@@ -217,12 +154,8 @@ def transposed_model(
     padding: Padding,
     has_bias: bool = True,
 ) -> bytes:
-    options = TransposeConvOptions(
-        padding=padding,
-        stride_h=stride[0],
-        stride_w=stride[1],
-        fused_activation_function=Act.RELU if has_bias else Act.NONE,
-    )
+    act = Act.RELU if has_bias else Act.NONE
+    options = o.TransposeConvOptions(**window(stride, None, padding, act))
     weight = constant(values((output[3], *kernel, shape[3])))
     inputs = [constant(np.array(output, np.int32)), weight, tensor(shape)]
     if has_bias:
@@ -242,7 +175,7 @@ TRANSPOSED = [
 ]
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize(("shape", "output", "kernel", "stride", "padding"), TRANSPOSED)
 def test_transposed_convolutions(  # type: ignore[no-untyped-def]  # as transposed_model
     shape, output, kernel, stride, padding, level: str
@@ -269,14 +202,14 @@ STACKS = [
 ]
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize(("left", "right"), STACKS)
 def test_batches_of_matrices(left: tuple[int, ...], right: tuple[int, ...], level: str) -> None:
     for adj_x, adj_y in [(False, False), (True, False), (False, True), (True, True)]:
         x, w = values(left), values(right, 1)
         x = np.ascontiguousarray(x.swapaxes(-1, -2)) if adj_x else x
         w = np.ascontiguousarray(w.swapaxes(-1, -2)) if adj_y else w
-        options = BatchMatMulOptions(adj_x=adj_x, adj_y=adj_y)
+        options = o.BatchMatMulOptions(adj_x=adj_x, adj_y=adj_y)
         rank = max(len(left), len(right))
         y = tensor((1,) * rank)
         computed = one_op_model("BATCH_MATMUL", [tensor(x.shape), tensor(w.shape)], [y], options)
@@ -303,7 +236,7 @@ def test_not_a_number_stays() -> None:
     shape = (1, 3, 3, 4)
     x = values(shape)
     x[0, 1, 1, 2] = np.nan
-    model = conv_model(shape, 4, (1, 1), activation=Act.RELU)
+    model = conv_model(shape, 4, (1, 1), act=Act.RELU)
     expected = run(Interpreter(model_content=model), x)
     np.testing.assert_array_equal(np.isnan(run(delegated(model), x)), np.isnan(expected))
 
@@ -313,28 +246,20 @@ def test_batches_can_be_resized() -> None:
     ours, core = delegated(model), Interpreter(model_content=model)
     for batch in (3, 1, 4):
         x = values((batch, 9, 9, 5))
-        for interpreter in (ours, core):
-            interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
-        assert_near(run(ours, x), run(core, x))
-
-
-def refused(model: bytes) -> bool:
-    delegate = NumbaCpuDelegate(NumbaCpuOptions())
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
-    interpreter.allocate_tensors()
-    return not takes_everything(interpreter)
+        assert_near(run(ours, x), run(core, x), 1e-3)
 
 
 def test_computed_weights_are_refused() -> None:
     inputs = [tensor((1, 4, 4, 3)), tensor((8, 1, 1, 3)), constant(values((8,)))]
-    options = Conv2DOptions(stride_h=1, stride_w=1)
-    assert refused(one_op_model("CONV_2D", inputs, [tensor((1, 4, 4, 8))], options))
+    options = o.Conv2DOptions(stride_h=1, stride_w=1)
+    model = one_op_model("CONV_2D", inputs, [tensor((1, 4, 4, 8))], options)
+    assert not is_taken(delegated(model))
 
 
 GROUPS = [(8, 8, 2), (12, 6, 3), (40, 200, 2), (15, 60, 15), (128, 128, 32)]
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize(("inputs", "outputs", "groups"), GROUPS)
 def test_groups_of_channels(level: str, inputs: int, outputs: int, groups: int) -> None:
     for kernel, stride, batch in (((3, 3), 2, 1), ((1, 1), 1, 1), ((2, 3), 1, 3)):
@@ -345,7 +270,7 @@ def test_groups_of_channels(level: str, inputs: int, outputs: int, groups: int) 
 
 def test_threads_share_the_work_of_groups() -> None:
     shape = (1, 40, 40, 64)
-    model = conv_model(shape, 128, activation=Act.RELU6, groups=2)
+    model = conv_model(shape, 128, act=Act.RELU6, groups=2)
     assert_agrees(model, values(shape), threads=3)
 
 
@@ -373,7 +298,9 @@ def layers_model(shape: tuple[int, ...], *layers: str) -> tuple[bytes, tuple[int
             tensors[f"w{i}"] = constant(np.array(sizes, np.int32))
             nodes.append(("PAD", f"{last} w{i}", out))
         elif kind == "add":
-            nodes.append(("ADD", f"{last} {marked}", out, AddOptions(fused_activation_function=1)))
+            nodes.append(
+                ("ADD", f"{last} {marked}", out, o.AddOptions(fused_activation_function=1))
+            )
         else:
             nodes.append(_layer(tensors, kind, [int(n) for n in numbers], channels, i, last, out))
             channels = int(numbers[0]) if kind != "depthwise" else channels
@@ -391,11 +318,8 @@ def _layer(  # type: ignore[no-untyped-def]  # a node of the graph
     lead, end = (1, outputs) if kind == "depthwise" else (outputs, channels)
     tensors[f"w{i}"] = constant(0.3 * values((lead, kernel, kernel, end), i))
     tensors[f"b{i}"] = constant(values((outputs,), i))
-    options = (DepthwiseConv2DOptions if kind == "depthwise" else Conv2DOptions)(
-        padding=VALID if is_valid else SAME,
-        stride_h=stride,
-        stride_w=stride,
-        fused_activation_function=Act.RELU6 if i % 2 else Act.NONE,
+    options = (o.DepthwiseConv2DOptions if kind == "depthwise" else o.Conv2DOptions)(
+        **window((stride, stride), (1, 1), (SAME, VALID)[is_valid], (Act.NONE, Act.RELU6)[i % 2])
     )
     op = "DEPTHWISE_CONV_2D" if kind == "depthwise" else "CONV_2D"
     return (op, f"{x} w{i} b{i}", y, options)
@@ -417,7 +341,7 @@ CHAINS = [
 ]
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: "-".join(chain[1:]).replace(" ", "_"))
 @pytest.mark.parametrize("threads", [1, 2])
 def test_fused_layers_agree(chain: tuple, threads: int, level: str) -> None:  # type: ignore[type-arg]  # mixed

@@ -7,28 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ai_edge_litert import interpreter as litert
 from numpy.typing import NDArray
 
+from delegated import assert_near, delegated, is_taken, levels, run
 from delegraph import Interpreter
 from delegraph.schema import options as o
 from delegraph.schema import read_model, write_model
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding, TensorType
-from delegraph.schema.options import (
-    AddOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-)
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 from delegraph.testing.operator_cases.quantizing import with_blocks
-from delegraph.testing.outputs import outputs_of
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
-from delegraph_numba_cpu.options import NumbaCpuOptions
+from support.official import official_outputs
 
-LEVELS = [level.name for level in supported_levels()]
 SAME, VALID = Padding.SAME, Padding.VALID
 
 
@@ -60,7 +50,7 @@ def conv_model(
     weight = weights((outputs, *kernel, shape[3] // groups), is_per_channel, kind)
     inputs = [tensor(shape), weight, constant(floats((outputs,)))]
     given = {"padding": SAME, "stride_h": 1, "stride_w": 1, **options}
-    return one_op_model("CONV_2D", inputs, [tensor((1, 1, 1, outputs))], Conv2DOptions(**given))
+    return one_op_model("CONV_2D", inputs, [tensor((1, 1, 1, outputs))], o.Conv2DOptions(**given))
 
 
 def depthwise_model(
@@ -74,7 +64,7 @@ def depthwise_model(
         "DEPTHWISE_CONV_2D",
         inputs,
         [tensor((1, 1, 1, outputs))],
-        DepthwiseConv2DOptions(depth_multiplier=multiplier, **given),
+        o.DepthwiseConv2DOptions(depth_multiplier=multiplier, **given),
     )
 
 
@@ -91,25 +81,8 @@ def dense_model(
     if has_bias:
         inputs.append(constant(floats((outputs,))))
     return one_op_model(
-        "FULLY_CONNECTED", inputs, [tensor((1, outputs))], FullyConnectedOptions(**options)
+        "FULLY_CONNECTED", inputs, [tensor((1, outputs))], o.FullyConnectedOptions(**options)
     )
-
-
-def run(interpreter: Interpreter, x: NDArray[np.float32]) -> NDArray[np.float32]:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    index = interpreter.get_output_details()[0]["index"]
-    result: NDArray[np.float32] = interpreter.get_tensor(index)
-    return result
-
-
-def delegated(model: bytes, level: str = "auto", threads: int = 1) -> Interpreter:
-    """Return an interpreter with the delegate."""
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=threads, cpu=level))
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
-    interpreter.allocate_tensors()
-    return interpreter
 
 
 def assert_agrees(
@@ -117,15 +90,13 @@ def assert_agrees(
 ) -> None:
     """Check that results differ by no more than 1e-5 of the largest, and who computed them."""
     expected = run(Interpreter(model_content=model), x)
-    interpreter = delegated(model, level, threads)
-    assert all(node.delegate == "numba_cpu" for node in interpreter.placement.nodes)
+    interpreter = delegated(model, level, num_threads=threads)
+    assert is_taken(interpreter)
     for _ in range(2):
-        found = run(interpreter, x)
-        largest = float(np.abs(expected).max(initial=1e-3))
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * largest)
+        assert_near(run(interpreter, x), expected, 1e-3)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("is_per_channel", [False, True])
 @pytest.mark.parametrize("outputs", [1, 15, 16, 17, 33, 48, 64, 83])
 def test_convolutions_have_any_number_of_outputs(
@@ -136,7 +107,7 @@ def test_convolutions_have_any_number_of_outputs(
     assert_agrees(model, floats(shape), level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("channels", [3, 64])
 @pytest.mark.parametrize("is_per_channel", [False, True])
 def test_pointwise_convolutions(level: str, channels: int, is_per_channel: bool) -> None:
@@ -165,7 +136,7 @@ def test_windows_as_large_as_each_image() -> None:
     assert_agrees(conv_model(shape, 21, padding=VALID), floats(shape))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("rows", [1, 2, 6, 7, 13, 31])
 @pytest.mark.parametrize("outputs", [3, 16, 40, 80])
 @pytest.mark.parametrize("is_asymmetric", [False, True])
@@ -178,7 +149,7 @@ def test_each_row_of_a_matrix_has_a_scale(
     assert_agrees(model, x, level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("channels", [1, 15, 16, 40])
 @pytest.mark.parametrize("multiplier", [1, 3])
 def test_depthwise_convolutions(level: str, channels: int, multiplier: int) -> None:
@@ -208,7 +179,7 @@ def test_four_bit_weights() -> None:
     assert_agrees(dense_model((3, 16), 20, kind="INT4"), floats((3, 16)))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("rows", [1, 2, 13])
 @pytest.mark.parametrize("outputs", [3, 16, 40, 150])
 @pytest.mark.parametrize("depth", [5, 37, 64])
@@ -235,7 +206,7 @@ def blocks_model(rows: int, depth: int, outputs: int, size: int, kind: str = "IN
     return write_model(with_blocks(records, 1, scales.astype(np.float16), size))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("rows", [1, 2, 13])
 @pytest.mark.parametrize(("outputs", "depth", "size"), [(3, 8, 8), (40, 96, 32), (150, 192, 64)])
 def test_blocks_of_weights_have_scales(
@@ -248,11 +219,8 @@ def test_blocks_of_weights_have_scales(
 @pytest.mark.parametrize("threads", [1, 2])
 def test_products_with_blocks_are_those_of_the_official_kernel(threads: int) -> None:
     model, x = blocks_model(2, 256, 520, 32), floats((2, 256))
-    resolver = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    official = litert.Interpreter(model_content=model, experimental_op_resolver_type=resolver)
-    (expected,) = outputs_of(official, [x])
-    (found,) = outputs_of(delegated(model, threads=threads), [x])
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    (expected,) = official_outputs(model, [x])
+    assert_near(run(delegated(model, num_threads=threads), x), expected)
 
 
 def test_a_bias_is_not_needed_and_scales_may_differ() -> None:
@@ -267,7 +235,7 @@ def test_large_images_are_quantised_in_pieces(threads: int) -> None:
     assert_agrees(dense_model((1, 50_003), 70), floats((1, 50_003)), threads=threads)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("sign", [1, -1])
 def test_halves_round_away_from_zero(level: str, sign: int) -> None:
     row = sign * (np.arange(-126, 128, dtype=np.float32) / 2)
@@ -275,7 +243,7 @@ def test_halves_round_away_from_zero(level: str, sign: int) -> None:
     eye = constant(np.eye(len(row), dtype=np.int8), scale=[1.0], axis=0)
     model = one_op_model(
         "FULLY_CONNECTED", [tensor((1, len(row))), eye], [tensor((1, len(row)))],
-        FullyConnectedOptions(),
+        o.FullyConnectedOptions(),
     )  # fmt: skip
     halves = np.trunc(row + np.copysign(np.float32(0.5), row))
     np.testing.assert_array_equal(run(delegated(model, level), row[np.newaxis])[0], halves)
@@ -297,13 +265,13 @@ def test_what_is_not_covered_has_a_reason(model: bytes, constraint: str | None) 
 
 def test_neighbours_are_not_fused_as_those_of_float_weights_are() -> None:
     shape = (1, 6, 6, 16)
-    valid = Conv2DOptions(padding=VALID, stride_h=1, stride_w=1)
-    depthwise = DepthwiseConv2DOptions(padding=SAME, stride_h=1, stride_w=1, depth_multiplier=1)
+    valid = o.Conv2DOptions(padding=VALID, stride_h=1, stride_w=1)
+    depthwise = o.DepthwiseConv2DOptions(padding=SAME, stride_h=1, stride_w=1, depth_multiplier=1)
     model = graph_model(
         [
             ("PAD", "x pads", "padded"),
             ("CONV_2D", "padded weight bias", "a", valid),
-            ("ADD", "a x", "sum", AddOptions()),
+            ("ADD", "a x", "sum", o.AddOptions()),
             ("CONV_2D", "sum point bias", "b", valid),
             ("DEPTHWISE_CONV_2D", "b taps bias", "c", depthwise),
             ("CONV_2D", "c point bias", "y", valid),
@@ -349,7 +317,12 @@ def resized_conv_model(resize: str, is_per_channel: bool) -> bytes:
         ("STRIDED_SLICE", "shape first end step", "sides", o.StridedSliceOptions()),
         ("MUL", "sides two", "size", o.MulOptions()),
         (resize, "x size", "large", sizes(half_pixel_centers=True)),
-        ("CONV_2D", "large weight bias", "y", Conv2DOptions(padding=SAME, stride_h=1, stride_w=1)),
+        (
+            "CONV_2D",
+            "large weight bias",
+            "y",
+            o.Conv2DOptions(padding=SAME, stride_h=1, stride_w=1),
+        ),
     ]
     return graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
 
@@ -364,7 +337,7 @@ def test_convolutions_of_pictures_that_are_resized_again_and_again(
     for height, width in ((8, 8), (2, 2), (3, 3), (5, 5), (1, 1), (7, 7), (2, 5), (8, 8)):
         x = floats((2, height, width, 4), seed=height)
         x[1] *= 1e-3  # each picture of a batch is quantised by itself
-        found, expected = (outputs_of(interpreter, [x])[0] for interpreter in (ours, theirs))
+        found, expected = (run(interpreter, x) for interpreter in (ours, theirs))
         assert found.shape == (2, 2 * height, 2 * width, 6)
         for mine, official in zip(found, expected, strict=True):
             np.testing.assert_allclose(mine, official, rtol=0, atol=1e-5 * np.abs(official).max())
@@ -376,5 +349,5 @@ def test_a_resize_may_make_groups_of_channels(kernel: tuple[int, int]) -> None:
     ours, theirs = delegated(model), Interpreter(model_content=model)
     for channels in (4, 12, 32, 4):
         x = floats((2, 5, 6, channels))
-        found, expected = (outputs_of(interpreter, [x])[0] for interpreter in (ours, theirs))
+        found, expected = (run(interpreter, x) for interpreter in (ours, theirs))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import delegate, delegated, levels, run
 from delegraph import Interpreter, Rejection
 from delegraph.errors import ModelError
 from delegraph.schema.enums import ActivationFunctionType as Act
@@ -16,10 +17,7 @@ from delegraph.schema.enums import Padding
 from delegraph.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
-LEVELS = [level.name for level in supported_levels()]
 BIASES = ["INT64", "INT32"]
 X_SCALE, WEIGHT_SCALE = 3e-4, 0.005
 
@@ -77,22 +75,17 @@ class Node:
         """Return the output, and the placement of the node."""
         delegates = [] if delegate is None else [delegate]
         interpreter = Interpreter(model_content=self.model, experimental_delegates=delegates)
-        interpreter.allocate_tensors()
-        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], self.x)
-        interpreter.invoke()
-        found: Array = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-        return found, interpreter.placement.nodes[0]
+        return run(interpreter, self.x), interpreter.placement.nodes[0]
 
     def assert_agrees(self, level: str = "auto", threads: int = 1) -> None:
         """Check that the node is taken, and gives the same bits."""
-        options = NumbaCpuOptions(num_threads=threads, cpu=level)  # type: ignore[arg-type]
-        found, node = self.results(NumbaCpuDelegate(options))
+        found, node = self.results(delegate(level, num_threads=threads))
         assert node.delegate == "numba_cpu"
         np.testing.assert_array_equal(found, self.results()[0])
 
     def refusal(self) -> Rejection:
         """Return why the node is not taken."""
-        _, node = self.results(NumbaCpuDelegate(NumbaCpuOptions()))
+        _, node = self.results(delegate())
         assert node.delegate is None
         refused: Rejection = node.rejections["numba_cpu"]
         return refused
@@ -145,7 +138,7 @@ GEOMETRIES = [
 ]
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 def test_any_windows(geometry: Any, level: str) -> None:
     for bias in BIASES:
@@ -153,7 +146,7 @@ def test_any_windows(geometry: Any, level: str) -> None:
     depthwise((2, 11, 13, 21), 21, *geometry).assert_agrees(level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize(("channels", "outputs"), [(1, 1), (3, 16), (17, 33), (40, 5), (64, 64)])
 def test_any_numbers_of_channels(channels: int, outputs: int, level: str) -> None:
     conv((1, 5, 6, channels), outputs, (1, 1)).assert_agrees(level)
@@ -162,7 +155,7 @@ def test_any_numbers_of_channels(channels: int, outputs: int, level: str) -> Non
     depthwise((1, 5, 6, 1), outputs).assert_agrees(level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("bias", [*BIASES, None])
 @pytest.mark.parametrize("depth", [1, 2, 255, 256, 257, 700])
 def test_matrix_products_of_any_depth(depth: int, bias: str | None, level: str) -> None:
@@ -170,7 +163,7 @@ def test_matrix_products_of_any_depth(depth: int, bias: str | None, level: str) 
         dense((rows, depth), 35, bias=bias, per_channel=per_channel).assert_agrees(level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 def test_largest_products_are_added_up_exactly(level: str) -> None:
     for y_scale in (1e-4, 30.0):
         dense((5, 3000), 17, is_extreme=True, y_scale=y_scale).assert_agrees(level)
@@ -206,7 +199,7 @@ def test_groups_and_several_outputs_a_channel_are_refused() -> None:
     assert "taps" in str(depthwise((1, 20, 20, 2), 2, (17, 16)).refusal())
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
 def test_other_channels_after_a_resize_are_computed(op: str, level: str) -> None:
     options: Any = Conv2DOptions(stride_w=1, stride_h=1)
@@ -215,15 +208,11 @@ def test_other_channels_after_a_resize_are_computed(op: str, level: str) -> None
         options = DepthwiseConv2DOptions(stride_w=1, stride_h=1, depth_multiplier=1)
         shape = (1, 3, 3, 8)
     node = Node(op, (1, 5, 5, shape[3]), shape, options)
-    interpreters = [
-        Interpreter(model_content=node.model, delegates=delegates)
-        for delegates in ([], [NumbaCpuDelegate(NumbaCpuOptions(cpu=level))])  # type: ignore[arg-type]  # a name of a level
-    ]
-    assert interpreters[1].placement.nodes[0].delegate == "numba_cpu"
+    theirs, ours = Interpreter(model_content=node.model), delegated(node.model, level)
+    assert ours.placement.nodes[0].delegate == "numba_cpu"
     for channels in (8, 4, 16) if op == "CONV_2D" else (8, 4, 2, 1, 8):
-        x = np.random.default_rng(channels).integers(-32768, 32768, (1, 5, 5, channels))
-        right, mine = (output(each, x.astype(np.int16)) for each in interpreters)
-        np.testing.assert_array_equal(mine, right)
+        x = np.random.default_rng(channels).integers(-32768, 32768, (1, 5, 5, channels), np.int16)
+        np.testing.assert_array_equal(run(ours, x), run(theirs, x))
 
 
 def test_channels_that_make_no_groups_are_rejected() -> None:
@@ -231,7 +220,7 @@ def test_channels_that_make_no_groups_are_rejected() -> None:
     with pytest.raises(ModelError) as right:
         node.results()
     with pytest.raises(ModelError) as mine:
-        node.results(NumbaCpuDelegate(NumbaCpuOptions()))
+        node.results(delegate())
     assert str(mine.value) == str(right.value)
 
 

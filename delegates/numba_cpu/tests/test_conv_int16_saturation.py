@@ -6,21 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import LEVELS, delegate, levels
 from delegraph.arithmetic import quantize_multiplier
+from delegraph.schema import options as o
 from delegraph.schema.enums import TensorType
-from delegraph.schema.options import (
-    BatchMatMulOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    TransposeConvOptions,
-)
 from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
-from delegraph_numba_cpu.options import NumbaCpuOptions
-
-LEVELS = [level.name for level in supported_levels()]
 
 POWERS = (20, 30, 31, 33, 40, 44, 46)
 FAR = (47, 48, 55, 62)
@@ -29,7 +20,7 @@ W = np.int8([7, -3])
 
 
 def delegates_of(level: str) -> list[NumbaCpuDelegate]:
-    return [] if level == "core" else [NumbaCpuDelegate(NumbaCpuOptions(cpu=level))]  # type: ignore[arg-type]  # a name of a level
+    return [] if level == "core" else [delegate(level)]
 
 
 def biases(powers: tuple[int, ...]) -> list[int]:
@@ -47,19 +38,19 @@ def model(op: str, bias: list[int], scale: float) -> bytes:
         b = constant(np.array(bias, np.int64), scale=0.01 * scale)
         w = constant(np.tile(W, (count, 1)), scale=scale)
         return one_op_model(
-            op, [tensor((1, 2), **x), w, b], [tensor((1, count), **y)], FullyConnectedOptions()
+            op, [tensor((1, 2), **x), w, b], [tensor((1, count), **y)], o.FullyConnectedOptions()
         )
     image, result = tensor((1, 1, 1, 2), **x), tensor((1, 1, 1, count), **y)
     if op == "CONV_2D":
         w = constant(np.tile(W, (count, 1)).reshape(count, 1, 1, 2), **many)
-        return one_op_model(op, [image, w, b], [result], Conv2DOptions(stride_w=1, stride_h=1))
+        return one_op_model(op, [image, w, b], [result], o.Conv2DOptions(stride_w=1, stride_h=1))
     if op == "TRANSPOSE_CONV":
         w = constant(np.tile(W, (count, 1)).reshape(count, 1, 1, 2), **many)
         shape = constant(np.int32([1, 1, 1, count]))
-        options = TransposeConvOptions(stride_w=1, stride_h=1)
+        options = o.TransposeConvOptions(stride_w=1, stride_h=1)
         return one_op_model(op, [shape, w, image, b], [result], options, version=3)
     w = constant(np.tile(W[:1], (1, 1, 1, count)), **many, axis=3)
-    options = DepthwiseConv2DOptions(stride_w=1, stride_h=1, depth_multiplier=count)
+    options = o.DepthwiseConv2DOptions(stride_w=1, stride_h=1, depth_multiplier=count)
     return one_op_model(op, [tensor((1, 1, 1, 1), **x), w, b], [result], options)
 
 
@@ -108,29 +99,29 @@ def wide_model(op: str, y_scale: float) -> tuple[bytes, NDArray[np.int16]]:
     if op == "BATCH_MATMUL":
         w = constant(np.tile(signs, (depth, 1)), scale=0.5)
         left, right = tensor((1, depth), **x), tensor((1, 3), **y)
-        model = one_op_model(op, [left, w], [right], BatchMatMulOptions(), version=4)
+        model = one_op_model(op, [left, w], [right], o.BatchMatMulOptions(), version=4)
         return model, np.full((1, depth), 32767, np.int16)
     many = {"scale": [0.5] * 3, "zero_point": [0] * 3}
     weight = np.tile(signs[:, None], (1, depth))
     if op == "FULLY_CONNECTED":
         w, result = constant(weight, scale=0.5), tensor((1, 3), **y)
         model = one_op_model(
-            op, [tensor((1, depth), **x), w, None], [result], FullyConnectedOptions(), version=7
+            op, [tensor((1, depth), **x), w, None], [result], o.FullyConnectedOptions(), version=7
         )
         return model, np.full((1, depth), 32767, np.int16)
     image, result = tensor((1, 1, 1, depth), **x), tensor((1, 1, 1, 3), **y)
     w, shape = constant(weight.reshape(3, 1, 1, depth), **many), constant(np.int32([1, 1, 1, 3]))
     if op == "CONV_2D":
-        conv = Conv2DOptions(stride_w=1, stride_h=1, quantized_bias_type=TensorType.INT32)
+        conv = o.Conv2DOptions(stride_w=1, stride_h=1, quantized_bias_type=TensorType.INT32)
         bias = constant(np.zeros(3, np.int32), scale=[0.005] * 3)
         model = one_op_model(op, [image, w, bias], [result], conv, version=8)
         return model, np.full((1, 1, 1, depth), 32767, np.int16)
-    options = TransposeConvOptions(stride_w=1, stride_h=1)
+    options = o.TransposeConvOptions(stride_w=1, stride_h=1)
     model = one_op_model(op, [shape, w, image], [result], options, version=5)
     return model, np.full((1, 1, 1, depth), 32767, np.int16)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("y_scale", [1e-5, 100.0, 30000.0])
 @pytest.mark.parametrize("op", ["CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL"])
 def test_wide_sums_without_wide_bias_are_the_cores(op: str, y_scale: float, level: str) -> None:

@@ -10,24 +10,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import LEVELS, delegated, is_taken, run
 from delegraph import Interpreter
 from delegraph.arithmetic import fixed_point_scaling
+from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
-from delegraph.schema.options import (
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    TransposeConvOptions,
-)
 from delegraph.testing import TensorDef, constant, graph_model, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.instructions.conv_int8 import HEADER
-from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import Product
-from delegraph_numba_cpu.options import NumbaCpuOptions
+from support.convolutions import window
 
-LEVELS = [level.name for level in supported_levels()]
 RANGES = {"INT8": (-128, 127), "UINT8": (0, 255)}
 SAME, VALID = Padding.SAME, Padding.VALID
 SCALE, WEIGHT_SCALE = 0.02, 0.005
@@ -104,17 +97,10 @@ class Layers:
         stride: int = 1,
         dilation: int = 1,
         padding: Padding = SAME,
-        activation: Act = Act.NONE,
         groups: int = 1,
+        **given: Any,
     ) -> Layers:
-        options = Conv2DOptions(
-            padding=padding,
-            stride_h=stride,
-            stride_w=stride,
-            dilation_h_factor=dilation,
-            dilation_w_factor=dilation,
-            fused_activation_function=activation,
-        )
+        options = o.Conv2DOptions(**window((stride,) * 2, (dilation,) * 2, padding, **given))
         weight = self._weights((outputs, *kernel, channels // groups), 0)
         return self._add("CONV_2D", weight, outputs, options)
 
@@ -125,24 +111,17 @@ class Layers:
         stride: int = 1,
         dilation: int = 1,
         padding: Padding = SAME,
-        activation: Act = Act.NONE,
         multiplier: int = 1,
+        **given: Any,
     ) -> Layers:
-        options = DepthwiseConv2DOptions(
-            padding=padding,
-            stride_h=stride,
-            stride_w=stride,
-            dilation_h_factor=dilation,
-            dilation_w_factor=dilation,
-            depth_multiplier=multiplier,
-            fused_activation_function=activation,
-        )
+        fields = window((stride,) * 2, (dilation,) * 2, padding, **given)
+        options = o.DepthwiseConv2DOptions(depth_multiplier=multiplier, **fields)
         weight = self._weights((1, *kernel, channels * multiplier), 3)
         return self._add("DEPTHWISE_CONV_2D", weight, channels * multiplier, options)
 
     def dense(self, depth: int, outputs: int, **options: Any) -> Layers:
         weight = self._weights((outputs, depth), 0)
-        return self._add("FULLY_CONNECTED", weight, outputs, FullyConnectedOptions(**options))
+        return self._add("FULLY_CONNECTED", weight, outputs, o.FullyConnectedOptions(**options))
 
     def transposed(
         self,
@@ -152,7 +131,7 @@ class Layers:
         padding: Padding,
     ) -> Layers:
         weight = self._weights((shape[3], *kernel, self.shape[3]), 0)
-        options = TransposeConvOptions(padding=padding, stride_h=stride, stride_w=stride)
+        options = o.TransposeConvOptions(padding=padding, stride_h=stride, stride_w=stride)
         return self._add("TRANSPOSE_CONV", weight, shape[3], options, shape=shape)
 
     def assert_agrees(self, level: str = "auto", threads: int = 1, *, exact: bool = True) -> None:
@@ -161,25 +140,15 @@ class Layers:
         low, high = RANGES[self.kind]
         x = self.rng.integers(low, high, self.shape, endpoint=True).astype(self.kind.lower())
         expected = run(Interpreter(model_content=model), x)
-        delegate = NumbaCpuDelegate(NumbaCpuOptions(exact=exact, num_threads=threads, cpu=level))
-        interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
+        interpreter = delegated(model, level, exact=exact, num_threads=threads)
         found = run(interpreter, x)
-        assert [node.delegate for node in interpreter.placement.nodes] == ["numba_cpu"] * len(
-            self.nodes
-        )
+        assert is_taken(interpreter)
+        assert len(interpreter.placement.nodes) == len(self.nodes)
         assert found.shape == expected.shape
         difference = np.abs(found.astype(int) - expected)
         assert difference.max(initial=0) <= (0 if exact else len(self.nodes))
         is_clamped = self.zero_point == high  # by an activation, all of it
         assert len(np.unique(expected)) > 3 or expected.size <= 64 or is_clamped
-
-
-def run(interpreter: Interpreter, x: NDArray[Any]) -> NDArray[Any]:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    result: NDArray[Any] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return result
 
 
 @pytest.fixture(params=LEVELS)
@@ -239,9 +208,9 @@ def test_zero_points_at_the_ends_of_the_range(
 ) -> None:
     zero_points = (RANGES[kind][ends[0]], RANGES[kind][ends[1]])
     layers = Layers((1, 9, 9, 12), kind, zero_points=zero_points, per_channel=False)
-    layers.conv(12, 72, activation=activation).assert_agrees(level)
+    layers.conv(12, 72, act=activation).assert_agrees(level)
     layers = Layers((1, 9, 9, 72), kind, zero_points=zero_points)
-    layers.depthwise(72, activation=activation).assert_agrees(level)
+    layers.depthwise(72, act=activation).assert_agrees(level)
 
 
 @pytest.mark.parametrize("zero_point", [0, 1, 128, 255])
@@ -306,19 +275,19 @@ def test_inexact_results_are_within_a_unit(kind: str, level: str) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_strips(kind: str, level: str, stride: int, dilation: int, threads: int) -> None:
     layers = Layers((2, 35, 33, 8), kind)
-    layers.conv(8, 84, (1, 1), activation=Act.RELU6)
+    layers.conv(8, 84, (1, 1), act=Act.RELU6)
     layers.depthwise(84, stride=stride, dilation=dilation if stride == 1 else 1)
     layers.conv(84, 22, (1, 1)).assert_agrees(level, threads)
 
 
 def test_strips_that_begin_with_a_depthwise_convolution(kind: str, level: str) -> None:
     layers = Layers((2, 30, 21, 70), kind)
-    layers.depthwise(70, (5, 5), activation=Act.RELU).conv(70, 65, (1, 1)).assert_agrees(level)
+    layers.depthwise(70, (5, 5), act=Act.RELU).conv(70, 65, (1, 1)).assert_agrees(level)
 
 
 def test_strips_that_begin_with_windows(kind: str, level: str) -> None:
     layers = Layers((1, 65, 61, 3), kind)
-    layers.conv(3, 32, stride=2, activation=Act.RELU6).depthwise(32).conv(32, 16, (1, 1))
+    layers.conv(3, 32, stride=2, act=Act.RELU6).depthwise(32).conv(32, 16, (1, 1))
     layers.assert_agrees(level)
 
 
@@ -341,11 +310,11 @@ def test_multipliers_too_small_for_one_exact_product(
     channels = 70 if op == "CONV_2D" else 71
     in_scale, scale = (factor * 2.0**-23 for factor in factors)
     images = np.arange(-128, 128, dtype=np.int8).reshape(1, 16, 16, 1)
-    options: Any = Conv2DOptions(padding=SAME, stride_h=1, stride_w=1)
+    options: Any = o.Conv2DOptions(padding=SAME, stride_h=1, stride_w=1)
     shape, axis = (channels, 1, 1, 1), 0
     if op != "CONV_2D":
         images = np.repeat(images, channels, axis=3)
-        options = DepthwiseConv2DOptions(padding=SAME, stride_h=1, stride_w=1, depth_multiplier=1)
+        options = o.DepthwiseConv2DOptions(padding=SAME, stride_h=1, stride_w=1, depth_multiplier=1)
         shape, axis = (1, 1, 1, channels), 3
     bias = np.full(channels, accumulator - 5, np.int32)
     model = graph_model(
@@ -367,9 +336,8 @@ def test_multipliers_too_small_for_one_exact_product(
 
 def assert_equal(model: bytes, x: NDArray[Any], level: str) -> None:
     """Check that the delegate takes all nodes and changes nothing."""
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(cpu=level))  # type: ignore[arg-type]
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
-    assert all(node.delegate == "numba_cpu" for node in interpreter.placement.nodes)
+    interpreter = delegated(model, level)
+    assert is_taken(interpreter)
     np.testing.assert_array_equal(run(interpreter, x), run(Interpreter(model_content=model), x))
 
 
@@ -377,7 +345,7 @@ def test_multipliers_too_small_for_exact_arithmetic_are_refused() -> None:
     weight = constant(np.full((4, 1, 1, 9000), 127, np.int8), scale=[1e-10] * 4)
     bias = constant(np.zeros(4, np.int32), scale=[1e-10] * 4)
     model = graph_model(
-        [("CONV_2D", "x w b", "y", Conv2DOptions(padding=SAME, stride_h=1, stride_w=1))],
+        [("CONV_2D", "x w b", "y", o.Conv2DOptions(padding=SAME, stride_h=1, stride_w=1))],
         inputs="x",
         outputs="y",
         tensors={
@@ -387,9 +355,7 @@ def test_multipliers_too_small_for_exact_arithmetic_are_refused() -> None:
             "y": tensor((1, 2, 2, 4), "INT8", scale=0.01),
         },
     )
-    delegate = NumbaCpuDelegate(NumbaCpuOptions())
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
-    assert interpreter.placement.nodes[0].delegate is None
+    assert delegated(model).placement.nodes[0].delegate is None
 
 
 GROUPS = [(8, 8, 2), (12, 6, 3), (32, 32, 8), (40, 200, 2), (15, 60, 15), (128, 128, 32)]

@@ -8,43 +8,28 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import delegated, levels, run
 from delegraph import Interpreter, Rejection
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import FullyConnectedOptions
 from delegraph.testing import constant, fed, one_op_model, operator_case, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
-from delegraph_numba_cpu.options import NumbaCpuOptions
 from single_operator import Alone
 
-LEVELS = [level.name for level in supported_levels()]
 SIZES = [(1, 5, 3), (7, 33, 16), (6, 64, 100), (20, 7, 65), (3, 130, 64)]
 RELU6 = FullyConnectedOptions(fused_activation_function=Act.RELU6)
-
-
-def outputs(interpreter: Interpreter, inputs: list[NDArray[Any]]) -> NDArray[Any]:
-    interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    index = interpreter.get_output_details()[0]["index"]
-    result: NDArray[Any] = interpreter.get_tensor(index)
-    return result.copy()
 
 
 def results(
     model: bytes, inputs: list[NDArray[Any]], level: str
 ) -> list[tuple[NDArray[Any], NDArray[Any]]]:
     """Return what the delegate and Delegraph make of inputs, and of their negatives."""
-    options = NumbaCpuOptions(num_threads=2, cpu=level)  # type: ignore[arg-type]
-    ours = Interpreter(model_content=model, experimental_delegates=[NumbaCpuDelegate(options)])
-    theirs = Interpreter(model_content=model)
+    ours, theirs = delegated(model, level, num_threads=2), Interpreter(model_content=model)
     assert ours.placement.nodes[0].delegate == "numba_cpu"
     given = (inputs, [~array if array.dtype == np.int8 else -array for array in inputs])
-    return [(outputs(ours, each), outputs(theirs, each)) for each in given]
+    return [(run(ours, *each), run(theirs, *each)) for each in given]
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize(("rows", "depth", "columns"), SIZES)
 @pytest.mark.parametrize("bias", ["none", "constant", "computed"])
 def test_floats(level: str, rows: int, depth: int, columns: int, bias: str) -> None:
@@ -60,7 +45,7 @@ def test_floats(level: str, rows: int, depth: int, columns: int, bias: str) -> N
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize(("rows", "depth", "columns"), SIZES)
 @pytest.mark.parametrize("has_bias", [False, True])
 @pytest.mark.parametrize(

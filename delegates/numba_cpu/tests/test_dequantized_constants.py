@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from delegated import assert_near, delegated, run
 from delegraph import Interpreter
 from delegraph.schema.options import FullyConnectedOptions, TransposeConvOptions
 from delegraph.testing import TensorDef, constant, delegraph_outputs, graph_model, tensor
 from delegraph.testing.operator_cases.quantizing import sparse_rows
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
 SHAPE = (8, 12)
 
@@ -22,18 +21,6 @@ def stored(type: str, *, is_sparse: bool) -> TensorDef:
     kept = np.ones(SHAPE, bool)
     kept[:, ::3] = False
     return sparse_rows(type, kept, values[kept]) if is_sparse else constant(values)
-
-
-def outputs(interpreter: Interpreter) -> list[np.ndarray]:
-    interpreter.allocate_tensors()
-    found = []
-    for seed in (0, 1):
-        x = np.random.default_rng(seed).standard_normal((5, 12)).astype(np.float32)
-        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-        interpreter.invoke()
-        index = interpreter.get_output_details()[0]["index"]
-        found.append(interpreter.get_tensor(index).copy())
-    return found
 
 
 @pytest.mark.parametrize(
@@ -56,14 +43,12 @@ def test_weights_are_widened_by_the_host_before_the_first_run(type: str, widenin
             "y": tensor((5, 8)),
         },
     )
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))
-    ours = Interpreter(model_content=model, experimental_delegates=[delegate])
+    ours, theirs = delegated(model, num_threads=1), Interpreter(model_content=model)
     placed = [node.delegate for node in ours.placement.nodes]
     assert placed == [None] * len(steps) + ["numba_cpu"]
-    for found, expected in zip(
-        outputs(ours), outputs(Interpreter(model_content=model)), strict=True
-    ):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    for seed in (0, 1):
+        x = np.random.default_rng(seed).standard_normal((5, 12)).astype(np.float32)
+        assert_near(run(ours, x), run(theirs, x))
 
 
 @pytest.mark.parametrize("taps", [1.5, np.inf])

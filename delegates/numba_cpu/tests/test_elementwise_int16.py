@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import delegate, delegated, levels
 from delegraph import Interpreter
 from delegraph.errors import ModelError
 from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.testing import constant, fed, operator_case, tensor
 from delegraph.testing.operator_case import OperatorCase
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.lowering.elementwise.elementwise_sin_cos import quarter_turns
-from delegraph_numba_cpu.options import NumbaCpuOptions
-from test_elementwise import Watched, check, float_case, levels, results
+from test_elementwise import Watched, check, float_case, results
 
 OPTIONS: dict[str, Any] = {"ADD": o.AddOptions, "SUB": o.SubOptions, "MUL": o.MulOptions}
 
@@ -111,9 +110,7 @@ def test_divisors_that_may_be_zero_are_refused() -> None:
     x = np.array([4, 5], np.int32)
     for divisor in (fed(x), constant(np.array([0, 3], np.int32))):
         case = operator_case("FLOOR_DIV", [fed(x), divisor], ["INT32"])
-        delegate = NumbaCpuDelegate(NumbaCpuOptions())
-        ours = Interpreter(model_content=case.model(), experimental_delegates=[delegate])
-        assert ours.placement.nodes[0].delegate is None
+        assert delegated(case.model()).placement.nodes[0].delegate is None
 
 
 @levels
@@ -123,9 +120,9 @@ def test_sines_of_any_float_are_right_to_the_last_bit_but_one(
 ) -> None:
     sizes = np.concatenate([np.geomspace(1e-45, 3.4e38, 3000), np.arange(1, 3000) * (np.pi / 2)])
     x = np.concatenate([sizes, -sizes, np.linspace(-9, 9, 2000)]).astype(np.float32)
-    (found,), is_taken = results(float_case(op, x), delegate := Watched(level))
+    (found,), is_taken = results(float_case(op, x), made := Watched(level))
     assert is_taken
-    assert [operation.name for operation in delegate.operations()] == ["SINE"]
+    assert [operation.name for operation in made.operations()] == ["SINE"]
     np.testing.assert_allclose(found, function(x.astype(np.float64)), rtol=1.2e-7, atol=0)
 
 
@@ -155,7 +152,7 @@ def test_plain_integers_are_left_to_the_core(op: str, missing: tuple[int, ...]) 
     inputs = [fed(x, scale=scale) for x, scale in zip((a, b), scales, strict=False)]
     case = operator_case(op, inputs, [tensor((), "INT16", scale=scales[2])], OPTIONS[op]())
     answers = []
-    for delegates in ([], [NumbaCpuDelegate(NumbaCpuOptions())]):
+    for delegates in ([], [delegate()]):
         try:
             interpreter = Interpreter(model_content=case.model(), delegates=delegates)
             interpreter.allocate_tensors()

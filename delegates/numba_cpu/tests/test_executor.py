@@ -84,9 +84,7 @@ def test_rows_without_tiles_are_passed_over(
     lib: Library, pool: Pool, python_kernel: Callable[..., Program], tiles: tuple[int, ...]
 ) -> None:
     seen: list[int] = []
-    program = python_kernel(lambda tile, worker: seen.append(tile), rows=len(tiles))
-    rows = program._table[layout.HEADER_WORDS :].reshape(-1, layout.ROW_WORDS)
-    rows[:, 1] = tiles
+    program = python_kernel(lambda tile, worker: seen.append(tile), tiles=tiles)
     for run in (lambda: lib.run(program.table, 0, 0), lambda: pool.run(program, lib)):
         seen.clear()
         run()

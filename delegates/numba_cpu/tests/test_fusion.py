@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from delegated import delegated
 from delegraph import Interpreter
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions
 from delegraph.testing import constant, graph_model, tensor
+from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.lowering.fusers import FUSERS
@@ -94,14 +96,8 @@ def test_a_fused_step_runs_last_and_keeps_what_others_read(outputs: str) -> None
         },
     )
     x = generator.standard_normal(shape).astype(np.float32)
-    delegated = Interpreter(
-        model_content=model, experimental_delegates=[NumbaCpuDelegate(NumbaCpuOptions())]
-    )
-    delegated.allocate_tensors()
-    delegated.set_tensor(delegated.get_input_details()[0]["index"], x)
-    delegated.invoke()
+    results = outputs_of(delegated(model), [x])
     c = np.einsum("nhwi,oi->nhwo", x, weight[:, 0, 0])
     expected = {"c": c, "y": c + np.abs(x)}
-    for name, detail in zip(outputs.split(), delegated.get_output_details(), strict=True):
-        found = delegated.get_tensor(detail["index"])
+    for name, found in zip(outputs.split(), results, strict=True):
         np.testing.assert_allclose(found, expected[name], rtol=0, atol=1e-5)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegated import run
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema.options import GatherOptions
@@ -21,16 +22,6 @@ def interpreter_of(content: bytes, delegates: list[str], **options: Any) -> Inte
     interpreter = Interpreter(model_content=content, delegates=delegates, **options)
     interpreter.allocate_tensors()
     return interpreter
-
-
-def result(interpreter: Interpreter, *inputs: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    for details, array in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(details["index"], array)
-    interpreter.invoke()
-    found: np.ndarray[Any, Any] = interpreter.get_tensor(
-        interpreter.get_output_details()[0]["index"]
-    )
-    return found
 
 
 def gather_model(
@@ -61,7 +52,7 @@ def test_slices_are_those_of_numpy(axis: int, element: type, type: type) -> None
     positions = np.random.default_rng(axis).integers(0, 3, (2, 5)).astype(type)
     interpreter = interpreter_of(gather_model(positions, x, axis=axis), ["numba_cpu"])
     assert "numba_cpu takes 1" in str(interpreter.placement)
-    assert np.array_equal(result(interpreter, x, positions), np.take(x, positions, axis))
+    assert np.array_equal(run(interpreter, x, positions), np.take(x, positions, axis))
 
 
 @pytest.mark.parametrize(("axis", "batch_dims"), [(1, 1), (2, 1), (2, 2), (3, 1), (3, 3)])
@@ -70,7 +61,7 @@ def test_each_batch_has_positions_of_its_own(axis: int, batch_dims: int) -> None
     positions = np.random.default_rng(axis).integers(0, X.shape[axis], shape).astype(np.int32)
     content = gather_model(positions, axis=axis, batch_dims=batch_dims)
     found, expected = (
-        result(interpreter_of(content, names), X, positions) for names in (["numba_cpu"], [])
+        run(interpreter_of(content, names), X, positions) for names in (["numba_cpu"], [])
     )
     assert np.array_equal(found, expected)
 
@@ -83,7 +74,7 @@ def test_points_are_those_of_numpy(depth: int) -> None:
     interpreter = interpreter_of(gather_nd_model(positions), ["numba_cpu"])
     assert "numba_cpu takes 1" in str(interpreter.placement)
     expected = X[tuple(np.moveaxis(positions, -1, 0))]
-    assert np.array_equal(result(interpreter, X, positions), expected)
+    assert np.array_equal(run(interpreter, X, positions), expected)
 
 
 @pytest.mark.parametrize("guard", ["", "1"])
@@ -97,10 +88,10 @@ def test_a_position_outside_is_an_error_that_names_it(
     interpreter = interpreter_of(model(positions), ["numba_cpu"])
     wrong = rf"node 0 \(GATHER\w*\): position {position} is outside \[0, 3\)"
     with pytest.raises(DelegraphError, match=wrong):
-        result(interpreter, X, positions)
+        run(interpreter, X, positions)
     positions[1] = 2  # and afterwards all is well
     expected = X[positions] if model is gather_model else X[positions[:, 0]]
-    assert np.array_equal(result(interpreter, X, positions), expected)
+    assert np.array_equal(run(interpreter, X, positions), expected)
 
 
 def test_an_error_is_found_by_any_thread_and_in_a_profile() -> None:
@@ -110,11 +101,11 @@ def test_an_error_is_found_by_any_thread_and_in_a_profile() -> None:
     for wrong in (0, 500, 999):
         positions[wrong] = 1000
         with pytest.raises(DelegraphError, match=r"position 1000 is outside \[0, 1000\)"):
-            result(interpreter, x, positions)
+            run(interpreter, x, positions)
         with pytest.raises(DelegraphError, match="position 1000"), interpreter.profile():
             interpreter.invoke()
         positions[wrong] = 0
-    assert result(interpreter, x, positions).shape == x.shape
+    assert run(interpreter, x, positions).shape == x.shape
 
 
 def test_positions_are_looked_at_where_nothing_is_copied() -> None:
@@ -123,7 +114,7 @@ def test_positions_are_looked_at_where_nothing_is_copied() -> None:
     for axis, size in ((0, 3), (1, 0)):
         interpreter = interpreter_of(gather_model(positions, empty, axis=axis), ["numba_cpu"])
         with pytest.raises(DelegraphError, match=rf"position 3 is outside \[0, {size}\)"):
-            result(interpreter, empty, positions)
+            run(interpreter, empty, positions)
 
 
 def test_positions_may_be_made_by_the_same_partition() -> None:
@@ -140,7 +131,7 @@ def test_positions_may_be_made_by_the_same_partition() -> None:
         },
     )
     interpreter = interpreter_of(content, ["numba_cpu"])
-    found = result(interpreter, np.array([[2], [1]], np.float32))
+    found = run(interpreter, np.array([[2], [1]], np.float32))
     assert np.array_equal(found, -X[[2, 1]])
     with pytest.raises(DelegraphError, match=r"node 1 \(GATHER_ND\): position 7 is outside"):
-        result(interpreter, np.array([[7], [1]], np.float32))
+        run(interpreter, np.array([[7], [1]], np.float32))

@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from delegated import delegated
 from delegraph import Interpreter
 from delegraph.errors import DelegateError, OperatorError
 from delegraph.testing import one_op_model, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.lowering import OPERATORS, Call
-from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.program import builder
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 from delegraph_numba_cpu.program.guarded_memory import GuardedMemory, is_guarded
@@ -31,9 +30,7 @@ def abs_model() -> bytes:
 
 
 def interpreter(model: bytes) -> Interpreter:
-    made = Interpreter(
-        model_content=model, experimental_delegates=[NumbaCpuDelegate(NumbaCpuOptions())]
-    )
+    made = delegated(model)
     made.allocate_tensors()
     return made
 

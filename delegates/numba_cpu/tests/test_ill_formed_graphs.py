@@ -7,24 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegated import delegated
 from delegraph import Interpreter
 from delegraph.errors import NodeError
+from delegraph.schema import options as o
 from delegraph.schema.enums import TensorType
-from delegraph.schema.options import (
-    AddOptions,
-    BatchMatMulOptions,
-    CastOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    ReshapeOptions,
-    ReverseV2Options,
-    ShapeOptions,
-    WhereOptions,
-)
 from delegraph.testing import constant, delegraph_outputs, graph_model, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
 SHAPE = constant(np.array([64, 64], np.int32))
 MANY = (4096,)
@@ -32,9 +20,7 @@ MANY = (4096,)
 
 def interpreter_of(nodes: list[Any], tensors: dict[str, Any]) -> Interpreter:
     content = graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
-    return Interpreter(
-        model_content=content, delegates=[NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))]
-    )
+    return delegated(content, num_threads=1)
 
 
 def owners(interpreter: Interpreter) -> list[str | None]:
@@ -45,11 +31,11 @@ def owners(interpreter: Interpreter) -> list[str | None]:
     ("nodes", "tensors"),
     [
         (
-            [("RELU", "x", "r"), ("RESHAPE", "r shape", "y", ReshapeOptions())],
+            [("RELU", "x", "r"), ("RESHAPE", "r shape", "y", o.ReshapeOptions())],
             {"x": tensor(MANY), "r": tensor(MANY), "y": tensor((64, 64), "INT8")},
         ),
         (
-            [("RESHAPE", "x shape", "r", ReshapeOptions()), ("RELU", "r", "y")],
+            [("RESHAPE", "x shape", "r", o.ReshapeOptions()), ("RELU", "r", "y")],
             {"x": tensor(MANY, "INT8"), "r": tensor((64, 64)), "y": tensor((64, 64))},
         ),
     ],
@@ -67,8 +53,8 @@ def test_elements_of_another_width_are_not_claimed(
 
 def test_what_an_ill_formed_node_would_tell_is_no_parameter() -> None:
     nodes = [
-        ("SHAPE", "z", "axis", ShapeOptions(out_type=TensorType.FLOAT32)),
-        ("REVERSE_V2", "x axis", "y", ReverseV2Options()),
+        ("SHAPE", "z", "axis", o.ShapeOptions(out_type=TensorType.FLOAT32)),
+        ("REVERSE_V2", "x axis", "y", o.ReverseV2Options()),
     ]
     tensors = {"x": tensor((1, 1)), "z": tensor((1,)), "axis": tensor((1,), "INT32")}
     interpreter = interpreter_of(nodes, tensors)
@@ -78,7 +64,7 @@ def test_what_an_ill_formed_node_would_tell_is_no_parameter() -> None:
 
 
 def test_an_input_that_nothing_gives_values_is_not_read() -> None:
-    interpreter = interpreter_of([("ADD", "x z", "y", AddOptions())], {})
+    interpreter = interpreter_of([("ADD", "x z", "y", o.AddOptions())], {})
     assert owners(interpreter) == [None]
     interpreter.allocate_tensors()
     with pytest.raises(NodeError, match="Input tensor 1 lacks data"):
@@ -87,9 +73,9 @@ def test_an_input_that_nothing_gives_values_is_not_read() -> None:
 
 def test_what_follows_an_open_shape_is_refused_while_invoking() -> None:
     nodes = [
-        ("WHERE", "x", "w", WhereOptions()),
-        ("CAST", "w", "f", CastOptions()),
-        ("ADD", "f b", "y", AddOptions()),
+        ("WHERE", "x", "w", o.WhereOptions()),
+        ("CAST", "w", "f", o.CastOptions()),
+        ("ADD", "f b", "y", o.AddOptions()),
     ]
     tensors = {
         "x": tensor((4,), "BOOL"),
@@ -107,7 +93,7 @@ def test_what_follows_an_open_shape_is_refused_while_invoking() -> None:
 
 
 def test_what_follows_an_open_shape_and_lacks_an_input_is_not_claimed() -> None:
-    nodes = [("WHERE", "x", "w", WhereOptions()), ("SELECT", "w", "y")]
+    nodes = [("WHERE", "x", "w", o.WhereOptions()), ("SELECT", "w", "y")]
     tensors = {"x": tensor((4,), "BOOL"), "w": tensor((4, 1), "INT64"), "y": tensor((4, 1))}
     interpreter = interpreter_of(nodes, tensors)
     left = interpreter.placement.nodes[1]
@@ -115,7 +101,7 @@ def test_what_follows_an_open_shape_and_lacks_an_input_is_not_claimed() -> None:
 
 
 def test_a_type_that_turns_out_to_be_another_is_told_in_words() -> None:
-    nodes = [("ADD", "a a", "s", AddOptions()), ("ADD", "s s", "y", AddOptions())]
+    nodes = [("ADD", "a a", "s", o.AddOptions()), ("ADD", "s s", "y", o.AddOptions())]
     tensors = {"a": tensor((), "FLOAT16"), "s": tensor((2,)), "y": tensor((2,))}
     interpreter = interpreter_of([("SIN", "x", "z"), *nodes], tensors)
     with pytest.raises(NodeError, match="turned out to be FLOAT16"):
@@ -123,7 +109,7 @@ def test_a_type_that_turns_out_to_be_another_is_told_in_words() -> None:
 
 
 def test_working_memory_obeys_the_limit() -> None:
-    options = DepthwiseConv2DOptions(
+    options = o.DepthwiseConv2DOptions(
         stride_w=1, stride_h=1, depth_multiplier=1, dilation_h_factor=2**31 - 1
     )
     weight = constant(np.ones((1, 3, 3, 8), np.float32))
@@ -141,7 +127,7 @@ def test_weights_of_no_outputs_are_refused_in_words() -> None:
         "w": constant(np.ones((0, 4), np.int8), scale=0.5),
         "y": tensor((1, 0), "INT8", scale=0.5),
     }
-    nodes = [("FULLY_CONNECTED", "x w", "y", FullyConnectedOptions())]
+    nodes = [("FULLY_CONNECTED", "x w", "y", o.FullyConnectedOptions())]
     left = interpreter_of(nodes, tensors).placement.nodes[0]
     assert str(left.rejections["numba_cpu"]).startswith("weights-shape")
 
@@ -149,7 +135,7 @@ def test_weights_of_no_outputs_are_refused_in_words() -> None:
 def test_a_widener_without_inputs_is_no_constant() -> None:
     nodes = [
         ("DEQUANTIZE", "", "b"),
-        ("CONV_2D", "x w b", "y", Conv2DOptions(stride_w=1, stride_h=1)),
+        ("CONV_2D", "x w b", "y", o.Conv2DOptions(stride_w=1, stride_h=1)),
     ]
     weight = constant(np.ones((16, 3, 3, 3), np.float32))
     tensors = {
@@ -165,7 +151,7 @@ def test_a_widener_without_inputs_is_no_constant() -> None:
 
 
 def test_stacks_that_a_resize_made_unequal_are_computed() -> None:
-    nodes = [("BATCH_MATMUL", "x w", "y", BatchMatMulOptions())]
+    nodes = [("BATCH_MATMUL", "x w", "y", o.BatchMatMulOptions())]
     tensors = {"x": tensor((5, 4, 2, 1)), "w": tensor((5, 4, 1, 2)), "y": tensor((5, 4, 2, 2))}
     content = graph_model(nodes, inputs="x w", outputs="y", tensors=tensors)
     x = np.arange(10, dtype=np.float32).reshape(5, 1, 2, 1)

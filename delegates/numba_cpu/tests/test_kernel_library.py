@@ -101,21 +101,21 @@ def test_processes_that_start_at_once_share_the_work(kept: BlobCache, tmp_path: 
 COUNTED = """
 import sys
 from delegraph_numba_cpu.library import compile_processes
-compile_family = compile_processes._Compiler.compile
+compile_family = compile_processes.Compiler.compile
 def counted(self, family):
     with open(sys.argv[1], "a") as file:
         file.write("x")
     return compile_family(self, family)
-compile_processes._Compiler.compile = counted
+compile_processes.Compiler.compile = counted
 """
 
 
 def test_an_interpreter_may_have_a_cache_of_its_own(
     tmp_path: Path, executor: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_library, "_libraries", {})
+    monkeypatch.setattr(kernel_library, "opened_libraries", {})
     monkeypatch.setattr(kernel_library, "prebuilt_library", lambda level: None)
-    monkeypatch.setattr(compile_processes._Compiler, "compile", lambda self, family: executor)
+    monkeypatch.setattr(compile_processes.Compiler, "compile", lambda self, family: executor)
     with (
         Interpreter(DIGITS, delegates=["numba_cpu"], cache_dir=tmp_path) as interpreter,
         pytest.raises(DelegateError, match="have no code"),  # each is the executor
@@ -166,12 +166,9 @@ def test_kernels_that_were_packed_otherwise_are_an_error(kept: BlobCache) -> Non
 
 
 def test_a_damaged_file_is_compiled_again_with_one_warning(
-    filled: Path,
-    executor: bytes,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    filled: Path, executor: bytes, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compile_processes._Compiler, "compile", lambda self, family: executor)
+    monkeypatch.setattr(compile_processes.Compiler, "compile", lambda self, family: executor)
     content = bytearray(filled.read_bytes())
     content[-10] ^= 1
     filled.write_bytes(content)
@@ -213,7 +210,7 @@ def test_kernels_are_compiled_where_nothing_can_be_written(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     monkeypatch.setattr(cache_files, "replace_file", full)
-    monkeypatch.setattr(compile_processes._Compiler, "compile", lambda self, family: executor)
+    monkeypatch.setattr(compile_processes.Compiler, "compile", lambda self, family: executor)
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             assert load().address("executor", "run") > 0
@@ -240,7 +237,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _forget_sources() -> None:
-    for known in (families._imported, families._source, families._path):
+    for known in (families.imported_modules, families.source_text, families.source_path):
         known.cache_clear()
 
 
@@ -280,16 +277,16 @@ def test_compilers_and_the_kind_of_processor_are_part_of_the_version(
     what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = cache.kernel_cache(LEVEL).version
-    cache._environment_digest.cache_clear()
+    cache.environment_digest.cache_clear()
     if what == "numba":
-        monkeypatch.setattr(cache, "_numba_version", lambda: "another")
+        monkeypatch.setattr(cache, "numba_version", lambda: "another")
     elif what == "llvmlite":
         monkeypatch.setattr(cache.llvmlite, "__version__", "another")
     else:
         monkeypatch.setattr(cache.llvm, "get_process_triple", lambda: "another")
     after = cache.kernel_cache(LEVEL).version
     monkeypatch.undo()
-    cache._environment_digest.cache_clear()
+    cache.environment_digest.cache_clear()
     assert after != before
     assert cache.kernel_cache(LEVEL).version == before
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from delegated import Array, assert_near, delegate, delegated, levels, run
 from delegraph import Interpreter, Rejection
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import UnidirectionalSequenceLSTMOptions
@@ -21,12 +21,8 @@ from delegraph.testing.recurrent_layers import (
     lstm_weights,
     state,
 )
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
-from delegraph_numba_cpu.options import NumbaCpuOptions
 from single_operator import Alone
 
-LEVELS = [level.name for level in supported_levels()]
 KINDS = ["float", "hybrid", "int8"]
 LAYER = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 
@@ -71,31 +67,17 @@ def layer(
     return operator_case(LAYER, every, [y], table, version=4, intermediates=between)
 
 
-def delegated(case: OperatorCase, level: str = "auto", **options: Any) -> Interpreter:
-    given = NumbaCpuOptions(cpu=level, num_threads=2, **options)  # type: ignore[arg-type]
-    delegate = NumbaCpuDelegate(given)
-    return Interpreter(model_content=case.model(), experimental_delegates=[delegate])
+def delegated_case(case: OperatorCase, level: str = "auto", **options: Any) -> Interpreter:
+    return delegated(case.model(), level, num_threads=2, **options)
 
 
-def run(interpreter: Interpreter, x: NDArray[Any]) -> NDArray[Any]:
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    index = interpreter.get_output_details()[0]["index"]
-    result: NDArray[Any] = interpreter.get_tensor(index).copy()
-    return result
-
-
-def assert_same(found: NDArray[Any], expected: NDArray[Any]) -> None:
-    if found.dtype.kind == "f":
-        largest = np.abs(expected).max(initial=1e-2)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * largest)
-    else:
-        np.testing.assert_array_equal(found, expected)
+def assert_same(found: Array, expected: Array) -> None:
+    assert_near(found, expected, 1e-2)
 
 
 def assert_agrees(case: OperatorCase, level: str = "auto") -> None:
     """Check two invokes, of which the second goes on from the states of the first."""
-    ours, theirs = delegated(case, level), Interpreter(model_content=case.model())
+    ours, theirs = delegated_case(case, level), Interpreter(model_content=case.model())
     assert ours.placement.nodes[0].delegate == "numba_cpu"
     for interpreter in (ours, theirs):
         interpreter.allocate_tensors()
@@ -103,7 +85,7 @@ def assert_agrees(case: OperatorCase, level: str = "auto") -> None:
         assert_same(run(ours, case.steps[0][0]), run(theirs, case.steps[0][0]))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cells", [1, 16, 17, 80])
 @pytest.mark.parametrize("inputs", [1, 63])
@@ -132,12 +114,12 @@ def test_a_clip_of_the_whole_range_leaves_out_the_lowest_value() -> None:
     assert_agrees(case)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("op", ["LSTM", LAYER])
 def test_every_layer_of_the_cases_is_taken_or_has_another_kernel(op: str, level: str) -> None:
     refused = set()
     for case in cases(op, count=8):
-        rejection = delegated(case, level).placement.nodes[0].rejections.get("numba_cpu")
+        rejection = delegated_case(case, level).placement.nodes[0].rejections.get("numba_cpu")
         if rejection is None:
             assert_agrees(case, level)
         else:
@@ -148,7 +130,7 @@ def test_every_layer_of_the_cases_is_taken_or_has_another_kernel(op: str, level:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_removed_delegate_leaves_its_states_to_the_core(kind: str) -> None:
     case = layer(kind, 2, 3, 8, 20)
-    ours, theirs = delegated(case), Interpreter(model_content=case.model())
+    ours, theirs = delegated_case(case), Interpreter(model_content=case.model())
     x = case.steps[0][0]
     for interpreter in (ours, theirs):
         interpreter.allocate_tensors()
@@ -161,7 +143,7 @@ def test_a_removed_delegate_leaves_its_states_to_the_core(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_states_start_over_when_they_are_reset(kind: str) -> None:
     case = layer(kind, 2, 3, 8, 20)
-    ours = delegated(case)
+    ours = delegated_case(case)
     ours.allocate_tensors()
     first = run(ours, case.steps[0][0])
     assert (run(ours, case.steps[0][0]) != first).any()
@@ -172,7 +154,7 @@ def test_states_start_over_when_they_are_reset(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_sequences_may_become_longer(kind: str) -> None:
     case = layer(kind, 1, 3, 8, 20)
-    ours, theirs = delegated(case), Interpreter(model_content=case.model())
+    ours, theirs = delegated_case(case), Interpreter(model_content=case.model())
     x = np.tile(case.steps[0][0], (1, 5, 1))
     for interpreter in (ours, theirs):
         interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
@@ -237,7 +219,7 @@ def test_reference_numerics_are_left_to_the_core() -> None:
     interpreter = Interpreter(
         model_content=case.model(),
         numerics="reference",
-        experimental_delegates=[NumbaCpuDelegate(NumbaCpuOptions())],
+        experimental_delegates=[delegate()],
     )
     assert interpreter.placement.nodes[0].rejections["numba_cpu"].constraint == "numerics"
 
@@ -245,7 +227,7 @@ def test_reference_numerics_are_left_to_the_core() -> None:
 @pytest.mark.parametrize("is_asymmetric", [False, True])
 def test_rows_of_zeros_have_a_scale_of_their_own(is_asymmetric: bool) -> None:
     case = layer("hybrid", inputs=2, asymmetric_quantize_inputs=is_asymmetric)
-    ours, theirs = delegated(case), Interpreter(model_content=case.model())
+    ours, theirs = delegated_case(case), Interpreter(model_content=case.model())
     for interpreter in (ours, theirs):
         interpreter.allocate_tensors()
     x = np.array([[[0, 0], [1e-3, -5e-4], [70, 0]]], np.float32)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import delegate
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema import tables, write_model
@@ -23,7 +24,6 @@ from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.lowering.registry import OPERATORS
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
 FLOATS = (0.0, -1.0, math.inf, math.nan, 1e30)
 INTEGERS = (-(2**31), -1, 0, 1, 3)
@@ -120,13 +120,13 @@ def difference(found: Results, expected: Results, tolerance: float) -> str:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("op", sorted(OPERATORS))
 def test_odd_options_and_quantization_are_as_by_the_core(op: str) -> None:
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))
+    given = delegate(num_threads=1)
     found = []
     for case in chosen(op):
         tolerance = max(case.tolerance, 1e-5)
         for name, records in (*with_odd_options(case), *with_odd_quantization(case)):
             model = write_model(records)
-            ours, theirs = results(model, case, delegate), results(model, case)
+            ours, theirs = results(model, case, given), results(model, case)
             words = difference(ours, theirs, tolerance)
             found += [f"{name} of {case}: {words}"] * bool(words)
     assert not found, "\n".join(found)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
+from delegated import assert_near, delegated, run
 from delegraph import Interpreter
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import Conv2DOptions, DepthwiseConv2DOptions
 from delegraph.testing import constant, graph_model, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
 
 def values(*shape: int) -> np.ndarray:
@@ -65,15 +62,6 @@ def inverted_residual(height: int) -> bytes:
     )
 
 
-def run(model: bytes, delegates: Sequence[NumbaCpuDelegate] = ()) -> np.ndarray:
-    interpreter = Interpreter(model_content=model, experimental_delegates=list(delegates))
-    interpreter.allocate_tensors()
-    detail = interpreter.get_input_details()[0]
-    interpreter.set_tensor(detail["index"], values(*detail["shape"]))
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     "model",
@@ -85,7 +73,6 @@ def run(model: bytes, delegates: Sequence[NumbaCpuDelegate] = ()) -> np.ndarray:
     ],
 )
 def test_padded_rows_hold_what_no_window_reaches(model: bytes, threads: int) -> None:
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=threads))
-    expected = run(model)
-    largest = float(np.abs(expected).max())
-    np.testing.assert_allclose(run(model, [delegate]), expected, rtol=0, atol=1e-5 * largest)
+    ours, theirs = delegated(model, num_threads=threads), Interpreter(model_content=model)
+    x = values(*theirs.get_input_details()[0]["shape"])
+    assert_near(run(ours, x), run(theirs, x))

@@ -285,7 +285,7 @@ def test_a_damaged_manifest_costs_a_warning(
 @linked
 def test_what_the_linker_refuses_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CompileError, match="cannot link the kernels"):
-        linking._linked(
+        linking.linked(
             {"moves": b'[["copy", 4]]\ncode'}, host_machine(), "0" * 32, linking.find_linker() or []
         )
 

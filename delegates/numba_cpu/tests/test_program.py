@@ -54,7 +54,7 @@ def copy(made: ProgramBuilder, source: Memory, target: Memory) -> None:
 def addresses(program: Program, row: int) -> tuple[int, int]:
     """Source and target of a row, as its kernel sees them."""
     program.bind()
-    words = program._words[4 * row : 4 * row + 4]
+    words = program.block(row)
     return int(words[0]), int(words[1])
 
 
@@ -71,14 +71,20 @@ def chain(made: ProgramBuilder, count: int) -> list[Memory]:
     return places
 
 
-def test_rows_follow_tensors_that_the_host_moves(lib: Library) -> None:
-    source, target = HostTensor(bytes_of(7)), HostTensor(bytes_of(0))
+def copied(lib: Library, source: HostTensor, target: HostTensor, rows: int) -> Program:
+    """Return a program that has copied a tensor to another by so many rows."""
     made = builder(lib, source, target)
     made.border(0)
     made.border(1)
-    chain(made, 3)
+    chain(made, rows)
     program = made.finish()
     run(lib, program)
+    return program
+
+
+def test_rows_follow_tensors_that_the_host_moves(lib: Library) -> None:
+    source, target = HostTensor(bytes_of(7)), HostTensor(bytes_of(0))
+    program = copied(lib, source, target, 3)
     assert (target.data == 7).all()
     before = target.data
     source.data, target.data = bytes_of(9), bytes_of(0)
@@ -92,12 +98,7 @@ def test_an_interrupt_anywhere_leaves_no_row_at_the_old_place(
     lib: Library, moves_back: bool
 ) -> None:
     source, target = HostTensor(bytes_of(7)), HostTensor(bytes_of(0))
-    made = builder(lib, source, target)
-    made.border(0)
-    made.border(1)
-    chain(made, 3)
-    program = made.finish()
-    run(lib, program)
+    program = copied(lib, source, target, 3)
     line, was_interrupted = 0, True
     while was_interrupted:
         line += 1
@@ -329,12 +330,7 @@ def test_memory_that_is_handed_over_must_be_what_was_checked(
     lib: Library, array: Any, message: str
 ) -> None:
     source, target = HostTensor(bytes_of(7)), HostTensor(bytes_of(0))
-    made = builder(lib, source, target)
-    made.border(0)
-    made.border(1)
-    chain(made, 1)
-    program = made.finish()
-    run(lib, program)
+    program = copied(lib, source, target, 1)
     source.data = array
     with pytest.raises(DelegateError, match=message):
         program.bind()

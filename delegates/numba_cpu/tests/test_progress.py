@@ -39,7 +39,7 @@ class Terminal(io.StringIO):
 
 
 def test_a_terminal_shows_lines(kept: BlobCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compile_processes._Compiler, "compile", lambda self, family: b"kernels")
+    monkeypatch.setattr(compile_processes.Compiler, "compile", lambda self, family: b"kernels")
     monkeypatch.setattr(building, "PATIENCE", 1e9)
     monkeypatch.setattr(sys, "stderr", Terminal())
     building.build(["executor", "moves", "softmax"], LEVEL, kept)
@@ -60,7 +60,7 @@ def test_where_it_takes_long_elsewhere_the_log_has_a_line(
         assert is_said.wait(60)
         return b"kernels"
 
-    monkeypatch.setattr(compile_processes._Compiler, "compile", slow)
+    monkeypatch.setattr(compile_processes.Compiler, "compile", slow)
     monkeypatch.setattr(building, "PATIENCE", 0.0)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     building.logger.addHandler(handler := Handler())
@@ -75,7 +75,7 @@ def test_where_it_takes_long_elsewhere_the_log_has_a_line(
 def test_what_is_quick_is_not_said_in_the_log(
     kept: BlobCache, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(compile_processes._Compiler, "compile", lambda self, family: b"kernels")
+    monkeypatch.setattr(compile_processes.Compiler, "compile", lambda self, family: b"kernels")
     monkeypatch.setattr(building, "PATIENCE", 1e9)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     before = threading.active_count()
@@ -113,7 +113,7 @@ from delegraph.cli.answers import printing
 from delegraph_numba_cpu.library import building, cache, compile_processes
 from delegraph_numba_cpu.library.cpu import supported_levels
 level = supported_levels()[0]
-compile_processes._Compiler.compile = lambda self, family: b"kernels"
+compile_processes.Compiler.compile = lambda self, family: b"kernels"
 printing.PATIENCE = 0.0
 import threading, rich.status
 is_shown = threading.Event()
@@ -173,7 +173,7 @@ def never(*arguments: object) -> object:
 @pytest.fixture
 def cold(kept: BlobCache, monkeypatch: pytest.MonkeyPatch) -> BlobCache:
     """An empty cache, no libraries, and kernels that nobody has loaded."""
-    monkeypatch.setattr(kernel_library, "_libraries", {})
+    monkeypatch.setattr(kernel_library, "opened_libraries", {})
     monkeypatch.setattr(kernel_library, "prebuilt_library", lambda level: None)
     monkeypatch.setattr(
         "delegraph_numba_cpu.library.jit_linking.prebuilt_objects", lambda level: None

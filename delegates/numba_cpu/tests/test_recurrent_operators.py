@@ -9,51 +9,30 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import delegated, is_taken, levels
 from delegraph import Interpreter
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph.schema.options import SVDFOptions
 from delegraph.testing import cases, constant, graph_model, tensor
 from delegraph.testing.operator_case import OperatorCase
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
-from delegraph_numba_cpu.options import NumbaCpuOptions
-
-LEVELS = [level.name for level in supported_levels()]
-
-
-def delegated(model: bytes, level: str) -> Interpreter:
-    options = NumbaCpuOptions(cpu=level, num_threads=2)  # type: ignore[arg-type]
-    return Interpreter(model_content=model, experimental_delegates=[NumbaCpuDelegate(options)])
-
-
-def is_taken(interpreter: Interpreter) -> bool:
-    return all(node.delegate == "numba_cpu" for node in interpreter.placement.nodes)
-
-
-def outputs(interpreter: Interpreter, *inputs: NDArray[Any]) -> list[NDArray[Any]]:
-    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    details = interpreter.get_output_details()
-    return [interpreter.get_tensor(detail["index"]).copy() for detail in details]
+from delegraph.testing.outputs import outputs_of
 
 
 def steps(case: OperatorCase, interpreter: Interpreter) -> list[NDArray[Any]]:
     """Return the outputs of all steps, and after the states were reset, of all steps again."""
-    interpreter.allocate_tensors()
-    found = [array for step in case.steps for array in outputs(interpreter, *step)]
+    found = [array for step in case.steps for array in outputs_of(interpreter, step)]
     interpreter.reset_all_variables()
-    return found + [array for step in case.steps for array in outputs(interpreter, *step)]
+    return found + [array for step in case.steps for array in outputs_of(interpreter, step)]
 
 
 def taken(op: str, level: str) -> Iterator[tuple[OperatorCase, Interpreter]]:
     for case in cases(op, count=12):
-        interpreter = delegated(case.model(), level)
+        interpreter = delegated(case.model(), level, num_threads=2)
         if is_taken(interpreter):
             yield case, interpreter
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("op", ["SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"])
 def test_states_go_on_until_they_are_reset(op: str, level: str) -> None:
     compared = 0
@@ -101,27 +80,23 @@ def svdf_model(inputs: int = 4, window: int = 5) -> bytes:
 def test_a_reshaped_state_is_that_before_the_layer_ran() -> None:
     ours, theirs = delegated(svdf_model(), "auto"), Interpreter(model_content=svdf_model())
     assert is_taken(ours)
-    for interpreter in (ours, theirs):
-        interpreter.allocate_tensors()
     for value in (50, -70, 90):
         x = np.full((1, 4), value, np.int8)
-        for found, expected in zip(outputs(ours, x), outputs(theirs, x), strict=True):
+        for found, expected in zip(outputs_of(ours, [x]), outputs_of(theirs, [x]), strict=True):
             np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("window", [1, 2, 8, 16, 17, 32, 35])
 @pytest.mark.parametrize("inputs", [1, 16, 37])
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 def test_windows_of_any_length_move_on(level: str, inputs: int, window: int) -> None:
     model = svdf_model(inputs, window)
-    ours, theirs = delegated(model, level), Interpreter(model_content=model)
+    ours, theirs = delegated(model, level, num_threads=2), Interpreter(model_content=model)
     assert is_taken(ours)
     generator, different = np.random.default_rng(window), set()
-    for interpreter in (ours, theirs):
-        interpreter.allocate_tensors()
     for _ in range(5):
         x = generator.integers(-128, 128, (1, inputs)).astype(np.int8)
-        for found, expected in zip(outputs(ours, x), outputs(theirs, x), strict=True):
+        for found, expected in zip(outputs_of(ours, [x]), outputs_of(theirs, [x]), strict=True):
             np.testing.assert_array_equal(found, expected)
         different |= set(found.ravel().tolist())
     assert len(different) > 3
@@ -150,10 +125,9 @@ def test_reshaped_tensors_keep_their_values_inside_and_at_the_border(results: st
         },
     )
     ours = delegated(model, "auto")
-    ours.allocate_tensors()
     for seed in (0, 1):
         x = np.random.default_rng(seed).standard_normal((30, 40)).astype(np.float32)
         wide = x.reshape(40, 30)
         values = {"a": x.reshape(-1), "b": wide, "y": wide.T.reshape(-1)}
-        for found, name in zip(outputs(ours, x), results.split(), strict=True):
+        for found, name in zip(outputs_of(ours, [x]), results.split(), strict=True):
             np.testing.assert_array_equal(found, values[name])

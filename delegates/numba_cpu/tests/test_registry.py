@@ -10,12 +10,7 @@ import pytest
 from delegraph import builtin_registration
 from delegraph.operators import LazyTable
 from delegraph_numba_cpu.lowering import MODULES, OPERATORS, registry
-from delegraph_numba_cpu.lowering.registry import (
-    Call,
-    Operator,
-    register,
-    register_variants,
-)
+from delegraph_numba_cpu.lowering.registry import Call, Operator, register, register_variants
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import levels
 from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.testing import cases, fed, operator_case, tensor
 from delegraph.testing.operator_case import OperatorCase
-from test_elementwise import Watched, check, levels, results
+from test_elementwise import Watched, check, results
 
 POOLS = ["AVERAGE_POOL_2D", "MAX_POOL_2D"]
 

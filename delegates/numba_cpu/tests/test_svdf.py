@@ -7,17 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from delegated import assert_near, delegate, levels, run
 from delegraph import Interpreter, PlacementPolicy, PlacementRule
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import SVDFOptions
 from delegraph.testing import TensorDef, constant, graph_model, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
-from delegraph_numba_cpu.options import NumbaCpuOptions
-
-LEVELS = [level.name for level in supported_levels()]
 
 
 class Layers:
@@ -70,10 +65,9 @@ class Layers:
         self, level: str = "auto", threads: int = 1, rules: Sequence[PlacementRule] = ()
     ) -> Interpreter:
         """Check five steps, and five more after a reset; return the delegated interpreter."""
-        options = NumbaCpuOptions(num_threads=threads, cpu=level)  # type: ignore[arg-type]
         ours = Interpreter(
             model_content=self.model,
-            experimental_delegates=[NumbaCpuDelegate(options)],
+            experimental_delegates=[delegate(level, num_threads=threads)],
             placement=PlacementPolicy(rules=rules),
         )
         theirs = Interpreter(model_content=self.model)
@@ -86,21 +80,11 @@ class Layers:
                 ours.reset_all_variables()
                 theirs.reset_all_variables()
             x = self.random.standard_normal(self.shape).astype(np.float32)
-            found, expected = run(ours, x), run(theirs, x)
-            largest = np.abs(expected).max(initial=1e-3)
-            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * largest)
+            assert_near(run(ours, x), run(theirs, x), 1e-3)
         return ours
 
 
-def run(interpreter: Interpreter, x: NDArray[np.float32]) -> NDArray[np.float32]:
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    index = interpreter.get_output_details()[0]["index"]
-    result: NDArray[np.float32] = interpreter.get_tensor(index)
-    return result.copy()
-
-
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("is_hybrid", [False, True])
 @pytest.mark.parametrize("window", [1, 2, 10, 17, 40])
 @pytest.mark.parametrize("rank", [1, 2])
@@ -109,7 +93,7 @@ def test_any_windows(level: str, is_hybrid: bool, window: int, rank: int) -> Non
     layers.assert_agrees(level)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("activation", list(Act))
 def test_all_activations(level: str, activation: Act) -> None:
     Layers(2, 8, (35, 1, 4), fused_activation_function=activation).assert_agrees(level)

@@ -8,22 +8,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import delegated
 from delegraph import Interpreter
 from delegraph.errors import NodeError
+from delegraph.schema import options as o
 from delegraph.schema.enums import TensorType
-from delegraph.schema.options import (
-    ConcatenationOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    ShapeOptions,
-    StridedSliceOptions,
-)
 from delegraph.testing import constant, graph_model, tensor
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
-CONV = Conv2DOptions(stride_h=1, stride_w=1)
-DEPTHWISE = DepthwiseConv2DOptions(stride_h=1, stride_w=1, depth_multiplier=1)
+CONV = o.Conv2DOptions(stride_h=1, stride_w=1)
+DEPTHWISE = o.DepthwiseConv2DOptions(stride_h=1, stride_w=1, depth_multiplier=1)
 
 
 def model(op: str, kind: str, weight_kind: str) -> bytes:
@@ -65,9 +58,7 @@ def run(interpreter: Interpreter, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def interpreters(content: bytes) -> tuple[Interpreter, Interpreter]:
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))
-    ours = Interpreter(model_content=content, experimental_delegates=[delegate])
-    theirs = Interpreter(model_content=content)
+    ours, theirs = delegated(content, num_threads=1), Interpreter(model_content=content)
     assert [node.delegate for node in ours.placement.nodes] == [None, "numba_cpu"]
     for interpreter in (ours, theirs):
         interpreter.allocate_tensors()
@@ -111,10 +102,10 @@ def test_dimensions_that_follow_from_a_shape_follow_each_resize() -> None:
     """As where a layer over time, with any number of steps, makes room for its outputs."""
     nodes: list[Any] = [
         ("TRANSPOSE", "x time_first", "steps"),
-        ("SHAPE", "steps", "shape", ShapeOptions(out_type=TensorType.INT32)),
-        ("STRIDED_SLICE", "shape begin end stride", "n", StridedSliceOptions(shrink_axis_mask=1)),
+        ("SHAPE", "steps", "shape", o.ShapeOptions(out_type=TensorType.INT32)),
+        ("STRIDED_SLICE", "shape begin end stride", "n", o.StridedSliceOptions(shrink_axis_mask=1)),
         ("RESHAPE", "n one", "ns"),
-        ("CONCATENATION", "ns rest", "dims", ConcatenationOptions()),
+        ("CONCATENATION", "ns rest", "dims", o.ConcatenationOptions()),
         ("FILL", "dims value", "y"),
     ]
     content = graph_model(
@@ -138,8 +129,7 @@ def test_dimensions_that_follow_from_a_shape_follow_each_resize() -> None:
             "y": tensor((1, 1, 7), shape_signature=(-1, 1, 7)),
         },
     )
-    delegate = NumbaCpuDelegate(NumbaCpuOptions())
-    interpreter = Interpreter(model_content=content, delegates=[delegate])
+    interpreter = delegated(content)
     assert "FILL" in str(interpreter.placement.to_json())
     (x,) = interpreter.get_input_details()
     for steps in (1, 5, 5, 2, 1):

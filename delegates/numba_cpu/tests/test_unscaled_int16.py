@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegated import delegate, levels
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema import options as o
@@ -14,8 +15,6 @@ from delegraph.schema.enums import Padding
 from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.options import NumbaCpuOptions
-from test_elementwise import levels
 
 A = np.int16([-32768, -300, -1, 0, 1, 2, 182, 32767] * 5).reshape(1, 4, 5, 2)
 B = np.int16([-1, 300, 3, 5, -7, 32767, 182, 2] * 5).reshape(1, 4, 5, 2)
@@ -73,8 +72,7 @@ def answer(content: bytes, *delegates: NumbaCpuDelegate) -> Any:
 @pytest.mark.parametrize("op", [*PAIRS, *ROWS, *REDUCTIONS, *POOLS])
 def test_answers_are_the_cores(op: str, scales: tuple[float | None, ...], level: str) -> None:
     content = model(op, scales)
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(cpu=level))  # type: ignore[arg-type]  # a name of a level
-    assert answer(content, delegate) == answer(content)
+    assert answer(content, delegate(level)) == answer(content)
 
 
 @levels
@@ -87,8 +85,7 @@ def test_products_that_overflow_are_the_cores(type: str, scale: float | None, le
     x, y = (tensor(shape, type, scale=scale) for shape in ((3, 40), (3,)))
     axes = constant(np.int32([1]))
     content = one_op_model("REDUCE_PROD", [x, axes], [y], o.ReducerOptions(), version=2)
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(cpu=level))  # type: ignore[arg-type]  # a name of a level
     (mine,), (right,) = (
-        delegraph_outputs(content, [values], delegates=d) for d in ([delegate], [])
+        delegraph_outputs(content, [values], delegates=by) for by in ([delegate(level)], [])
     )
     np.testing.assert_array_equal(mine, right)

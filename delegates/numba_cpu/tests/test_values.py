@@ -15,29 +15,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegated import delegate, levels
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
+from delegraph.schema import options as o
 from delegraph.schema.enums import TensorType
-from delegraph.schema.options import (
-    ArgMaxOptions,
-    ArgMinOptions,
-    GatherOptions,
-    Pool2DOptions,
-    ReducerOptions,
-)
 from delegraph.schema.tables import Buffer
 from delegraph.testing import cases, constant, delegraph_outputs, fed, operator_case, tensor
-from delegraph.testing.conformance.trials import (
-    Outputs,
-    all_answers,
-    open_interpreter,
-    trials_of,
-)
+from delegraph.testing.conformance.trials import Outputs, all_answers, open_interpreter, trials_of
 from delegraph.testing.operator_case import OperatorCase
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.lowering import OPERATORS
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
 Array = NDArray[Any]
 
@@ -69,8 +57,8 @@ FLOATS = {
 
 
 ARG_OPTIONS = {
-    "ARG_MAX": ArgMaxOptions(output_type=TensorType.INT32),
-    "ARG_MIN": ArgMinOptions(output_type=TensorType.INT32),
+    "ARG_MAX": o.ArgMaxOptions(output_type=TensorType.INT32),
+    "ARG_MIN": o.ArgMinOptions(output_type=TensorType.INT32),
 }
 
 
@@ -172,30 +160,35 @@ def assert_same_answers(found: Outputs | str, expected: Outputs | str, tolerance
             assert_same(x, y, tolerance)
 
 
+def assert_as_the_core(case: OperatorCase, *, tolerance: float = 0, **options: Any) -> None:
+    """Check that the delegate answers a case as the core does."""
+    given = delegate(**options)
+    expected, found = (all_kinds(case, {"": case}, *by) for by in ((), (given,)))
+    assert_same_answers(found[""], expected[""], tolerance)
+
+
 @pytest.mark.parametrize("op", sorted(OPERATORS))
 def test_extreme_values_have_the_answers_of_the_core(op: str) -> None:
     for i, trial in enumerate(trials_of(cases(op, seed=2, count=CASES))):
         case, kinds = trial.case, extreme_cases(op, trial.case)
-        delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=THREADS[i % 2]))
-        expected, found = all_kinds(case, kinds), all_kinds(case, kinds, delegate)
+        given = delegate(num_threads=THREADS[i % 2])
+        expected, found = all_kinds(case, kinds), all_kinds(case, kinds, given)
         for kind in kinds:
             try:
                 assert_same_answers(found[kind], expected[kind], case.tolerance)
             except AssertionError as error:
-                raise AssertionError(f"{kind}, {delegate.options}, {case}") from error
+                raise AssertionError(f"{kind}, {given.options}, {case}") from error
 
 
 @pytest.mark.parametrize("op", sorted(OPERATORS))
 def test_extreme_constants_have_the_answers_of_the_core(op: str) -> None:
     for trial in trials_of(cases(op, seed=3, count=CASES)):
-        delegate = NumbaCpuDelegate(NumbaCpuOptions())
         for kind in FLOATS:
             case = extreme_constants(trial.case, kind)
             if case is None or (kind == "extremes" and op in ADDING):
                 continue
-            expected, found = (all_kinds(case, {kind: case}, *by) for by in ((), (delegate,)))
             try:
-                assert_same_answers(found[kind], expected[kind], case.tolerance)
+                assert_as_the_core(case, tolerance=case.tolerance)
             except AssertionError as error:
                 raise AssertionError(f"{kind}, {case}") from error
 
@@ -210,24 +203,20 @@ def test_rows_with_nan_have_the_positions_of_the_core(op: str, length: int) -> N
     for axis, size in ((1, 4), (0, length)):
         given = [fed(x), constant(np.array([axis], np.int32))]
         case = operator_case(op, given, [tensor((size,), "INT32")], ARG_OPTIONS[op])
-        delegate = NumbaCpuDelegate(NumbaCpuOptions())
-        expected, found = (all_kinds(case, {op: case}, *by) for by in ((), (delegate,)))
-        assert_same_answers(found[op], expected[op], 0)
+        assert_as_the_core(case)
 
 
-@pytest.mark.parametrize("level", [level.name for level in supported_levels()])
+@levels
 @pytest.mark.parametrize("channels", [7, 32, 70])
 def test_the_largest_of_windows_with_nan_are_those_of_the_core(channels: int, level: str) -> None:
     random = np.random.default_rng(channels)
     x = random.choice(np.float32([np.nan, np.inf, -np.inf, 1, 2]), (2, 5, 5, channels))
-    options = Pool2DOptions(stride_h=1, stride_w=1, filter_height=2, filter_width=2)
+    options = o.Pool2DOptions(stride_h=1, stride_w=1, filter_height=2, filter_width=2)
     case = operator_case("MAX_POOL_2D", [fed(x)], [tensor(x.shape)], options)
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(cpu=level))
-    expected, found = (all_kinds(case, {"NaN": case}, *by) for by in ((), (delegate,)))
-    assert_same_answers(found["NaN"], expected["NaN"], 0)
+    assert_as_the_core(case, level=level)
 
 
-@pytest.mark.parametrize("level", [level.name for level in supported_levels()])
+@levels
 @pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN"])
 @pytest.mark.parametrize("length", [3, 16, 33, 70, 131])
 def test_what_follows_the_last_nan_is_reduced(length: int, op: str, level: str) -> None:
@@ -242,10 +231,8 @@ def test_what_follows_the_last_nan_is_reduced(length: int, op: str, level: str) 
     for shape, axes in layouts:
         given = [fed(random.choice(few, shape)), constant(np.array(axes, np.int32))]
         kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
-        case = operator_case(op, given, [tensor(kept)], ReducerOptions(keep_dims=False))
-        delegate = NumbaCpuDelegate(NumbaCpuOptions(cpu=level, num_threads=1))
-        expected, found = (all_kinds(case, {op: case}, *by) for by in ((), (delegate,)))
-        assert_same_answers(found[op], expected[op], 0)
+        case = operator_case(op, given, [tensor(kept)], o.ReducerOptions(keep_dims=False))
+        assert_as_the_core(case, level=level, num_threads=1)
 
 
 @pytest.mark.parametrize("alpha", [np.nan, np.inf, -np.inf])
@@ -253,9 +240,7 @@ def test_alpha_does_not_matter_from_0_on(alpha: float) -> None:
     x = np.float32([2, 0, -3, np.inf, -np.inf, np.nan] * 6)
     given = [fed(x), constant(np.full(x.shape, alpha, np.float32))]
     case = operator_case("PRELU", given, [tensor(x.shape)])
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))
-    expected, found = (all_kinds(case, {"PRELU": case}, *by) for by in ((), (delegate,)))
-    assert_same_answers(found["PRELU"], expected["PRELU"], 0)
+    assert_as_the_core(case, num_threads=1)
 
 
 @pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN"])
@@ -264,17 +249,15 @@ def test_the_extreme_of_nothing_is_that_of_the_core(type: str, op: str) -> None:
     scale = 0.5 if "8" in type else None
     x = fed(np.zeros((3, 0), type.lower()), scale=scale)
     given = [x, constant(np.array([1], np.int32))]
-    case = operator_case(op, given, [tensor((3,), type, scale=scale)], ReducerOptions())
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))
-    expected, found = (all_kinds(case, {op: case}, *by) for by in ((), (delegate,)))
-    assert_same_answers(found[op], expected[op], 0)
+    case = operator_case(op, given, [tensor((3,), type, scale=scale)], o.ReducerOptions())
+    assert_as_the_core(case, num_threads=1)
 
 
 @pytest.mark.parametrize("given", [constant, fed])
 @pytest.mark.parametrize("index", [-1, 4, 2**31 - 1, -(2**31)])
 def test_an_index_out_of_range_is_refused_as_by_the_core(given: Any, index: int) -> None:
     x, where = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([0, index], np.int32)
-    case = operator_case("GATHER", [fed(x), given(where)], [tensor((2, 3))], GatherOptions())
+    case = operator_case("GATHER", [fed(x), given(where)], [tensor((2, 3))], o.GatherOptions())
     arrays = list(case.steps[0])
     for delegates in ([], ["numba_cpu"]):
         with pytest.raises(DelegraphError, match=str(index)):

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter, load_delegate
-from delegraph.schema.options import (
-    AddOptions,
-    FullyConnectedOptions,
-    LessOptions,
-    MulOptions,
-    WhileOptions,
-)
+from delegraph.schema import options as o
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 
 pytest.importorskip("openvino", reason="OpenVINO is not installed; `make test-engines` has it")
@@ -51,8 +45,8 @@ def between_integers() -> bytes:
     }
     nodes: list[tuple[Any, ...]] = [
         ("DEQUANTIZE", "x", "a"),
-        ("MUL", "a half", "b", MulOptions()),
-        ("MUL", "b third", "c", MulOptions()),
+        ("MUL", "a half", "b", o.MulOptions()),
+        ("MUL", "b third", "c", o.MulOptions()),
         ("ABS", "c", "d"),
         ("QUANTIZE", "d", "y"),
     ]
@@ -78,9 +72,9 @@ def test_what_rounds_is_left_and_what_does_not_is_taken() -> None:
 
 def test_floats_before_a_hybrid_layer_are_left_and_those_after_it_taken() -> None:
     nodes: list[tuple[Any, ...]] = [
-        ("MUL", "x half", "a", MulOptions()),
-        ("FULLY_CONNECTED", "a w -", "b", FullyConnectedOptions()),
-        ("ADD", "b half", "y", AddOptions()),
+        ("MUL", "x half", "a", o.MulOptions()),
+        ("FULLY_CONNECTED", "a w -", "b", o.FullyConnectedOptions()),
+        ("ADD", "b half", "y", o.AddOptions()),
     ]
     tensors = HALF | WEIGHTS | dict.fromkeys("xaby", ROW)
     assert left(graph_model(nodes, inputs="x", outputs="y", tensors=tensors)) == ["MUL"]
@@ -89,12 +83,12 @@ def test_floats_before_a_hybrid_layer_are_left_and_those_after_it_taken() -> Non
 def test_what_a_loop_gives_to_its_next_turn_is_left() -> None:
     tensors = HALF | WEIGHTS | dict.fromkeys("xaby", ROW)
     limit = {"i": tensor(()), "j": tensor(()), "holds": tensor((), "BOOL")}
-    calls = WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    calls = o.WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
     main = ([("WHILE", "i x", "j y", calls)], "i x", "j y", tensors | limit)
-    condition = ([("LESS", "i third", "holds", LessOptions())], "i x", "holds", tensors | limit)
+    condition = ([("LESS", "i third", "holds", o.LessOptions())], "i x", "holds", tensors | limit)
     nodes: list[tuple[Any, ...]] = [
-        ("ADD", "i half", "j", AddOptions()),
-        ("FULLY_CONNECTED", "x w -", "a", FullyConnectedOptions()),
+        ("ADD", "i half", "j", o.AddOptions()),
+        ("FULLY_CONNECTED", "x w -", "a", o.FullyConnectedOptions()),
         ("TANH", "a", "y"),
     ]
     body = (nodes, "i x", "j y", tensors | limit)

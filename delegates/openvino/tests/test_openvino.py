@@ -8,21 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter, load_delegate
+from delegraph import ActivationFunctionType, Interpreter, load_delegate
 from delegraph.errors import NodeError
-from delegraph.schema.enums import ActivationFunctionType
-from delegraph.schema.options import (
-    AddOptions,
-    Conv2DOptions,
-    FloorDivOptions,
-    LessOptions,
-    LogSoftmaxOptions,
-    MulOptions,
-    PadV2Options,
-    ReducerOptions,
-    ReverseSequenceOptions,
-    SqueezeOptions,
-)
+from delegraph.schema import options as o
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 from delegraph.tools import compile_model
 
@@ -32,7 +20,9 @@ openvino = pytest.importorskip(
 from delegraph_openvino import program  # noqa: E402 - imports openvino
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models"
-CHAIN = graph_model([("ABS", "x", "a"), ("ADD", "a x", "y", AddOptions())], inputs="x", outputs="y")
+CHAIN = graph_model(
+    [("ABS", "x", "a"), ("ADD", "a x", "y", o.AddOptions())], inputs="x", outputs="y"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +69,7 @@ def test_8_bit_nodes_need_the_option() -> None:
 
 
 def test_an_activation_without_translation_is_refused_with_the_reason() -> None:
-    options = AddOptions(fused_activation_function=ActivationFunctionType.RELU_N1_TO_1)
+    options = o.AddOptions(fused_activation_function=ActivationFunctionType.RELU_N1_TO_1)
     model = one_op_model("ADD", [tensor([4]), tensor([4])], [tensor([4])], options)
     assert reasons(opened(model)) == {"activation: is RELU_N1_TO_1, needs NONE, RELU or RELU6"}
 
@@ -95,32 +85,32 @@ AXES = constant(np.int32([1, -1]))
 REFUSED = {
     "OpenVINO needs AddOptions, and the node has none": node("ADD", [tensor([4])] * 2, tensor([4])),
     "OpenVINO crashes on an axis that is named twice": node(
-        "MEAN", [tensor([2, 3]), AXES], tensor([2]), ReducerOptions()
+        "MEAN", [tensor([2, 3]), AXES], tensor([2]), o.ReducerOptions()
     ),
     "OpenVINO crashes when they are left out": node(
-        "SQUEEZE", [tensor([1, 3])], tensor([3]), SqueezeOptions()
+        "SQUEEZE", [tensor([1, 3])], tensor([3]), o.SqueezeOptions()
     ),
     "OpenVINO takes no axes that are counted from the end": node(
         "TRANSPOSE", [tensor([2, 3]), constant(np.int32([-1, 0]))], tensor([3, 2])
     ),
     "OpenVINO computes it in floats, which are not exact over 2**24": node(
-        "LESS", [INT32, INT32], tensor([4], "BOOL"), LessOptions()
+        "LESS", [INT32, INT32], tensor([4], "BOOL"), o.LessOptions()
     ),
     "OpenVINO gives another result for the largest numbers": node("CAST", [tensor([4])], INT32),
     "OpenVINO gives a number for a division by zero": node(
-        "FLOOR_DIV", [INT32, INT32], tensor([4], "INT32"), FloorDivOptions()
+        "FLOOR_DIV", [INT32, INT32], tensor([4], "INT32"), o.FloorDivOptions()
     ),
     "OpenVINO does not check the indices of REVERSE_SEQUENCE": node(
         "REVERSE_SEQUENCE",
         [tensor([2, 3]), tensor([2], "INT32")],
         tensor([2, 3]),
-        ReverseSequenceOptions(seq_dim=1),
+        o.ReverseSequenceOptions(seq_dim=1),
     ),
     "OpenVINO pads with zeros": node(
         "PADV2",
         [tensor([3]), constant(np.int32([[1, 1]])), constant(np.float32(2))],
         tensor([5]),
-        PadV2Options(),
+        o.PadV2Options(),
     ),
 }
 
@@ -132,20 +122,20 @@ def test_what_openvino_gets_wrong_is_refused_with_the_reason(reason: str) -> Non
 
 def test_8_bit_comparisons_are_refused() -> None:
     given = [tensor([4], "INT8", scale=scale) for scale in (0.5, 1)]
-    model = node("LESS", given, tensor([4], "BOOL"), LessOptions())
+    model = node("LESS", given, tensor([4], "BOOL"), o.LessOptions())
     found = reasons(opened(model, "openvino:quantized=true"))
     assert found == {"OpenVINO compares 8-bit numbers in another way"}
 
 
 def test_an_activation_of_whole_numbers_is_refused() -> None:
-    options = AddOptions(fused_activation_function=ActivationFunctionType.RELU)
+    options = o.AddOptions(fused_activation_function=ActivationFunctionType.RELU)
     (reason,) = reasons(opened(node("ADD", [INT32, INT32], tensor([4], "INT32"), options)))
     assert reason == "OpenVINO computes it in floats, which are not exact over 2**24"
 
 
 def test_large_whole_numbers_are_exact_across_nodes() -> None:
     model = graph_model(
-        [("ADD", "x y", "a", AddOptions()), ("MUL", "a y", "b", MulOptions())],
+        [("ADD", "x y", "a", o.AddOptions()), ("MUL", "a y", "b", o.MulOptions())],
         inputs="x y",
         outputs="b",
         tensors=dict.fromkeys("xyab", INT32),
@@ -164,8 +154,8 @@ def test_an_axis_after_a_convolution_is_the_one_of_the_model() -> None:
     weights = constant(random.normal(size=(4, 3, 3, 3)).astype(np.float32))
     model = graph_model(
         [
-            ("CONV_2D", "x w b", "c", Conv2DOptions(stride_w=1, stride_h=1)),
-            ("LOG_SOFTMAX", "c", "y", LogSoftmaxOptions()),
+            ("CONV_2D", "x w b", "c", o.Conv2DOptions(stride_w=1, stride_h=1)),
+            ("LOG_SOFTMAX", "c", "y", o.LogSoftmaxOptions()),
         ],
         inputs="x",
         outputs="y",
@@ -184,9 +174,9 @@ def test_an_axis_after_a_convolution_is_the_one_of_the_model() -> None:
 
 def test_a_partition_with_other_outputs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As OpenVINO has made them of TILE and others, until it was refused."""
-    read = program._read
+    read = program.read_network
     two = graph_model([("ABS", "x", "y"), ("NEG", "x", "z")], inputs="x", outputs="y z")
-    monkeypatch.setattr(program, "_read", lambda content: read(two))
+    monkeypatch.setattr(program, "read_network", lambda content: read(two))
     interpreter = opened(CHAIN)
     assert reasons(interpreter) == {
         "OpenVINO's outputs are float32[4], float32[4], expected float32[4]"
@@ -299,7 +289,7 @@ def test_constants_that_share_a_name_with_another_tensor_keep_their_values() -> 
     shape = (1, 1, 1, 1)
     tensors = {name: tensor(shape) for name in ("name_x", "a", "y")}
     tensors["name_c"] = constant(np.full(shape, 3.0, np.float32))
-    nodes: list[Any] = [("LOGISTIC", "name_x", "a"), ("MUL", "name_c a", "y", MulOptions())]
+    nodes: list[Any] = [("LOGISTIC", "name_x", "a"), ("MUL", "name_c a", "y", o.MulOptions())]
     model = graph_model(nodes, inputs="name_x", outputs="a y", tensors=tensors)
     model = model.replace(b"name_c", b"name_x")
     interpreter = opened(model)

@@ -522,11 +522,7 @@ def test_points_of_a_pose_are_named(delegraph: Command, tmp_path: Path, photo: P
         [("RELU", "points", "y")],
         inputs="image",
         outputs="y",
-        tensors={
-            "image": tensor((1, 4, 4, 3)),
-            "points": points,
-            "y": tensor((1, 1, 17, 3)),
-        },
+        tensors={"image": tensor((1, 4, 4, 3)), "points": points, "y": tensor((1, 1, 17, 3))},
     )
     path.write_bytes(model)
     ran = delegraph("run", path, "-i", photo)

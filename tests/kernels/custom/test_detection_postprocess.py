@@ -6,8 +6,7 @@ from flatbuffers import flexbuffers
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.custom.detection_postprocess import Options
-from delegraph.testing import constant, delegraph_outputs
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed
 from support.agreement import model_and_arrays
 from support.official import official_outputs
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
-from delegraph.testing import delegraph_outputs, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import delegraph_outputs, fed, tensor
 from support.agreement import assert_agrees, model_and_arrays
 
 OP = "aeq.hadamard_rotation"

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from delegraph.testing import constant, delegraph_outputs
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed
 from support.agreement import model_and_arrays
 
 

@@ -1,14 +1,18 @@
 """RELU and its kin, LEAKY_RELU, ELU, HARD_SWISH, LOGISTIC and TANH."""
 
+from __future__ import annotations
+
 import platform
 
 import numpy as np
 import pytest
 
+from delegraph import TensorType
+from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.schema.options import LeakyReluOptions
-from delegraph.testing import delegraph_outputs, one_op_model, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import delegraph_outputs, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse
+from support.official import official_outputs
 from support.quantized_pairs import LIMITS, every_value, random_floats
 
 LEAKY = [LeakyReluOptions(alpha=alpha) for alpha in (0.2, 1.5, -0.3)]
@@ -101,3 +105,13 @@ def test_zeros_keep_their_sign(op, length):
     x = np.full(length, -0.0, np.float32)
     (y,) = assert_agrees(op, [fed(x)], ["FLOAT32"])
     assert np.signbit(y).all()
+
+
+@pytest.mark.parametrize("type_", ["FLOAT16", "BFLOAT16"])
+def test_every_number_is_the_official_one(type_: str) -> None:
+    every = np.arange(1 << 16, dtype=np.uint16).view(NUMPY_DTYPES[TensorType[type_]])
+    numbers = every[~np.isnan(every.astype(np.float32))]
+    x, y = (tensor(numbers.shape, type_) for _ in range(2))
+    model = one_op_model("LOGISTIC", [x], [y])
+    (wanted,), (found,) = official_outputs(model, [numbers]), delegraph_outputs(model, [numbers])
+    np.testing.assert_array_equal(found.view(np.uint16), np.asarray(wanted).view(np.uint16))

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from delegraph.errors import NodeError
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import AddOptions, DivOptions, MulOptions, SubOptions
-from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.quantized_pairs import every_pair, random_floats, random_integers
 

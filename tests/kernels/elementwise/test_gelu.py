@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.schema.options import GeluOptions
-from delegraph.testing import tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 from support.quantized_pairs import LIMITS, every_value, random_floats
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from delegraph.testing import tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 from support.quantized_pairs import every_pair, random_floats, random_integers
 

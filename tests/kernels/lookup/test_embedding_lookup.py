@@ -5,8 +5,7 @@ import pytest
 
 from delegraph.schema.enums import CombinerType
 from delegraph.schema.options import EmbeddingLookupSparseOptions
-from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 
 RNG = np.random.default_rng(0)

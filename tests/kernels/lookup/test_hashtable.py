@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
+from delegraph.schema import options as o
 from delegraph.schema.enums import TensorType
-from delegraph.schema.options import (
-    HashtableFindOptions,
-    HashtableImportOptions,
-    HashtableOptions,
-    HashtableSizeOptions,
-)
 from delegraph.testing import constant, delegraph_outputs, tensor
 from delegraph.testing.operator_case import texts
 from delegraph.testing.subgraphs import Graph, Op, model_of
@@ -22,16 +17,16 @@ def table_model(keys, values, default, count, key_type="STRING", value_type="INT
     """Return a model that looks strings up, or numbers, in a table filled by constants."""
     handle, x = tensor((1,), "RESOURCE"), tensor((count,), key_type)
     y, size = tensor((count,), value_type), tensor((1,), "INT64")
-    options = HashtableOptions(
+    options = o.HashtableOptions(
         table_id=7, key_dtype=TensorType[key_type], value_dtype=TensorType[value_type]
     )
     filled = [handle, constant(keys), constant(values)]
     found = [handle, x, constant(default)]
     steps = [
         Op("HASHTABLE", [], [handle], options),
-        Op("HASHTABLE_IMPORT", filled, [], HashtableImportOptions()),
-        Op("HASHTABLE_FIND", found, [y], HashtableFindOptions()),
-        Op("HASHTABLE_SIZE", [handle], [size], HashtableSizeOptions()),
+        Op("HASHTABLE_IMPORT", filled, [], o.HashtableImportOptions()),
+        Op("HASHTABLE_FIND", found, [y], o.HashtableFindOptions()),
+        Op("HASHTABLE_SIZE", [handle], [size], o.HashtableSizeOptions()),
     ]
     return model_of(Graph([x], [y, size], steps))
 

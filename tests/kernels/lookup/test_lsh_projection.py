@@ -5,8 +5,7 @@ import pytest
 
 from delegraph.schema.enums import LSHProjectionType
 from delegraph.schema.options import LSHProjectionOptions
-from delegraph.testing import constant
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, fed
 from support.agreement import assert_agrees, assert_both_refuse
 
 KINDS = [LSHProjectionType.DENSE, LSHProjectionType.SPARSE]

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from delegraph.schema.options import (
-    SequenceRNNOptions,
-    SVDFOptions,
-    UnidirectionalSequenceLSTMOptions,
-)
+from delegraph.schema import options as o
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph.testing.recurrent_layers import IntegerLstm, Weights, lstm_weights, state
 from support.consecutive import delegraph_run
@@ -24,7 +20,7 @@ def test_empty_lstm_sequences_run(batch, time, n_input):
     inputs = [tensor((batch, time, n_input)), *layer, state(batch, 5), state(batch, 5)]
     outputs = [tensor((batch, time, 5))]
     model = one_op_model(
-        "UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, outputs, UnidirectionalSequenceLSTMOptions()
+        "UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, outputs, o.UnidirectionalSequenceLSTMOptions()
     )
     ((y,),) = delegraph_run(model, [[np.zeros((batch, time, n_input), np.float32)]])
     assert y.shape == (batch, time, 5)
@@ -37,7 +33,7 @@ def test_an_empty_batch_of_integers_runs():
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         [lstm.input(shape), *lstm.inputs(layer_norm=True, peephole=True)],
         [lstm.output((0, 3, 8))],
-        UnidirectionalSequenceLSTMOptions(),
+        o.UnidirectionalSequenceLSTMOptions(),
         intermediates=lstm.intermediates(),
     )
     ((y,),) = delegraph_run(model, [[np.zeros(shape, np.int8)]])
@@ -50,7 +46,7 @@ def test_empty_rnn_sequences_run(batch, time, n_input):
     inputs = [tensor((batch, time, n_input)), weights.matrix(5, n_input), weights.matrix(5, 5)]
     inputs += [weights.vector(5), state(batch, 5)]
     outputs = [tensor((batch, time, 5))]
-    model = one_op_model("UNIDIRECTIONAL_SEQUENCE_RNN", inputs, outputs, SequenceRNNOptions())
+    model = one_op_model("UNIDIRECTIONAL_SEQUENCE_RNN", inputs, outputs, o.SequenceRNNOptions())
     ((y,),) = delegraph_run(model, [[np.zeros((batch, time, n_input), np.float32)]])
     assert y.shape == (batch, time, 5)
 
@@ -58,7 +54,7 @@ def test_empty_rnn_sequences_run(batch, time, n_input):
 def test_an_empty_batch_of_svdf_runs():
     weights = Weights()
     inputs = [tensor((0, 3)), weights.matrix(4, 3), weights.matrix(4, 2), None, state(0, 8)]
-    model = one_op_model("SVDF", inputs, [tensor((0, 2))], SVDFOptions(rank=2))
+    model = one_op_model("SVDF", inputs, [tensor((0, 2))], o.SVDFOptions(rank=2))
     ((y,),) = delegraph_run(model, [[np.zeros((0, 3), np.float32)]])
     assert y.shape == (0, 2)
 
@@ -72,7 +68,7 @@ def test_scalar_weights_are_refused(position):
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         inputs,
         [tensor((2, 4, 5))],
-        UnidirectionalSequenceLSTMOptions(),
+        o.UnidirectionalSequenceLSTMOptions(),
     )
     with pytest.raises(RuntimeError, match="expected 2 dimensions"):
         delegraph_run(model, [])
@@ -86,7 +82,7 @@ def test_states_of_another_type_are_refused():
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         inputs,
         [lstm.output((2, 3, 8))],
-        UnidirectionalSequenceLSTMOptions(),
+        o.UnidirectionalSequenceLSTMOptions(),
         intermediates=lstm.intermediates(),
     )
     with pytest.raises(RuntimeError, match="type FLOAT32, expected one of INT16"):

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.schema.enums import ActivationFunctionType as Act
-from delegraph.schema.options import (
-    BidirectionalSequenceRNNOptions,
-    RNNOptions,
-    SequenceRNNOptions,
-)
+from delegraph.schema.options import BidirectionalSequenceRNNOptions, RNNOptions, SequenceRNNOptions
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph.testing.recurrent_layers import Weights, state
 from support.consecutive import assert_steps_agree, delegraph_run, official_run

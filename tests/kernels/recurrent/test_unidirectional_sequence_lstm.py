@@ -15,14 +15,7 @@ TOLERANCE = 1e-6  # absolute and relative; sums are added up in another order
 
 
 def float_model(
-    weights,
-    *,
-    n_output=CELL,
-    n_input=INPUT,
-    time_major=False,
-    layer_norm=False,
-    inputs=24,
-    **layer,
+    weights, *, n_output=CELL, n_input=INPUT, time_major=False, layer_norm=False, inputs=24, **layer
 ):
     options = UnidirectionalSequenceLSTMOptions(
         fused_activation_function=layer.pop("activation", Act.TANH),

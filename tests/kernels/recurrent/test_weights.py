@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from delegraph.errors import OperatorError
+from delegraph.errors import NodeError, OperatorError
 from delegraph.graph.model import Quantization
-from delegraph.kernels.recurrent.weights import (
-    IntegerMatrix,
-    recurrent_weights,
-)
+from delegraph.kernels.recurrent.weights import IntegerMatrix, recurrent_weights
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+from delegraph.schema.options import RNNOptions, SVDFOptions, UnidirectionalSequenceLSTMOptions
+from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing.recurrent_layers import Weights, lstm_weights, state
 
 ROWS = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 
@@ -64,3 +64,32 @@ def test_diagonal_and_hybrid_weights_do_not_mix():
     pair = [weights(np.ones(4, np.float32)), weights(np.ones((4, 4), np.int8), scale=1.0)]
     with pytest.raises(OperatorError, match="some recurrent weights are diagonal"):
         recurrent_weights(pair, asymmetric=False)
+
+
+SEVERAL = constant(np.ones((3, 3), np.int8), scale=[0.1, 0.2, 0.3])
+VECTOR = constant(np.zeros(3, np.float32))
+
+
+def rnn():
+    one = Weights(0, hybrid=True).matrix(3, 3)
+    inputs = [tensor((1, 3)), one, SEVERAL, VECTOR, state(1, 3)]
+    return one_op_model("RNN", inputs, [tensor((1, 3))], RNNOptions(), version=3)
+
+
+def svdf():
+    inputs = [tensor((1, 3)), SEVERAL, SEVERAL, None, state(1, 9)]
+    return one_op_model("SVDF", inputs, [tensor((1, 3))], SVDFOptions(rank=1), version=3)
+
+
+def lstm():
+    inputs = [tensor((1, 2, 3)), *lstm_weights(Weights(0, hybrid=True), 3, 3, 3)]
+    inputs[2] = SEVERAL
+    inputs += [state(1, 3), state(1, 3)]
+    options, outputs = UnidirectionalSequenceLSTMOptions(), [tensor((1, 2, 3))]
+    return one_op_model("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, outputs, options, version=3)
+
+
+@pytest.mark.parametrize("make", [rnn, svdf, lstm])
+def test_several_are_refused(make):
+    with pytest.raises(NodeError, match="has 3 scales, expected one"):
+        delegraph_outputs(make(), [np.zeros((1, 3) if make is not lstm else (1, 2, 3), np.float32)])

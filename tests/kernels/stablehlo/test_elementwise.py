@@ -9,8 +9,7 @@ import pytest
 from delegraph.schema.enums import StablehloComparisonDirection as Direction
 from delegraph.schema.enums import StablehloComparisonType as Comparison
 from delegraph.schema.options import StablehloCompareOptions
-from delegraph.testing import tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 from support.stablehlo import assert_refused, assert_result
 

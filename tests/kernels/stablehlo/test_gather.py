@@ -5,8 +5,7 @@ import pytest
 
 from delegraph.errors import NodeError
 from delegraph.schema.options import StablehloGatherOptions
-from delegraph.testing import delegraph_outputs, tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import delegraph_outputs, fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.stablehlo import assert_result
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.schema.options import StablehloPadOptions
-from delegraph.testing import constant, delegraph_outputs
-from delegraph.testing.operator_case import fed
+from delegraph.testing import constant, delegraph_outputs, fed
 from support.agreement import assert_agrees, model_and_arrays
 
 X = np.arange(1, 13, dtype=np.float32).reshape(3, 4)

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.schema.enums import StablehloComparisonDirection as Direction
-from delegraph.schema.options import (
-    AddOptions,
-    StablehloCompareOptions,
-    StablehloReduceOptions,
-)
+from delegraph.schema.options import AddOptions, StablehloCompareOptions, StablehloReduceOptions
 from delegraph.testing import constant, delegraph_outputs, tensor
 from delegraph.testing.subgraphs import Graph, Op, model_of
 from support.stablehlo import tensor_like

@@ -5,8 +5,7 @@ import pytest
 
 from delegraph.schema.enums import RngAlgorithm
 from delegraph.schema.options import StablehloRngBitGeneratorOptions
-from delegraph.testing import tensor
-from delegraph.testing.operator_case import fed
+from delegraph.testing import fed, tensor
 from support.agreement import assert_agrees, assert_both_refuse
 
 OP = "STABLEHLO_RNG_BIT_GENERATOR"

@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 
 from delegraph.kernels.stablehlo.sort import network_order
+from delegraph.schema import options as o
 from delegraph.schema.enums import StablehloComparisonDirection as Direction
 from delegraph.schema.enums import StablehloComparisonType as Comparison
-from delegraph.schema.options import (
-    LessOptions,
-    MulOptions,
-    StablehloCompareOptions,
-    StablehloSortOptions,
-)
 from delegraph.testing import constant, delegraph_outputs, tensor
 from delegraph.testing.subgraphs import Graph, Op, model_of
 from support.stablehlo import tensor_like
@@ -19,7 +14,7 @@ from support.stablehlo import tensor_like
 
 def relation(name, kind=Comparison.STABLEHLO_COMPARISON_TYPE_NOTYPE):
     direction = Direction[f"STABLEHLO_COMPARISON_DIRECTION_{name}"]
-    return StablehloCompareOptions(comparison_direction=direction, compare_type=kind)
+    return o.StablehloCompareOptions(comparison_direction=direction, compare_type=kind)
 
 
 def arguments(kinds):
@@ -36,7 +31,9 @@ def by(kinds, position, options, *, swapped=False):
 
 def sorted_by(comparator, arrays, axis, *, is_stable=True):
     inputs, outputs = ([tensor_like(array) for array in arrays] for _ in range(2))
-    options = StablehloSortOptions(dimension=axis, is_stable=is_stable, comparator_subgraph_index=1)
+    options = o.StablehloSortOptions(
+        dimension=axis, is_stable=is_stable, comparator_subgraph_index=1
+    )
     main = Graph(inputs, outputs, [Op("STABLEHLO_SORT", inputs, outputs, options)])
     return delegraph_outputs(model_of(main, comparator), arrays)
 
@@ -58,7 +55,7 @@ def test_inputs_are_sorted_together_and_equal_ones_stay_in_order(name, axis, is_
 
 def test_litert_s_less_is_a_comparator():
     given, y = arguments(["FLOAT32"]), tensor((), "BOOL")
-    comparator = Graph(given, [y], [Op("LESS", given, [y], LessOptions())])
+    comparator = Graph(given, [y], [Op("LESS", given, [y], o.LessOptions())])
     (found,) = sorted_by(comparator, [np.float32([3, 1, 2])], 0)
     assert found.tolist() == [1, 2, 3]
 
@@ -97,8 +94,8 @@ def test_comparators_with_constants_run_for_each_pair():
     c, d, y = tensor((), "INT32"), tensor((), "INT32"), tensor((), "BOOL")
     minus = constant(np.int32(-1))
     ops = [
-        Op("MUL", [a, minus], [c], MulOptions()),
-        Op("MUL", [b, minus], [d], MulOptions()),
+        Op("MUL", [a, minus], [c], o.MulOptions()),
+        Op("MUL", [b, minus], [d], o.MulOptions()),
         Op("STABLEHLO_COMPARE", [c, d], [y], relation("LT")),
     ]
     (found,) = sorted_by(Graph([a, b], [y], ops), [np.int32([3, 1, 4, 2])], 0)

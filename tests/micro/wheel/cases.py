@@ -9,9 +9,8 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from delegraph.schema.options import Conv2DOptions
-from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing import MICRO_OPERATORS, constant, one_op_model, tensor
 from delegraph.testing.operator_cases import cases
-from delegraph.testing.registered_operators import MICRO_OPERATORS
 from micro.wheel.goldens import Step
 from micro.wheel.lstm_cases import layers
 

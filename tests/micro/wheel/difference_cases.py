@@ -8,11 +8,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from delegraph.schema.enums import ActivationFunctionType
-from delegraph.schema.options import (
-    AddOptions,
-    UnidirectionalSequenceLSTMOptions,
-    VarHandleOptions,
-)
+from delegraph.schema.options import AddOptions, UnidirectionalSequenceLSTMOptions, VarHandleOptions
 from delegraph.testing import constant, one_op_model, subgraphs_model, tensor
 from micro.wheel.goldens import Step
 
@@ -85,23 +81,14 @@ def _types() -> Iterator[tuple[bytes, Step]]:
     x = np.array([5, -3])
     eight, sixteen = x.astype(np.int8), x.astype(np.int16)
     axis = constant(np.array([0], np.int32))
-    yield (
-        one_op_model("CUMSUM", [small, axis], [tensor((2,), "INT8", scale=0.5)]),
-        (eight,),
-    )
+    yield (one_op_model("CUMSUM", [small, axis], [tensor((2,), "INT8", scale=0.5)]), (eight,))
     wide = [tensor((2,), "INT16", scale=0.5) for _ in range(3)]
-    yield (
-        one_op_model("SQUARED_DIFFERENCE", wide[:2], wide[2:]),
-        (sixteen, 2 * sixteen),
-    )
+    yield (one_op_model("SQUARED_DIFFERENCE", wide[:2], wide[2:]), (sixteen, 2 * sixteen))
     large = tensor((2,), "INT32", scale=0.25)
     yield one_op_model("QUANTIZE", [small], [large]), (eight,)
     scales = [0.5, 0.25, 0.125]
     uneven = [tensor((2,), "INT16", scale=scale) for scale in scales]
-    yield (
-        one_op_model("ADD", uneven[:2], uneven[2:], AddOptions()),
-        (sixteen, sixteen),
-    )
+    yield (one_op_model("ADD", uneven[:2], uneven[2:], AddOptions()), (sixteen, sixteen))
 
 
 def _hybrid_lstm() -> bytes:

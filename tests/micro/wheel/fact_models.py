@@ -9,13 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 from flatbuffers import flexbuffers
 
-from delegraph.schema.options import (
-    AddOptions,
-    CallOnceOptions,
-    FullyConnectedOptions,
-    GatherOptions,
-    VarHandleOptions,
-)
+from delegraph.schema import options as o
 from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
 from micro.wheel.facts import COPIED, MODELS
 
@@ -31,14 +25,15 @@ def models() -> Mapping[str, bytes]:
     bits = constant(np.arange(4, dtype=np.float32))
     shape = constant(np.array([1, 4], np.int32))
     return {
-        "add": one_op_model("ADD", [row, tensor((1, 4))], [tensor((1, 4))], AddOptions()),
+        "add": one_op_model("ADD", [row, tensor((1, 4))], [tensor((1, 4))], o.AddOptions()),
         "twice": graph_model(
             [("NEG", "x", "s"), ("ABS", "s", "y")],
             inputs="x", outputs="y", tensors={n: tensor((1, 4)) for n in "xsy"},
         ),
         "int8": one_op_model(
             "FULLY_CONNECTED", [eight, weights],
-            [tensor((1, 2), "INT8", scale=1.0, zero_point=-5)], FullyConnectedOptions(), version=4,
+            [tensor((1, 2), "INT8", scale=1.0, zero_point=-5)], o.FullyConnectedOptions(),
+            version=4,
         ),
         "matrix": one_op_model("SIN", [tensor((2, 3))], [tensor((2, 3))]),
         "scalar": one_op_model("SIN", [tensor(())], [tensor(())]),
@@ -48,7 +43,7 @@ def models() -> Mapping[str, bytes]:
         ),
         "unknown": one_op_model("NoSuchOperator", [four], [tensor((4,))], custom_options=b""),
         "gather": one_op_model("GATHER_ND", [bits, tensor((1, 1), "INT32")], [tensor((1,))],
-                               GatherOptions()),
+                               o.GatherOptions()),
         "delay": one_op_model("SignalDelay", *samples, custom_options=delay),
         "counter": _counter(),
         **{
@@ -62,14 +57,14 @@ def models() -> Mapping[str, bytes]:
 
 def _counter() -> bytes:
     """Return a model that adds its input to a variable."""
-    handle, name = tensor((), "RESOURCE"), VarHandleOptions(container="", shared_name="count")
+    handle, name = tensor((), "RESOURCE"), o.VarHandleOptions(container="", shared_name="count")
     one = {n: tensor((1,)) for n in ("x", "old", "y")}
     main = (
         [
-            ("CALL_ONCE", "", "", CallOnceOptions(init_subgraph_index=1)),
+            ("CALL_ONCE", "", "", o.CallOnceOptions(init_subgraph_index=1)),
             ("VAR_HANDLE", "", "h", name),
             ("READ_VARIABLE", "h", "old"),
-            ("ADD", "old x", "y", AddOptions()),
+            ("ADD", "old x", "y", o.AddOptions()),
             ("ASSIGN_VARIABLE", "h y", ""),
         ],
         "x", "y", {"h": handle, **one},

@@ -74,30 +74,59 @@ BYTES = np.arange(4, dtype=np.int8).reshape(1, 4)
 
 # -- making an interpreter -------------------------------------------------------------------------
 
-
-@fact
-def no_path(runtime, make):
-    runtime.Interpreter.from_file(None)
-
-
-@fact
-def wrong_path(runtime, make):
-    runtime.Interpreter.from_file("wrong.tflite")
-
-
-@fact
-def folder_as_path(runtime, make):
-    runtime.Interpreter.from_file(".")
-
-
-@fact
-def no_bytes(runtime, make):
-    runtime.Interpreter.from_bytes(None)
+FACTS |= {
+    "no_registerers": lambda runtime, make: make("add", []).invoke(),
+    "default_arena": lambda runtime, make: make("int8").invoke(),
+    "configurations": lambda runtime, make: {
+        member.name: member.value for member in runtime.InterpreterConfig
+    },
+    "decompression_memory": lambda runtime, make: make(
+        "add", alt_decompression_memory_size=1024
+    ).invoke(),
+    "allocations": lambda runtime, make: make().print_allocations(),
+    "public_names": lambda runtime, make: sorted(
+        name for name in dir(runtime.Interpreter) if not name.startswith("_")
+    ),
+}
 
 
-@fact
-def no_model_for_the_constructor(runtime, make):
-    runtime.Interpreter(None, [], None)
+def ending(call):
+    """Return a fact of which only counts whether *call* ends in an error."""
+
+    def run(runtime, make):
+        call(runtime, make)
+
+    return run
+
+
+ENDINGS = {
+    "no_path": lambda runtime, make: runtime.Interpreter.from_file(None),
+    "wrong_path": lambda runtime, make: runtime.Interpreter.from_file("wrong.tflite"),
+    "folder_as_path": lambda runtime, make: runtime.Interpreter.from_file("."),
+    "no_bytes": lambda runtime, make: runtime.Interpreter.from_bytes(None),
+    "no_model_for_the_constructor": lambda runtime, make: runtime.Interpreter(None, [], None),
+    "constructor_needs_three_arguments": lambda runtime, make: runtime.Interpreter(
+        make.models["add"]
+    ),
+    "constructor_needs_a_list_of_registerers": lambda runtime, make: runtime.Interpreter(
+        make.models["add"], None, 4096
+    ),
+    "registerers_in_a_text": lambda runtime, make: make("add", "WrongFormat"),
+    "registerers_in_a_tuple": lambda runtime, make: make("add", ("Some",)),
+    "registerers_that_are_no_texts": lambda runtime, make: make("add", [("wrong", "format")]),
+    "unknown_registerer": lambda runtime, make: make("add", ["SomeRandomOp"]),
+    "small_arena": lambda runtime, make: make("int8", arena_size=700),
+    "arena_of_a_text": lambda runtime, make: make("add", arena_size="4096"),
+    "arena_of_a_fraction": lambda runtime, make: make("add", arena_size=4096.5),
+    "negative_arena": lambda runtime, make: make("add", arena_size=-1),
+    "unknown_operator": lambda runtime, make: make("unknown"),
+    "unknown_configuration": lambda runtime, make: make("add", intrepreter_config=1),
+    "configuration_is_misspelled": lambda runtime, make: make(
+        "add", interpreter_config=runtime.InterpreterConfig.kPreserveAllTensors
+    ),
+    "tensor_of_the_default_configuration": lambda runtime, make: make().GetTensor(0, 0),
+}
+FACTS |= {name: ending(call) for name, call in ENDINGS.items()}
 
 
 @fact
@@ -105,91 +134,6 @@ def constructor(runtime, make):
     interpreter = runtime.Interpreter(make.models["add"], [], 4096)
     interpreter.set_input(FLOATS, 0)
     return interpreter.invoke()
-
-
-@fact
-def constructor_needs_three_arguments(runtime, make):
-    runtime.Interpreter(make.models["add"])
-
-
-@fact
-def constructor_needs_a_list_of_registerers(runtime, make):
-    runtime.Interpreter(make.models["add"], None, 4096)
-
-
-@fact
-def registerers_in_a_text(runtime, make):
-    make("add", "WrongFormat")
-
-
-@fact
-def registerers_in_a_tuple(runtime, make):
-    make("add", ("Some",))
-
-
-@fact
-def registerers_that_are_no_texts(runtime, make):
-    make("add", [("wrong", "format")])
-
-
-@fact
-def unknown_registerer(runtime, make):
-    make("add", ["SomeRandomOp"])
-
-
-@fact
-def no_registerers(runtime, make):
-    return make("add", []).invoke()
-
-
-@fact
-def small_arena(runtime, make):
-    make("int8", arena_size=700)
-
-
-@fact
-def arena_of_a_text(runtime, make):
-    make("add", arena_size="4096")
-
-
-@fact
-def arena_of_a_fraction(runtime, make):
-    make("add", arena_size=4096.5)
-
-
-@fact
-def negative_arena(runtime, make):
-    make("add", arena_size=-1)
-
-
-@fact
-def default_arena(runtime, make):
-    return make("int8").invoke()
-
-
-@fact
-def unknown_operator(runtime, make):
-    make("unknown")
-
-
-@fact
-def unknown_configuration(runtime, make):
-    make("add", intrepreter_config=1)
-
-
-@fact
-def configuration_is_misspelled(runtime, make):
-    make("add", interpreter_config=runtime.InterpreterConfig.kPreserveAllTensors)
-
-
-@fact
-def configurations(runtime, make):
-    return {member.name: member.value for member in runtime.InterpreterConfig}
-
-
-@fact
-def decompression_memory(runtime, make):
-    return make("add", alt_decompression_memory_size=1024).invoke()
 
 
 @fact
@@ -368,11 +312,6 @@ def variables_and_reset(runtime, make):
 
 
 @fact
-def tensor_of_the_default_configuration(runtime, make):
-    make().GetTensor(0, 0)
-
-
-@fact
 def every_tensor(runtime, make):
     config = runtime.InterpreterConfig.kPreserveAllTensors
     interpreter = make("twice", arena_size=1 << 16, intrepreter_config=config)
@@ -391,16 +330,6 @@ def tensor_index_as_text(runtime, make):
 def allocations_of_preserved_tensors(runtime, make):
     config = runtime.InterpreterConfig.kPreserveAllTensors
     make(arena_size=1 << 16, intrepreter_config=config).print_allocations()
-
-
-@fact
-def allocations(runtime, make):
-    return make().print_allocations()
-
-
-@fact
-def public_names(runtime, make):
-    return sorted(name for name in dir(runtime.Interpreter) if not name.startswith("_"))
 
 
 def compared(mine, theirs):

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from delegraph import Interpreter
-from delegraph.errors import DelegraphError
+from delegraph import DelegraphError, Interpreter
 from delegraph.schema.writer import write_model
-from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing import REGISTERED_OPERATORS, OperatorCase
 from delegraph.testing.operator_cases import cases
-from delegraph.testing.registered_operators import REGISTERED_OPERATORS
 from micro.wheel.goldens import Step
 
 KINDS = "biuf"

@@ -16,9 +16,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from delegraph.errors import DelegraphError
+from delegraph import BuiltinOperator, DelegraphError, TensorType
 from delegraph.native.compiled.builtin_data import builtin_data
-from delegraph.schema.enums import BuiltinOperator, TensorType
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 from delegraph.schema.table import Scalar, ScalarVector, Table
 from delegraph.testing import graph_model

@@ -41,11 +41,6 @@ from delegraph.testing import subgraphs_model, tensor
 
 
 @scenario
-def none(host: Host) -> Any:
-    return run(host.interpreter(ISLANDS), X)
-
-
-@scenario
 def claims_each_add(host: Host) -> Any:
     before = host.c_library("adds").num_invokes()
     result = run(host.interpreter(ISLANDS, host.load("adds")), X)
@@ -57,11 +52,6 @@ def claims_all_adds_at_once(host: Host) -> Any:
     before = host.c_library("adds").num_invokes()
     result = run(host.interpreter(ISLANDS, host.load("adds", {"together": 1})), X)
     return [result, host.c_library("adds").num_invokes() - before]
-
-
-@scenario
-def options_reach_it(host: Host) -> Any:
-    return run(host.interpreter(ISLANDS, host.load("adds", {"factor": 3, "max_nodes": "1"})), X)
 
 
 @scenario
@@ -94,16 +84,6 @@ def one_delegate_in_four_threads(host: Host) -> Any:
     for thread in threads:
         thread.join()
     return len(wrong)
-
-
-@scenario
-def resize_of_inputs_static(host: Host) -> Any:
-    return _resized(host, 0)
-
-
-@scenario
-def resize_of_inputs_dynamic(host: Host) -> Any:
-    return _resized(host, 1)
 
 
 def _resized(host: Host, flags: int) -> Any:
@@ -139,16 +119,6 @@ def works_in_a_tensor_of_its_own(host: Host) -> Any:
         interpreter.resize_tensor_input(detail["index"], [2, 3])
     x = np.ones((2, 3), np.float32)
     return [*results, run(interpreter, x, x), again(interpreter, x + 1, x)]
-
-
-@scenario
-def resizes_a_dynamic_output_in_invoke(host: Host) -> Any:
-    return _dynamic(host, "dynamic")
-
-
-@scenario
-def reallocates_a_dynamic_output(host: Host) -> Any:
-    return _dynamic(host, "realloc")
 
 
 def _dynamic(host: Host, how: str) -> Any:
@@ -206,40 +176,9 @@ def is_destroyed_with_its_users(host: Host) -> Any:
 
 
 @scenario
-def unknown_option(host: Host) -> Any:
-    return "adds: no option colour" in words(lambda: host.load("adds", {"colour": "red"}))
-
-
-@scenario
-def fails_at_create(host: Host) -> Any:
-    return "no such accelerator" in words(lambda: host.load("fails", {"at": "create"}))
-
-
-@scenario
-def fails_silently_at_create(host: Host) -> Any:
-    return words(lambda: host.load("fails", {"at": "silently"})) != "no error"
-
-
-@scenario
 def fails_while_claiming(host: Host) -> Any:
     said = words(lambda: host.interpreter(ONE_ADD, host.load("fails", {"at": "claim"})))
     return REPORTED.format("claim") in said
-
-
-@scenario
-def fails_at_prepare(host: Host) -> Any:
-    def use() -> None:
-        host.interpreter(ONE_ADD, host.load("fails", {"at": "prepare"})).allocate_tensors()
-
-    return REPORTED.format("prepare") in words(use)
-
-
-@scenario
-def fails_at_init(host: Host) -> Any:
-    def use() -> None:
-        host.interpreter(ONE_ADD, host.load("fails", {"at": "init"})).allocate_tensors()
-
-    return REPORTED.format("init") in words(use)
 
 
 @scenario
@@ -293,6 +232,36 @@ def inputs_that_a_delegate_changes(host: Host) -> Any:
     result = run(host.interpreter(TWO_SUBGRAPHS, host.load("slots", {"input": 0})), X)
     said = library.said().decode().splitlines()
     return [result, [line for line in said if line.startswith("init")]]
+
+
+def _fails(host: Host, at: str) -> Any:
+    def use() -> None:
+        host.interpreter(ONE_ADD, host.load("fails", {"at": at})).allocate_tensors()
+
+    return REPORTED.format(at) in words(use)
+
+
+SCENARIOS |= {
+    "fails_at_prepare": lambda host: _fails(host, "prepare"),
+    "fails_at_init": lambda host: _fails(host, "init"),
+    "none": lambda host: run(host.interpreter(ISLANDS), X),
+    "options_reach_it": lambda host: run(
+        host.interpreter(ISLANDS, host.load("adds", {"factor": 3, "max_nodes": "1"})), X
+    ),
+    "resize_of_inputs_static": lambda host: _resized(host, 0),
+    "resize_of_inputs_dynamic": lambda host: _resized(host, 1),
+    "resizes_a_dynamic_output_in_invoke": lambda host: _dynamic(host, "dynamic"),
+    "reallocates_a_dynamic_output": lambda host: _dynamic(host, "realloc"),
+    "unknown_option": lambda host: (
+        "adds: no option colour" in words(lambda: host.load("adds", {"colour": "red"}))
+    ),
+    "fails_at_create": lambda host: (
+        "no such accelerator" in words(lambda: host.load("fails", {"at": "create"}))
+    ),
+    "fails_silently_at_create": lambda host: (
+        words(lambda: host.load("fails", {"at": "silently"})) != "no error"
+    ),
+}
 
 
 def main(host_name: str, folder: str, *names: str) -> None:

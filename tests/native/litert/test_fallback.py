@@ -124,10 +124,7 @@ def test_strings() -> None:
     tensors = {"x": tensor((2,), "STRING"), "y": tensor((2, 1), "STRING")}
     shape = constant(np.array([2, 1], np.int32))
     model = graph_model(
-        [("RESHAPE", "x shape", "y")],
-        inputs="x",
-        outputs="y",
-        tensors={**tensors, "shape": shape},
+        [("RESHAPE", "x shape", "y")], inputs="x", outputs="y", tensors={**tensors, "shape": shape}
     )
     interpreter: Any = failing(Failing(OPEN), model)
     interpreter.allocate_tensors()

@@ -45,10 +45,7 @@ MODELS = {
         "tiny__pretrainedResnet",
         "tiny__pretrainedResnet_quant",
     ],
-    "flex": [
-        "LiteRT__string_input_flex_model",
-        "support__whitespace_tokenizer_flex_delegate",
-    ],
+    "flex": ["LiteRT__string_input_flex_model", "support__whitespace_tokenizer_flex_delegate"],
     "numba_cpu": [
         "LiteRT__dynamic_shapes",
         "LiteRT__blazeface_mlkit_v1",

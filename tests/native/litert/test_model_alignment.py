@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from delegraph import DelegateContext, DelegateFlags
+from delegraph import BuiltinOperator, DelegateContext, DelegateFlags
 from delegraph.errors import DelegateError
-from delegraph.graph.loader import parse_model
-from delegraph.graph.model import OperatorSpec, SubgraphSpec
+from delegraph.graph import OperatorSpec, SubgraphSpec, parse_model
 from delegraph.native import LiteRtInterpreter
 from delegraph.native.litert.model_alignment import NodeIdentity, align, require_same_types
-from delegraph.schema.enums import BuiltinOperator
 from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import constant, graph_model, tensor
 from support.corpus import corpus_file, needs_corpus

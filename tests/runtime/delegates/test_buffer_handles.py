@@ -52,7 +52,7 @@ def test_a_delegate_that_fails_gives_up_the_buffers_of_tensors_it_added() -> Non
     class Adding(Buffered):
         def prepare(self, context: DelegateContext) -> None:
             added = context.tensors[context.add_tensors(1)]
-            context.set_buffer_handle(added, self._new(), self)
+            context.set_buffer_handle(added, self.new_handle(), self)
             raise OSError("no device")
 
     delegate = Adding()

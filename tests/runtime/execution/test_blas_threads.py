@@ -63,7 +63,7 @@ def test_a_forked_child_does_not_wait_for_threads_that_it_does_not_have(held: st
     entered, leave = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with module._lock if held == "lock" else BlasThreads(1):
+        with module.lock if held == "lock" else BlasThreads(1):
             entered.set()
             leave.wait()
 

@@ -213,9 +213,11 @@ def test_a_callback_may_start_the_next(held: Held) -> None:
 def test_asyncio_waits_for_it_and_cancels_it() -> None:
     held = Held(until_stopped)
     interpreter = opened(held)
+    stopped = []
 
     async def given_up() -> None:
-        await asyncio.wait_for(asyncio.wrap_future(interpreter.invoke_async()), 0.05)
+        stopped.append(interpreter.invoke_async())
+        await asyncio.wait_for(asyncio.wrap_future(stopped[0]), 0.05)
 
     with pytest.raises(asyncio.TimeoutError):
         asyncio.run(given_up())
@@ -225,7 +227,7 @@ def test_asyncio_waits_for_it_and_cancels_it() -> None:
     async def awaited() -> None:
         await asyncio.wrap_future(interpreter.invoke_async())
 
-    interpreter._background.close()  # waits for the one that was given up
+    wait(stopped)
     asyncio.run(awaited())
     np.testing.assert_allclose(result(interpreter), Y, 1e-6)
 

@@ -244,7 +244,7 @@ def test_a_spec_may_ask_for_a_process(site: Path, monkeypatch: pytest.MonkeyPatc
     use_plugins_of(monkeypatch, site)
     delegate: Any = load_delegate("danger")
     assert delegate.is_isolated
-    assert delegate._process._timeout == 9
+    assert delegate.process.timeout == 9
     assert not load_delegate("danger", isolate="none").is_isolated
 
 

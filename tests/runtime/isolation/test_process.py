@@ -199,7 +199,7 @@ def test_a_time_limit_does_not_wait_for_the_process() -> None:
     delegate = isolated(at="eval", how="hang")
     with interpreter_with(delegate, limits=Limits(time=10.0)) as interpreter:
         interpreter.allocate_tensors()
-        interpreter.session.cancellation._watch._seconds = 0.3
+        interpreter.session.cancellation.watch.seconds = 0.3
         with Watched(pid_of(delegate)) as child:
             with pytest.raises(TimeLimitError):
                 interpreter.invoke()
@@ -226,7 +226,7 @@ def test_an_interrupt_belongs_to_the_host(fifo: Path) -> None:
             interpreter.invoke()
         sender.join()
         assert interpreter.incidents == ()
-        assert delegate._process.child is None
+        assert delegate.process.child is None
 
 
 # -- in LiteRT -------------------------------------------------------------------------------------

@@ -125,10 +125,7 @@ def test_a_claimed_form_that_is_left_is_named(
     ("claim", "message"),
     [
         (FLOATS, r"EMBEDDING_LOOKUP v\d of lookup INT32, weights INT8, output FLOAT32"),
-        (
-            Claim(*EITHER, versions=(1, 2), **ROLES),
-            "EMBEDDING_LOOKUP v3 of lookup INT32",
-        ),
+        (Claim(*EITHER, versions=(1, 2), **ROLES), "EMBEDDING_LOOKUP v3 of lookup INT32"),
     ],
 )
 def test_an_unclaimed_form_that_is_taken_is_named(

@@ -7,10 +7,9 @@ import numpy as np
 from delegraph import ActivationFunctionType as Activation
 from delegraph import Interpreter
 from delegraph.schema.options import AddOptions
+from delegraph.testing import OperatorCase, constant, fed, operator_case, tensor, trial_of
 from delegraph.testing.conformance.composition import Composition, behind_a_reshape
-from delegraph.testing.conformance.trials import answers, trial_of
-from delegraph.testing.one_op import constant, tensor
-from delegraph.testing.operator_case import OperatorCase, fed, operator_case
+from delegraph.testing.conformance.trials import answers
 from delegraph.tools.shrinking import shrunk
 
 ONES = np.ones((2, 3), np.float32)

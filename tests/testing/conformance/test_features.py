@@ -10,9 +10,8 @@ from delegraph import TensorType
 from delegraph.delegation.capabilities import FEATURES
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.schema.options import AddOptions, Conv2DOptions, ReshapeOptions
-from delegraph.testing.conformance.trials import Trial, trial_of
-from delegraph.testing.one_op import TensorDef, constant, tensor
-from delegraph.testing.operator_case import Given, fed, operator_case
+from delegraph.testing import TensorDef, Trial, constant, fed, operator_case, tensor, trial_of
+from delegraph.testing.operator_case import Given
 from delegraph.testing.operator_cases import cases
 
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from delegraph.schema.options import AddOptions
+from delegraph.testing import fed, operator_case, subject_of
 from delegraph.testing.conformance.composition import Composition
 from delegraph.testing.conformance.generated import judged
-from delegraph.testing.conformance.subject import subject_of
-from delegraph.testing.operator_case import fed, operator_case
 from support import seeded_faults as faulty
 
 

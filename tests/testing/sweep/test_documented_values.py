@@ -10,28 +10,11 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
+from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType, TensorType
-from delegraph.schema.options import (
-    AddNOptions,
-    ArgMaxOptions,
-    Conv2DOptions,
-    Conv3DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    LocalResponseNormalizationOptions,
-    MatrixDiagOptions,
-    OneHotOptions,
-    ReducerOptions,
-    Rfft2dOptions,
-    RNNOptions,
-    StridedSliceOptions,
-    SubOptions,
-    UniqueOptions,
-)
 from delegraph.schema.writer import write_model
-from delegraph.testing import constant, tensor
+from delegraph.testing import constant, fed, operator_case, tensor
 from delegraph.testing.one_op import one_op_records
-from delegraph.testing.operator_case import fed, operator_case
 from delegraph.testing.operator_cases.quantizing import sparse_rows, with_blocks
 from delegraph.testing.recurrent_layers import state
 from delegraph.testing.sweep.comparison import CORE, Comparison
@@ -52,23 +35,23 @@ def quantize(*values: float) -> SweepCase:
 
 
 def arg_max(x: Any) -> SweepCase:
-    options = ArgMaxOptions(output_type=TensorType.INT32)
+    options = o.ArgMaxOptions(output_type=TensorType.INT32)
     return swept("ARG_MAX", [fed(x), constant(np.int32(1))], ["INT32"], options)
 
 
 def convolution(type_: Any) -> SweepCase:
     image, bias = fed(np.ones((1, 2, 2, 1), np.float32)), constant(np.zeros(1, np.float32))
     inputs = [image, constant(np.ones((1, 1, 1, 1), type_)), bias]
-    return swept("CONV_2D", inputs, ["FLOAT32"], Conv2DOptions(stride_w=1, stride_h=1))
+    return swept("CONV_2D", inputs, ["FLOAT32"], o.Conv2DOptions(stride_w=1, stride_h=1))
 
 
 def product(x: Any) -> SweepCase:
     weight = constant(np.int8([[1, 2]]), scale=0.5)
-    return swept("FULLY_CONNECTED", [fed(x), weight], ["FLOAT32"], FullyConnectedOptions())
+    return swept("FULLY_CONNECTED", [fed(x), weight], ["FLOAT32"], o.FullyConnectedOptions())
 
 
 def local_response(x: Any) -> SweepCase:
-    options = LocalResponseNormalizationOptions(bias=1.0, alpha=1.0, beta=0.5)
+    options = o.LocalResponseNormalizationOptions(bias=1.0, alpha=1.0, beta=0.5)
     return swept("LOCAL_RESPONSE_NORMALIZATION", [fed(x[None, None])], ["FLOAT32"], options)
 
 
@@ -79,7 +62,7 @@ def quotient(b: int) -> SweepCase:
 def recurrent(x: Any) -> SweepCase:
     weights = constant(np.ones((1, 2), np.float32)), constant(np.ones((1, 1), np.float32))
     inputs = [fed(x), *weights, constant(np.zeros(1, np.float32)), state(1, 1)]
-    options = RNNOptions(fused_activation_function=ActivationFunctionType.RELU6)
+    options = o.RNNOptions(fused_activation_function=ActivationFunctionType.RELU6)
     return swept("RNN", inputs, ["FLOAT32"], options, version=3)
 
 
@@ -94,14 +77,14 @@ def widened(*, by_blocks: bool) -> SweepCase:
 def by_blocks(outputs: int) -> SweepCase:
     x, weights = np.ones((2, 64), np.float32), np.ones((outputs, 64), np.int8)
     inputs = [tensor(x.shape), constant(weights, "INT4")]
-    y, options = tensor((2, outputs)), FullyConnectedOptions()
+    y, options = tensor((2, outputs)), o.FullyConnectedOptions()
     records = one_op_records("FULLY_CONNECTED", inputs, [y], options)
     model = write_model(with_blocks(records, 1, np.ones((outputs, 2), np.float16), 32))
     return SweepCase("FULLY_CONNECTED", model, ((x,),))
 
 
 def unique(x: Any) -> SweepCase:
-    return swept("UNIQUE", [fed(x[0])], ["FLOAT32", "INT32"], UniqueOptions())
+    return swept("UNIQUE", [fed(x[0])], ["FLOAT32", "INT32"], o.UniqueOptions())
 
 
 def scaled_sum(scale: float) -> SweepCase:
@@ -109,7 +92,7 @@ def scaled_sum(scale: float) -> SweepCase:
     weight = constant(np.ones((1, 1, 1, 1), np.int8), scale=[scale], zero_point=[0])
     inputs = [image, weight, constant(np.int32([2000]), scale=[0.5])]
     y = tensor((), "INT8", scale=0.5, zero_point=0)
-    return swept("CONV_2D", inputs, [y], Conv2DOptions(stride_w=1, stride_h=1))
+    return swept("CONV_2D", inputs, [y], o.Conv2DOptions(stride_w=1, stride_h=1))
 
 
 def sparse_product(type_: str) -> SweepCase:
@@ -120,12 +103,12 @@ def sparse_product(type_: str) -> SweepCase:
     weight = replace(weight, quantization=constant(values, **quantized).quantization)
     inputs = [fed(np.ones((1, 4), type_.lower()), **quantized), weight]
     y = tensor((), type_, **quantized)
-    return swept("FULLY_CONNECTED", inputs, [y], FullyConnectedOptions(), version=9)
+    return swept("FULLY_CONNECTED", inputs, [y], o.FullyConnectedOptions(), version=9)
 
 
 def matrix(type_: Any) -> SweepCase:
     x = fed(np.ones(2, type_))
-    return swept("MATRIX_DIAG", [x], [x.definition.type.name], MatrixDiagOptions())
+    return swept("MATRIX_DIAG", [x], [x.definition.type.name], o.MatrixDiagOptions())
 
 
 def read_again(second: float) -> SweepCase:
@@ -138,7 +121,7 @@ def read_again(second: float) -> SweepCase:
 
 def volume(x: float) -> SweepCase:
     cube = constant(np.ones((1,) * 5, np.float32))
-    options = Conv3DOptions(stride_d=1, stride_w=1, stride_h=1)
+    options = o.Conv3DOptions(stride_d=1, stride_w=1, stride_h=1)
     return swept("CONV_3D", [fed(np.full((1,) * 5, x, np.float32)), cube], ["FLOAT32"], options)
 
 
@@ -152,7 +135,7 @@ def hard_swish(scale: float) -> SweepCase:
 
 
 def summed(x: float) -> SweepCase:
-    return swept("ADD_N", [fed(np.float32([x]))] * 2, ["FLOAT32"], AddNOptions())
+    return swept("ADD_N", [fed(np.float32([x]))] * 2, ["FLOAT32"], o.AddNOptions())
 
 
 def verified(given: Any) -> SweepCase:
@@ -167,29 +150,31 @@ NO_TOLERANCE = bytes(flexbuffers.Dumps({"tolerance": 5.0, "log_if_failed": False
 def one_hot(index: int) -> SweepCase:
     depth, on, off = (constant(np.int32(value)) for value in (3, 1, 0))
     inputs = [fed(np.int64([index])), depth, on, off]
-    return swept("ONE_HOT", inputs, ["INT32"], OneHotOptions())
+    return swept("ONE_HOT", inputs, ["INT32"], o.OneHotOptions())
 
 
 def sum_of(count: int) -> SweepCase:
     x = fed(np.ones(count, np.int8), scale=0.5, zero_point=0)
     y = tensor((), "INT8", scale=0.5, zero_point=40)
-    return swept("SUM", [x, constant(np.int32([0]))], [y], ReducerOptions())
+    return swept("SUM", [x, constant(np.int32([0]))], [y], o.ReducerOptions())
 
 
 def offset_slice(length: int, stride: int = 1) -> SweepCase:
     indices = [constant(np.int32([i])) for i in (1, length, stride)]
     inputs = [fed(np.ones(4, np.float32)), *indices]
-    return swept("STRIDED_SLICE", inputs, ["FLOAT32"], StridedSliceOptions(offset=True), version=8)
+    return swept(
+        "STRIDED_SLICE", inputs, ["FLOAT32"], o.StridedSliceOptions(offset=True), version=8
+    )
 
 
 def spectrum(width: int) -> SweepCase:
     inputs = [fed(np.ones((4, 4), np.float32)), constant(np.int32([4, width]))]
-    return swept("RFFT2D", inputs, ["COMPLEX64"], Rfft2dOptions())
+    return swept("RFFT2D", inputs, ["COMPLEX64"], o.Rfft2dOptions())
 
 
 def difference(scale: float) -> SweepCase:
     x = fed(np.zeros(1, np.int8), scale=0.5, zero_point=0)
-    return swept("SUB", [x, x], [tensor((), "INT8", scale=scale, zero_point=0)], SubOptions())
+    return swept("SUB", [x, x], [tensor((), "INT8", scale=scale, zero_point=0)], o.SubOptions())
 
 
 def depthwise(zero_point: int) -> SweepCase:
@@ -197,7 +182,7 @@ def depthwise(zero_point: int) -> SweepCase:
     weight = constant(np.ones((1, 1, 1, 1), np.int8), scale=[0.5], zero_point=[zero_point])
     y = tensor((), "INT8", scale=0.5, zero_point=0)
     bias = constant(np.int32([0]), scale=[0.25])
-    options = DepthwiseConv2DOptions(stride_w=1, stride_h=1, depth_multiplier=1)
+    options = o.DepthwiseConv2DOptions(stride_w=1, stride_h=1, depth_multiplier=1)
     return swept("DEPTHWISE_CONV_2D", [x, weight, bias], [y], options, version=3)
 
 
@@ -253,7 +238,7 @@ def test_an_int64_bias_may_leave_32_bits() -> None:
     x = fed(np.zeros((1, 1, 1, 1), np.int16), scale=0.5, zero_point=0)
     weight = constant(np.ones((1, 1, 1, 1), np.int8), scale=[0.5], zero_point=[0])
     bias, y = constant(np.int64([-(2**62)])), tensor((), "INT16", scale=0.5, zero_point=0)
-    options = Conv2DOptions(stride_w=1, stride_h=1)
+    options = o.Conv2DOptions(stride_w=1, stride_h=1)
     case = swept("CONV_2D", [x, weight, bias], [y], options, version=5)
     assert documented_values(case) == "products-beyond-int32"
 

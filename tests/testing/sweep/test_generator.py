@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from delegraph.errors import DelegraphError
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
-from delegraph.testing import constant, tensor
+from delegraph.schema import read_model, write_model
+from delegraph.testing import constant, fed, operator_case, tensor
 from delegraph.testing.one_op import one_op_records
-from delegraph.testing.operator_case import fed, operator_case
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.operator_cases.quantizing import with_blocks
 from delegraph.testing.sweep.chains import FUSED, chained

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from delegraph.delegation.tolerance import Tolerance
-from delegraph.testing import constant
-from delegraph.testing.operator_case import fed, operator_case
+from delegraph.testing import constant, fed, operator_case
 from delegraph.testing.sweep.comparison import Comparison
 from delegraph.testing.sweep.input_roundings import nudged_case
 from delegraph.testing.sweep.sweep_case import SweepCase

@@ -94,8 +94,7 @@ def test_one_wrong_element_of_one_type_is_one_finding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "kind"),
-    [(refuse, "refuses alone"), (divide_by_zero, "bare text"), (abort, "crash")],
+    ("act", "kind"), [(refuse, "refuses alone"), (divide_by_zero, "bare text"), (abort, "crash")]
 )
 def test_what_a_delegate_raises_alone_is_found(act: Fault, kind: str) -> None:
     result = swept(at_prepare=act, shrink_seconds=0.5, count=80)

@@ -6,17 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.errors import (
-    ArgumentError,
-    DelegateError,
-    DelegraphError,
-)
+from delegraph.errors import ArgumentError, DelegateError, DelegraphError
 from delegraph.tools import InputRequest, Setup
-from delegraph.tools.benchmarking.block_process import (
-    BlockRequest,
-    block_here,
-    block_in_a_process,
-)
+from delegraph.tools.benchmarking.block_process import BlockRequest, block_here, block_in_a_process
 
 SINES = str(Path(__file__).parents[3] / "docs/demo/models/sines.tflite")
 

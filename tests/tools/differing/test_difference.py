@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from delegraph import SimpleDelegateKernelInterface
-from delegraph.delegation.rules import PlacementRule
-from delegraph.delegation.tolerance import Tolerance
+from delegraph.delegation import PlacementRule, Tolerance
 from delegraph.errors import ArgumentError
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools import Setup, diff
@@ -107,9 +106,7 @@ def test_inputs_are_matched_by_name(tmp_path: Path) -> None:
     ab = graph_model([("SUB", "a b", "y")], inputs="a b", outputs="y")
     ba = graph_model([("SUB", "a b", "y")], inputs="b a", outputs="y")
     found = diff(
-        Setup(file(tmp_path, ab, "ab.tflite")),
-        Setup(file(tmp_path, ba, "ba.tflite")),
-        runs=1,
+        Setup(file(tmp_path, ab, "ab.tflite")), Setup(file(tmp_path, ba, "ba.tflite")), runs=1
     )
     assert found.outputs[0].raw()["max"].max == 0
 

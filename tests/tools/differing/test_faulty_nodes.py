@@ -78,9 +78,7 @@ def test_a_wrong_node_is_named_with_files_that_show_it(
         assert [node.op for node in small.placement.nodes] == ["ADD"]
         assert small.get_output_details()[0]["shape"].tolist() == [1]  # made smaller
     again = diff(
-        replace(setup, model=files.model),
-        inputs=InputRequest((files.inputs,)),
-        tolerance=EXACT,
+        replace(setup, model=files.model), inputs=InputRequest((files.inputs,)), tolerance=EXACT
     )
     assert again.failures
     right = diff(replace(setup, rules=found.rules_file), runs=2, tolerance=EXACT)
@@ -149,9 +147,7 @@ def test_what_fails_only_in_its_context_is_kept_as_the_whole(chain: str, tmp_pat
     assert files.is_whole
     assert files.model == chain
     again = diff(
-        replace(setup, rules=files.rules),
-        inputs=InputRequest((files.inputs,)),
-        tolerance=EXACT,
+        replace(setup, rules=files.rules), inputs=InputRequest((files.inputs,)), tolerance=EXACT
     )
     assert again.failures
     assert "-d '<Faulty>' --rules" in files.command

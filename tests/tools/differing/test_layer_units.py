@@ -13,16 +13,7 @@ from delegraph.schema.options import VarHandleOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools import diff_layers
 from support.corpus import corpus_file, needs_corpus
-from support.layer_models import (
-    WrongProduct,
-    add,
-    by_name,
-    fed,
-    file,
-    greatest,
-    mul,
-    setup_of,
-)
+from support.layer_models import WrongProduct, add, by_name, fed, file, greatest, mul, setup_of
 from support.seeded_faults import SoundDelegate, with_kernel
 
 

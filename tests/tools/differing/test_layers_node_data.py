@@ -9,11 +9,7 @@ import pytest
 from delegraph.errors import ArgumentError
 from delegraph.tools import diff_layers
 from delegraph.tools.differing.layers_node_data import write_layers_node_data
-from support.layer_models import (
-    WrongProduct,
-    fed,
-    setup_of,
-)
+from support.layer_models import WrongProduct, fed, setup_of
 from support.seeded_faults import with_kernel
 
 

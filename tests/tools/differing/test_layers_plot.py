@@ -9,10 +9,7 @@ import pytest
 from delegraph.errors import ArgumentError
 from delegraph.tools import diff_layers
 from delegraph.tools.differing.layers_plot import draw_layers
-from support.layer_models import (
-    fed,
-    setup_of,
-)
+from support.layer_models import fed, setup_of
 from support.seeded_faults import SoundKernel, with_kernel
 
 

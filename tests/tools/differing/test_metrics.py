@@ -52,10 +52,7 @@ def test_metrics_are_their_definitions(dtype: Any) -> None:
     assert found.raw.mean == pytest.approx(sum(off) / len(off), rel=1e-12)
     assert found.raw.max == max(off)
     assert found.raw.index == divmod(off.index(max(off)), 41)
-    assert (found.raw.found, found.raw.expected) == (
-        x[off.index(max(off))],
-        y[off.index(max(off))],
-    )
+    assert (found.raw.found, found.raw.expected) == (x[off.index(max(off))], y[off.index(max(off))])
     assert found.raw.p999 == sorted(off)[math.ceil(0.999 * 204)]
     dot = sum(i * j for i, j in zip(x, y, strict=True))
     norms = math.sqrt(sum(i * i for i in x)) * math.sqrt(sum(j * j for j in y))

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.schema import tables
+from delegraph.schema import read_model, tables
 from delegraph.schema.enums import TensorType
-from delegraph.schema.reader import read_model
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools.differing.tapped_models import tapped_model, unit_model
 from support.signatures import two_signatures

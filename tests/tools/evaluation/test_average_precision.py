@@ -5,10 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from delegraph.tools.evaluation.average_precision import Tally
-from delegraph.tools.evaluation.detections import Detections
-from delegraph.tools.evaluation.ground_truth import TruePicture
-from delegraph.tools.evaluation.tflite_matching import THRESHOLDS, TfliteDefinition, overlaps
+from delegraph.tools import Detections, Tally, TfliteDefinition, TruePicture
+from delegraph.tools.evaluation.tflite_matching import THRESHOLDS, overlaps
 from support.made_up_detections import found, made_up, truth
 
 UNIT = (0.0, 0.0, 1.0, 1.0)

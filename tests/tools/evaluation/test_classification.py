@@ -12,13 +12,12 @@ import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.testing import one_op_model, tensor
-from delegraph.tools import PictureFile, Setup, evaluate_classification
+from delegraph.tools import PictureFile, Setup, evaluate_classification, preset
 from delegraph.tools.evaluation.classification import (
     ClassificationTask,
     best_classes,
     metadata_labels,
 )
-from delegraph.tools.evaluation.presets import preset
 from support.corpus import CORPUS, corpus_file, needs_corpus
 from support.described_models import of_tensor, with_metadata
 from support.faulty_delegate import Faulty, first_output
@@ -187,11 +186,7 @@ def test_another_count_of_labels_is_refused(setup: Setup, pictures: list[Picture
     ],
 )
 def test_models_that_are_no_classifiers_are_refused(
-    tmp_path: Path,
-    pictures: list[PictureFile],
-    inputs: list[Any],
-    outputs: list[Any],
-    message: str,
+    tmp_path: Path, pictures: list[PictureFile], inputs: list[Any], outputs: list[Any], message: str
 ) -> None:
     path = tmp_path / "other.tflite"
     kinds = [tensor(shape) for shape in inputs]
@@ -223,10 +218,7 @@ def test_a_picture_that_cannot_be_decoded_is_listed(
 
 # -- real models and pictures ------------------------------------------------------------------
 
-REAL = [
-    "test_data__mobilenet_v1_0.25_128_quant",
-    "support__mobilenet_v1_0.25_224_1_default_1",
-]
+REAL = ["test_data__mobilenet_v1_0.25_128_quant", "support__mobilenet_v1_0.25_224_1_default_1"]
 
 
 def corpus_pictures(setup: Setup, labels: list[str]) -> list[PictureFile]:

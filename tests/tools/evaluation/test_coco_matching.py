@@ -6,10 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from delegraph.tools.evaluation.average_precision import Tally
-from delegraph.tools.evaluation.coco_matching import CocoDefinition
-from delegraph.tools.evaluation.detections import Detections
-from delegraph.tools.evaluation.ground_truth import TruePicture
+from delegraph.tools import CocoDefinition, Detections, Tally, TruePicture
 from support.coco_reference import as_pycocotools, made_up_with_crowds
 from support.made_up_detections import found, true_picture, truth
 
@@ -17,9 +14,7 @@ UNIT = (0.0, 0.0, 1.0, 1.0)
 
 
 def mean(
-    truths: Sequence[TruePicture],
-    answers: Sequence[Detections],
-    drawn: np.ndarray | None = None,
+    truths: Sequence[TruePicture], answers: Sequence[Detections], drawn: np.ndarray | None = None
 ) -> float:
     return Tally(CocoDefinition(), truths, answers).average_precisions(drawn).mean
 

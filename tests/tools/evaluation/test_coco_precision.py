@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 from delegraph.errors import ArgumentError
-from delegraph.tools.evaluation.average_precision import Tally
+from delegraph.tools import Detections, GroundTruth, Tally, TfliteDefinition, TruePicture
 from delegraph.tools.evaluation.coco_precision import FIGURES, CocoPrecision, coco_precision
-from delegraph.tools.evaluation.detections import Detections
-from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
-from delegraph.tools.evaluation.tflite_matching import TfliteDefinition
 from support.coco_reference import as_pycocotools, made_up_with_crowds
 from support.made_up_detections import SIDE, found, made_up, true_picture, truth
 
@@ -62,10 +59,7 @@ def test_a_class_that_was_only_found_does_not_count_for_coco() -> None:
 
 def test_a_crowd_is_no_object_for_coco_and_what_lies_in_it_no_miss() -> None:
     crowd = true_picture(
-        1,
-        np.array([UNIT, (0.0, 0.0, 0.5, 0.5)]),
-        np.array([1, 1]),
-        np.array([True, False]),
+        1, np.array([UNIT, (0.0, 0.0, 0.5, 0.5)]), np.array([1, 1]), np.array([True, False])
     )
     answer = found(((0.5, 0.5, 0.6, 0.6), 1, 0.95), ((0.0, 0.0, 0.5, 0.5), 1, 0.9))
     assert official([crowd], [answer]) == pytest.approx(51 / 101 / 2)

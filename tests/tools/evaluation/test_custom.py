@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from delegraph.errors import ArgumentError
-from delegraph.schema import tables
-from delegraph.schema.reader import read_model
-from delegraph.schema.writer import write_model
+from delegraph.schema import read_model, tables, write_model
 from delegraph.testing import graph_model, one_op_model, tensor
 from delegraph.testing.subgraphs import Graph, Op, records_of
 from delegraph.tools import Setup, evaluate_metric

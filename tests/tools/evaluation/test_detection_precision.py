@@ -5,9 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from delegraph.tools import Detections, GroundTruth, TruePicture
 from delegraph.tools.evaluation.detection_precision import judged
-from delegraph.tools.evaluation.detections import Detections
-from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
 from support.made_up_detections import found, made_up, truth
 
 UNIT = (0.0, 0.0, 1.0, 1.0)

@@ -10,10 +10,8 @@ from delegraph.errors import ArgumentError
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.schema.tables import Buffer, Model, Operator, OperatorCode, SubGraph, Tensor
 from delegraph.schema.writer import write_model
+from delegraph.tools import PictureFile, Setup, preset
 from delegraph.tools.evaluation.detection_task import DetectionTask, made_by_models
-from delegraph.tools.evaluation.picture_files import PictureFile
-from delegraph.tools.evaluation.presets import preset
-from delegraph.tools.setup import Setup
 
 
 def model(folder: Path, name: str, made: tuple[int, ...]) -> Setup:

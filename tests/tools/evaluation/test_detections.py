@@ -9,14 +9,8 @@ import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model
-from delegraph.tools.evaluation.detections import (
-    PARTS,
-    Detections,
-    detections,
-    made_by_postprocess,
-    order_of,
-)
-from delegraph.tools.setup import Setup
+from delegraph.tools import Detections, Setup
+from delegraph.tools.evaluation.detections import PARTS, detections, made_by_postprocess, order_of
 from support.corpus import corpus_file, needs_corpus
 
 SHAPES = {"boxes": [1, 10, 4], "classes": [1, 10], "scores": [1, 10], "count": [1]}

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.errors import ArgumentError
-from delegraph.tools.evaluation.ground_truth import (
-    GroundTruth,
-    InPixels,
-    TruePicture,
-)
+from delegraph.tools.evaluation.ground_truth import GroundTruth, InPixels, TruePicture
 
 
 def picture(number: int, *boxes: list[float]) -> TruePicture:

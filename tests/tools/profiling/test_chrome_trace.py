@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from delegraph.tools import RunControl, Setup
-from delegraph.tools.profiling.chrome_trace import chrome_trace, write_chrome_trace
-from delegraph.tools.profiling.recording import record
+from delegraph.tools import RunControl, Setup, chrome_trace, record
+from delegraph.tools.profiling.chrome_trace import write_chrome_trace
 from support.by_name import ByName, sines
 from support.recordings import TWO_RUNS, event, recorded, run
 

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.graph import parse_model
-from delegraph.graph.model import Model
-from delegraph.schema import tables
-from delegraph.schema.writer import write_model
+from delegraph.graph import Model, parse_model
+from delegraph.schema import tables, write_model
 from delegraph.testing import tensor
 from delegraph.testing.subgraphs import Graph, Op, records_of
 from delegraph.tools.profiling.node_data import NodeData, graph_ids, node_keys

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from delegraph.errors import ModelError
-from delegraph.graph import load_model
-from delegraph.graph.model import Model
+from delegraph.graph import Model, load_model
 from delegraph.testing import tensor
 from delegraph.testing.subgraphs import Graph, Op, model_of
 from delegraph.tools.profiling.node_data import NodeData, graph_ids, node_keys

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from delegraph.tools import RunControl, Setup
+from delegraph.tools import RunControl, Setup, record
 from delegraph.tools.profiling import recording as recording_module
-from delegraph.tools.profiling.recording import record
 from support.by_name import ByName, sines
 from support.recordings import FIRST_PARTITION, SIN_0, TWO_RUNS, event, recorded
 from support.signatures import two_signatures

@@ -120,11 +120,7 @@ def test_a_value_flows_where_parties_change_only() -> None:
 
 def test_a_value_flows_between_partitions_of_one_delegate() -> None:
     content = graph_model(
-        [
-            ("SIN", "x", "a"),
-            ("COS", "a", "b"),
-            ("ADD", "a b", "y", AddOptions()),
-        ],
+        [("SIN", "x", "a"), ("COS", "a", "b"), ("ADD", "a b", "y", AddOptions())],
         inputs="x",
         outputs="y",
     )

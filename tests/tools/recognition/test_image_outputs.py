@@ -8,9 +8,8 @@ import pytest
 from numpy.typing import ArrayLike
 
 from delegraph import Interpreter
-from delegraph.graph.loader import load_model, parse_model
+from delegraph.graph import SubgraphSpec, load_model, parse_model
 from delegraph.graph.metadata import BoxLayout, ModelMetadata, TensorMetadata, read_metadata
-from delegraph.graph.model import SubgraphSpec
 from delegraph.schema.options import ArgMaxOptions
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph.tools.pictures import picture_as_input
@@ -110,10 +109,7 @@ def test_a_class_beyond_the_labels_has_none() -> None:
 
 
 def test_labels_and_threshold_are_the_models_own() -> None:
-    said = [
-        TensorMetadata(2, value_labels=("ant", "bee")),
-        TensorMetadata(3, score_threshold=0.6),
-    ]
+    said = [TensorMetadata(2, value_labels=("ant", "bee")), TensorMetadata(3, score_threshold=0.6)]
     found = seen(POSTPROCESS, [BOXES, CLASSES, SCORES, [3]], said=said)
     assert found.boxes is not None
     assert [box.label for box in found.boxes] == ["ant"]

@@ -95,10 +95,10 @@ def test_a_report_of_the_official_interpreter_says_whose_kernels(sines: Path) ->
 
 
 def test_long_options_are_shortened(tmp_path: Path) -> None:
-    from delegraph.tools.reporting.graph import LONGEST_VALUE, _shown
+    from delegraph.tools.reporting.graph import LONGEST_VALUE, shown_value
 
-    assert len(_shown(tuple(range(1000)))) == LONGEST_VALUE + 3
-    assert _shown(np.zeros(3)) == "3 values"
+    assert len(shown_value(tuple(range(1000)))) == LONGEST_VALUE + 3
+    assert shown_value(np.zeros(3)) == "3 values"
 
 
 def test_a_page_that_cannot_be_written_is_named(sines: Path, tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ def _libraries() -> tuple[Any, ...]:
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-_lock = threading.Lock()
+lock = threading.Lock()
+"""Held while threads of the libraries are counted or changed."""
 _open: list[ReferenceType[BlasThreads]] = []
 """The open contexts, in the order in which they were entered.
 
@@ -46,7 +47,7 @@ class BlasThreads:
 
     def __enter__(self) -> None:
         self._thread = threading.get_ident()
-        with _lock:
+        with lock:
             if _open and not _others(self):  # all lost
                 _restore(_outside, _outside)
                 _open.clear()
@@ -58,7 +59,7 @@ class BlasThreads:
                 _set(library, self._count)
 
     def __exit__(self, *error: object) -> None:
-        with _lock:
+        with lock:
             others = _others(self) if len(_open) > 1 else []
             _restore(self._before, [others[-1]._count] * len(_outside) if others else _outside)
             _open[:] = map(ref, others)  # last: after an interrupt, this one is lost
@@ -78,8 +79,8 @@ def _restore(own: list[int], shared: list[int]) -> None:
 
 def _after_fork() -> None:
     """Forget the threads that do not exist in the forked child, which would hold the lock."""
-    global _lock
-    _lock = threading.Lock()
+    global lock
+    lock = threading.Lock()
     own = [ref(each) for each in _others() if each._thread == threading.get_ident()]
     if _open and not own:
         _restore(_outside, _outside)

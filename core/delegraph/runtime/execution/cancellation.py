@@ -46,29 +46,30 @@ class Cancellation:
             request.
         reason: the request as a plain attribute, which is faster to read before each node. If the
             word is set and this attribute is not, native code has set the word.
+        watch: measures the time of a call; None without a time limit.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:
         self.word: NDArray[np.int32] = np.zeros(1, np.int32)
         self.reason = 0
         self._time_limit = time_limit
-        self._watch = None if time_limit is None else _Watch(self._time_is_up, time_limit)
+        self.watch = None if time_limit is None else _Watch(self._time_is_up, time_limit)
 
     @property
     def is_timed(self) -> bool:
         """Whether calls have a time limit."""
-        return self._watch is not None
+        return self.watch is not None
 
     def begin(self) -> None:
         """Clear old stop requests and start the time limit of a new call."""
         self.forget()
-        if self._watch is not None:
-            self._watch.begin()
+        if self.watch is not None:
+            self.watch.begin()
 
     def forget(self) -> None:
         """Stop the time limit and clear the stop request, at the end of a call or for cleanup."""
-        if self._watch is not None:
-            self._watch.end()
+        if self.watch is not None:
+            self.watch.end()
         self.word[0] = self.reason = 0
 
     def request(self) -> None:
@@ -97,8 +98,8 @@ class Cancellation:
 
     def close(self) -> None:
         """Stop the thread that watches the time limit."""
-        if self._watch is not None:
-            self._watch.close()
+        if self.watch is not None:
+            self.watch.close()
 
 
 class NestedCancellation(Cancellation):
@@ -110,7 +111,7 @@ class NestedCancellation(Cancellation):
 
     def __init__(self, outer: StopRequest) -> None:  # without super: nothing here is its own
         self._outer = outer
-        self._watch = None
+        self.watch = None
         self.word = outer.word
 
     @property
@@ -146,7 +147,7 @@ class _Watch:
 
     def __init__(self, time_is_up: Callable[[], None], seconds: float) -> None:
         self._time_is_up = WeakMethod(time_is_up)  # of the holder; no reference cycle
-        self._seconds = seconds
+        self.seconds = seconds
         self._deadline = inf  # of the call that runs
         self._thread: threading.Thread | None = None
         self._looking: set[threading.Thread] = set()
@@ -154,7 +155,7 @@ class _Watch:
 
     def begin(self) -> None:
         """Start the time of a call."""
-        self._deadline = monotonic() + self._seconds
+        self._deadline = monotonic() + self.seconds
         thread = self._thread
         if thread is None or not thread.is_alive():  # not alive: in a child, after a fork
             self._thread = threading.Thread(

@@ -45,6 +45,9 @@ class IsolatedDelegate(SimpleDelegate):
         source: description from which the process loads the delegate.
         timeout: seconds that a kernel may take for an invoke; None for no limit.
 
+    Attributes:
+        process: runs the delegate.
+
     Raises:
         ArgumentError: this system has no such processes, or there is no such file.
         PluginError: the delegate cannot be created, or its options do not fit.
@@ -53,18 +56,18 @@ class IsolatedDelegate(SimpleDelegate):
     is_isolated = True
 
     def __init__(self, source: DelegateSource, timeout: float | None = None) -> None:
-        self._process = IsolatedProcess(source, timeout)
-        super().__init__(_Outside(self._process))
+        self.process = IsolatedProcess(source, timeout)
+        super().__init__(_Outside(self.process))
         self._loss: DelegateProcessError | None = None
         try:
-            self._process.living()
+            self.process.living()
         except DelegateProcessError as error:
             self._loss = error.with_traceback(None)
 
     @property
     def rank(self) -> int:
         """Rank in the order of delegates, from the delegate's spec."""
-        return int(self._process.facts.get("rank", 0))
+        return int(self.process.facts.get("rank", 0))
 
     def prepare(self, context: DelegateContext) -> None:
         """Ask the process about the nodes, and replace the nodes that it accepts.
@@ -73,7 +76,7 @@ class IsolatedDelegate(SimpleDelegate):
         raises errors, the call fails.
         """
         # As long as an interpreter that has asked for this is open, the process waits for it.
-        context.shared(("isolated", self._process), partial(_Lease, self._process))
+        context.shared(("isolated", self.process), partial(_Lease, self.process))
         loss, self._loss = self._loss, None
         try:
             if loss is not None:
@@ -99,12 +102,12 @@ class _Outside(SimpleDelegateInterface):
     """Host's view of a delegate in another process."""
 
     def __init__(self, process: IsolatedProcess) -> None:
-        self._process = process
+        self.process = process
         self._rejections: dict[int, Rejection] = {}
 
     def name(self) -> str:
         """Return the delegate's own name, or the user's name for it until that is known."""
-        return self._process.name
+        return self.process.name
 
     def initialize(self, context: DelegateContext) -> None:
         """Ask the process about all nodes of the plan at once.
@@ -119,10 +122,10 @@ class _Outside(SimpleDelegateInterface):
         model = model_of_nodes(context, nodes)
         content = MemoryFile.with_content(model.content)
         stop = context.cancellation
-        child = self._process.living(stop)
+        child = self.process.living(stop)
         files, settings = [content.file], settings_of(context)
         try:
-            answer = self._process.call(child, "claim", "claim", files, stop, settings=settings)
+            answer = self.process.call(child, "claim", "claim", files, stop, settings=settings)
         except DelegateError as error:
             if error.node_index is None:
                 raise
@@ -144,23 +147,23 @@ class _Outside(SimpleDelegateInterface):
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         """Return a kernel that the process computes for."""
-        return IsolatedKernel(self._process)
+        return IsolatedKernel(self.process)
 
     def delegate_options(self) -> DelegateOptions:
         """Return the limits on partitions that the delegate has."""
-        return from_json(DelegateOptions, self._process.facts.get("options", {}))
+        return from_json(DelegateOptions, self.process.facts.get("options", {}))
 
     def flags(self) -> DelegateFlags:
         """Return only the flag for dynamic tensors; the other flags have no effect in the host."""
-        flags = DelegateFlags(self._process.facts.get("flags", 0))
+        flags = DelegateFlags(self.process.facts.get("flags", 0))
         return flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def capabilities(self) -> Capabilities:
         """Return the delegate's tolerances; its claims stay in the other process."""
-        tolerance = self._process.facts.get("tolerance", {})
+        tolerance = self.process.facts.get("tolerance", {})
         return Capabilities(tolerance=from_json(dict[str, Tolerance], tolerance))
 
     def note(self) -> str:
         """Return the delegate's note, with a remark that the delegate is isolated."""
-        own = self._process.facts.get("note", "")
+        own = self.process.facts.get("note", "")
         return f"{own}; {_NOTE}" if own else _NOTE

@@ -108,6 +108,7 @@ class IsolatedProcess:
         child: the living child process; None if there is none.
         facts: name, flags and other facts of the delegate, see ``served.py``; empty before they are
             known.
+        timeout: seconds that an invoke may take; None for no limit.
 
     Raises:
         ArgumentError: this system has no isolated processes.
@@ -121,7 +122,7 @@ class IsolatedProcess:
         self.source = source
         self.child: Child | None = None
         self.facts: Mapping[str, Any] = {}
-        self._timeout = timeout
+        self.timeout = timeout
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._deaths = 0
@@ -247,7 +248,7 @@ class IsolatedProcess:
 
         Otherwise a late reply would be taken for the reply to the next message.
         """
-        own = {"eval": self._timeout, "free": CLOSE_TIMEOUT}
+        own = {"eval": self.timeout, "free": CLOSE_TIMEOUT}
         seconds = own.get(phase, START_TIMEOUT)
         deadline = None if seconds is None else monotonic() + seconds
 

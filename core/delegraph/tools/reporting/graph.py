@@ -103,7 +103,7 @@ def _node(
     if operator.is_custom and operator.custom_options is not None and not facts:
         options["custom options"] = f"{len(operator.custom_options)} bytes"
     if options:
-        told["options"] = {name: _shown(value) for name, value in options.items()}
+        told["options"] = {name: shown_value(value) for name, value in options.items()}
     if calls := list(called_subgraphs(operator.options)):
         told["calls"] = calls
     if node.delegate is not None:
@@ -121,10 +121,10 @@ def _options(options: Table | None) -> Iterator[tuple[str, Any]]:
             yield field.name, value
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """Return an option's value in a few words.
 
-    >>> _shown(np.zeros(500, np.uint8)), _shown((1, 2))
+    >>> shown_value(np.zeros(500, np.uint8)), shown_value((1, 2))
     ('500 values', '1, 2')
     """
     if isinstance(value, IntEnum):
@@ -132,6 +132,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.size} values"
     if isinstance(value, tuple) and not isinstance(value, Table):
-        value = ", ".join(map(_shown, value)) or "none"
+        value = ", ".join(map(shown_value, value)) or "none"
     text = str(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

@@ -61,13 +61,16 @@ class CompiledNode:
     Args:
         options: options with device, delegate and twin (the uncompiled model).
         executable: returns the bytes of the executable.
+
+    Attributes:
+        interpreter: runs the twin; None before the first preparation and after the end.
     """
 
     def __init__(self, options: EdgeTpuOptions, executable: Callable[[], bytes]) -> None:
         self._options = options
         self._executable = executable
         self._device: Device = device_named(options.device)
-        self._interpreter: Interpreter | None = None
+        self.interpreter: Interpreter | None = None
         self._parameters = Parameters(b"", 0, 0, 0)
 
     @classmethod
@@ -89,9 +92,9 @@ class CompiledNode:
             OperatorError: the tensors differ from those for which the executable was compiled.
         """
         inputs, outputs, resize = operands
-        if self._interpreter is None:
-            self._interpreter = self._opened(context, num_threads, inputs, outputs)
-        subgraph = self._interpreter.subgraph()
+        if self.interpreter is None:
+            self.interpreter = self._opened(context, num_threads, inputs, outputs)
+        subgraph = self.interpreter.subgraph()
         _require_count(subgraph, inputs, outputs)
         read = [tensor for tensor in inputs if not tensor.is_variable]
         for inner, tensor in zip(_tensors(subgraph, subgraph.inputs), read, strict=True):
@@ -104,7 +107,7 @@ class CompiledNode:
 
     def close(self) -> None:
         """Close the executable's interpreter, if there is one."""
-        interpreter, self._interpreter = self._interpreter, None
+        interpreter, self.interpreter = self.interpreter, None
         if interpreter is not None:
             interpreter.close()
 
@@ -116,9 +119,9 @@ class CompiledNode:
         state: Sequence[Loan],
     ) -> Eval:
         """Return the function that runs the executable on the memory of the graph's tensors."""
-        assert self._interpreter is not None
+        assert self.interpreter is not None
         invoke, running, parameters = (
-            self._interpreter.invoke,
+            self.interpreter.invoke,
             self._device.running,
             self._parameters,
         )

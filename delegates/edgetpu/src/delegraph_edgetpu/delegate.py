@@ -99,21 +99,25 @@ class EdgeTpuKernel(NodeByNodeKernel):
 
     Args:
         options: options of the delegate.
+
+    Attributes:
+        compiled_nodes: what runs each node, by its index.
     """
 
     def __init__(self, options: EdgeTpuOptions) -> None:
         self._options = options
-        self._compiled: dict[int, CompiledNode] = {}
+        self.compiled_nodes: dict[int, CompiledNode] = {}
 
     def prepare_node(self, call: NodeCall) -> Eval:
-        compiled = self._compiled.setdefault(call.index, CompiledNode.of(call.node, self._options))
+        made = CompiledNode.of(call.node, self._options)
+        compiled = self.compiled_nodes.setdefault(call.index, made)
         threads = call.context.recommended_num_threads
         inputs = [call.input(i) for i in range(len(call.inputs))]
         operands = Operands(inputs, call.outputs, call.resize)
         return compiled.prepare(call.context, operands, threads if threads > 0 else None)
 
     def close(self) -> None:
-        for compiled in self._compiled.values():
+        for compiled in self.compiled_nodes.values():
             compiled.close()
 
 

@@ -156,12 +156,7 @@ def _suppressions() -> Iterator[Case]:
         for most in (0, 4, 40):
             limit = np.int32(most)
             yield one(
-                "NonMaxSuppression",
-                boxes,
-                scores,
-                limit,
-                iou_threshold=0.4,
-                out=TensorType.INT32,
+                "NonMaxSuppression", boxes, scores, limit, iou_threshold=0.4, out=TensorType.INT32
             )
             for type in (DataType.FLOAT32, DataType.FLOAT16):
                 yield from _versions(boxes, scores, limit, type)

@@ -11,13 +11,7 @@ from delegraph import TensorType
 from delegraph_flex.data_types import DataType
 from flex_cases import Case, one
 
-TYPES = (
-    DataType.QINT8,
-    DataType.QUINT8,
-    DataType.QINT16,
-    DataType.QUINT16,
-    DataType.QINT32,
-)
+TYPES = (DataType.QINT8, DataType.QUINT8, DataType.QINT16, DataType.QUINT16, DataType.QINT32)
 MODES = (b"MIN_COMBINED", b"MIN_FIRST", b"SCALED")
 RANGES = ((-1.0, 2.0), (0.5, 3.0), (-3.0, -0.5), (-6.0, 6.0), (1.0, 1.0))
 

@@ -106,11 +106,7 @@ def _keep(path: Path, executors: list[str]) -> None:
     ):
         both = pack([*unpack(arrays, data), *unpack(expected, right)], packed)
         steps.append([names, both[: len(names)], out_names, both[len(names) :]])
-    index = {
-        "steps": steps,
-        "executors": executors,
-        "tolerance": TOLERANCES[path.stem],
-    }
+    index = {"steps": steps, "executors": executors, "tolerance": TOLERANCES[path.stem]}
     save(MODELS / f"{path.stem}.npz", index, packed)
 
 

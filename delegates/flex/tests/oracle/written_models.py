@@ -354,11 +354,7 @@ def ranked(x: Any) -> Any:
     }
 
 
-@model(
-    {"n": tf.TensorSpec([], I64)},
-    {"n": np.int64(5)},
-    {"n": np.int64(0)},
-)
+@model({"n": tf.TensorSpec([], I64)}, {"n": np.int64(5)}, {"n": np.int64(0)})
 def dataset(n: Any) -> Any:
     numbers = tf.data.Dataset.range(n).map(lambda i: i * i + n)
     return {"total": numbers.reduce(tf.constant(0, I64), lambda s, i: 2 * s + i)}

@@ -67,7 +67,7 @@ def compiled(model: PartitionModel, options: OpenvinoOptions) -> ov.CompiledMode
     graph = parse_model(model.content).subgraphs[0]
     inputs, outputs = ([graph.tensors[i] for i in ends] for ends in (graph.inputs, graph.outputs))
     try:
-        network = _read(model.content)
+        network = read_network(model.content)
         network.reshape({i: ov.PartialShape(each.shape) for i, each in enumerate(inputs)})
         found = core().compile_model(network, options.device, _settings(options))
     except (RuntimeError, LookupError, TypeError, ValueError) as error:  # of many of its parts
@@ -82,7 +82,7 @@ def _settings(options: OpenvinoOptions) -> dict[str, Any]:
     return {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": options.precision}
 
 
-def _read(content: bytes) -> ov.Model:
+def read_network(content: bytes) -> ov.Model:
     """Return a ``.tflite`` file as an OpenVINO network, read from a temporary file."""
     with tempfile.NamedTemporaryFile(suffix=".tflite", delete=False) as file:
         file.write(content)

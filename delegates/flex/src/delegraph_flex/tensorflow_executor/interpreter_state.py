@@ -37,17 +37,18 @@ class InterpreterState:
     Attributes:
         container: name of the container for variables, tables and other resources.
         failure: exception of a function of the model, because TensorFlow only passes on its text.
+        function_names: names of the functions that are registered with TensorFlow.
     """
 
     def __init__(self) -> None:
         self.container = f"delegraph.{next(_numbers)}"
         self.failure: Exception | None = None
         self._handles: dict[str, Any] = {}
-        self._names: list[str] = []
+        self.function_names: list[str] = []
         self._functions: dict[str, tuple[str, Any]] = {}
         self._calls: dict[str, Call] = {}
         self._nodes = itertools.count(1)
-        rest = (self._handles, self._names)
+        rest = (self._handles, self.function_names)
         weakref.finalize(self, _abandoned.append, rest).atexit = False
 
     @classmethod
@@ -70,7 +71,7 @@ class InterpreterState:
     def add_definition(self, definition: Any) -> None:
         """Register a FunctionDef until the end of the interpreter."""
         _context().add_function_def(definition)
-        self._names.append(definition.signature.name)
+        self.function_names.append(definition.signature.name)
 
     def function(self, name: str, around: NodeEnvironment, callback: Callback) -> str:
         """Return TensorFlow's name of a function of the model, which is registered if necessary.

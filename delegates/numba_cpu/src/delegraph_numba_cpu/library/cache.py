@@ -34,7 +34,7 @@ def kernel_cache(level: CpuLevel, open_cache: OpensCache = BlobCache) -> BlobCac
         level: the level.
         open_cache: that of the interpreter that asks; by default the user's.
     """
-    return open_cache("numba_cpu", f"{level.name}-{_environment_digest()[:16]}")
+    return open_cache("numba_cpu", f"{level.name}-{environment_digest()[:16]}")
 
 
 def key_of(family: str) -> str:
@@ -43,13 +43,13 @@ def key_of(family: str) -> str:
 
 
 @cache
-def _environment_digest() -> str:
+def environment_digest() -> str:
     """Return a hash of the compilers' versions and the kind of processor."""
-    parts = (_numba_version(), llvmlite.__version__, llvm.get_process_triple())
+    parts = (numba_version(), llvmlite.__version__, llvm.get_process_triple())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _numba_version() -> str:
+def numba_version() -> str:
     """Text that identifies Numba's version, found without importing Numba or reading metadata."""
     found = find_spec("numba")
     if found is None or found.origin is None:

@@ -77,8 +77,8 @@ def compile_side_by_side(
     count = min(len(families), processes)
     with ExitStack() as stack, ThreadPoolExecutor(count) as threads:
         target = machine or host_machine()
-        compilers = [stack.enter_context(_Compiler(level, target)) for _ in range(count)]
-        idle: SimpleQueue[_Compiler] = SimpleQueue()
+        compilers = [stack.enter_context(Compiler(level, target)) for _ in range(count)]
+        idle: SimpleQueue[Compiler] = SimpleQueue()
         for compiler in compilers:
             idle.put(compiler)
 
@@ -103,7 +103,7 @@ def compile_side_by_side(
     return found
 
 
-class _Compiler:
+class Compiler:
     """A process that compiles families one by one; a context manager.
 
     Importing Numba and its first compilation take a second, which families share this way; the
@@ -115,7 +115,7 @@ class _Compiler:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_killed = False
 
-    def __enter__(self) -> _Compiler:
+    def __enter__(self) -> Compiler:
         return self
 
     def _started(self) -> subprocess.Popen[bytes]:

@@ -29,7 +29,7 @@ def source_digest(family: str) -> str:
     """
     digest = hashlib.sha256()
     for module in sorted(_sources(f"{PACKAGE}.kernels.{family}", f"{PACKAGE}.codegen.compiling")):
-        digest.update(module.encode() + b"\0" + _source(module).encode() + b"\0")
+        digest.update(module.encode() + b"\0" + source_text(module).encode() + b"\0")
     return digest.hexdigest()
 
 
@@ -59,7 +59,7 @@ def files_state(*roots: Path) -> str:
 
 def source_size(family: str) -> int:
     """Size of a family's sources in characters, a rough measure of its compile time."""
-    return sum(len(_source(module)) for module in _sources(f"{PACKAGE}.kernels.{family}"))
+    return sum(len(source_text(module)) for module in _sources(f"{PACKAGE}.kernels.{family}"))
 
 
 def _sources(*modules: str) -> set[str]:
@@ -68,30 +68,30 @@ def _sources(*modules: str) -> set[str]:
     seen: set[str] = set()
     while waiting:
         module = waiting.pop()
-        if module not in seen and _path(module) is not None:
+        if module not in seen and source_path(module) is not None:
             seen.add(module)
-            waiting += _imported(module)
+            waiting += imported_modules(module)
     return seen
 
 
 @cache
-def _imported(module: str) -> tuple[str, ...]:
+def imported_modules(module: str) -> tuple[str, ...]:
     """Names imported by a module that may be modules of this package."""
-    found = _IMPORT.findall(_source(module))
-    for origin, names in _FROM.findall(_source(module)):
+    found = _IMPORT.findall(source_text(module))
+    for origin, names in _FROM.findall(source_text(module)):
         found.append(origin)
         found += [f"{origin}.{name}" for name in re.findall(r"\w+", names)]
     return tuple(found)
 
 
 @cache
-def _source(module: str) -> str:
-    path = _path(module)
+def source_text(module: str) -> str:
+    path = source_path(module)
     return "" if path is None else path.read_text(encoding="utf-8")
 
 
 @cache
-def _path(module: str) -> Path | None:
+def source_path(module: str) -> Path | None:
     """Return the file of a module of this package; None if the module does not exist."""
     place = ROOT.joinpath(*module.split(".")[1:])
     for path in (place.with_suffix(".py"), place / "__init__.py"):

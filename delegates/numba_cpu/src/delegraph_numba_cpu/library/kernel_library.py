@@ -104,23 +104,23 @@ def _linked_objects(level: CpuLevel) -> LinkedObjects:
     return LinkedObjects(level)
 
 
-_libraries: dict[str, Library] = {}
+opened_libraries: dict[str, Library] = {}
 _lock = threading.RLock()
 
 
 def library(level: CpuLevel) -> Library:
     """Return the library of a level; a new library has no kernels loaded."""
     with _lock:
-        if level.name not in _libraries:
-            _libraries[level.name] = Library(level)
-        return _libraries[level.name]
+        if level.name not in opened_libraries:
+            opened_libraries[level.name] = Library(level)
+        return opened_libraries[level.name]
 
 
 def _renew_locks() -> None:
     """Replace all locks in a forked child, as other threads of the parent may have held them."""
     global _lock
     _lock = threading.RLock()
-    for known in _libraries.values():
+    for known in opened_libraries.values():
         known.renew_lock()
 
 

@@ -153,7 +153,7 @@ def _library(
     progress(level.name, 0, len(names))
     packed = compile_side_by_side(names, level, _usable_processors(), make, done, machine)
     packed = dict(sorted(packed.items()))
-    return pack(packed) if linker is None else _linked(packed, machine, sources, linker)
+    return pack(packed) if linker is None else linked(packed, machine, sources, linker)
 
 
 def _usable_processors() -> int:
@@ -163,7 +163,7 @@ def _usable_processors() -> int:
     return os.cpu_count() or 1
 
 
-def _linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: list[str]) -> bytes:
+def linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: list[str]) -> bytes:
     """Return a library of the kernels of all families.
 
     Raises:

@@ -1,0 +1,29 @@
+"""Graphs as memory planners see them, written down as lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from delegraph.memory.arena_planner import PlanNode, TensorKind
+
+
+@dataclass
+class Graph:
+    """A subgraph of tensors with sizes in bytes; those without a kind are in the arena."""
+
+    nodes: list[PlanNode]
+    inputs: list[int]
+    outputs: list[int]
+    sizes: list[int]
+    variables: list[int] = field(default_factory=list)
+    kinds: dict[int, TensorKind] = field(default_factory=dict)
+
+    @property
+    def num_tensors(self) -> int:
+        return len(self.sizes)
+
+    def tensor_bytes(self, index: int) -> int:
+        return self.sizes[index]
+
+    def tensor_kind(self, index: int) -> TensorKind:
+        return self.kinds.get(index, TensorKind.ARENA_RW)
