@@ -160,7 +160,7 @@ def difference_fault(
         return Fault("refuses alone", str(mine.error)[:300], innermost(mine.error))
     if core.error is not None and mine.error is None:
         if "Limits(memory=" in str(core.error):
-            return None  # a delegate may need less: it keeps no tensors between its nodes
+            return None  # a delegate may need less memory: it keeps no inner tensors
         return Fault("computes alone", f"the core: {str(core.error)[:300]}", innermost(core.error))
     for step, (right, got) in enumerate(zip(core.outputs, mine.outputs, strict=False)):
         for i, type_ in enumerate(core.types):
@@ -204,7 +204,7 @@ LARGE = 1e30
 
 
 def _is_extreme(x: Any) -> Any:
-    return ~(np.abs(x) < LARGE)  # NaN is, too
+    return ~(np.abs(x) < LARGE)  # also true for NaN
 
 
 RANDOM = ("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_RNG_BIT_GENERATOR")
